@@ -1,0 +1,9 @@
+# One build tree has one instrumentation, for everything in it.
+if(HOLDFAST_SANITIZE)
+  add_compile_options(-fsanitize=${HOLDFAST_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${HOLDFAST_SANITIZE})
+endif()
+if(HOLDFAST_COVERAGE)
+  add_compile_options(--coverage -fprofile-update=atomic)
+  add_link_options(--coverage)
+endif()
