@@ -1,18 +1,19 @@
 // The Lua scripts, embedded at build time, each with the SHA1 by which EVALSHA names it.
 #pragma once
 
+#include "redis/command.hpp"
+
 #include <span>
 #include <string_view>
 
 namespace holdfast::scripts {
 
-struct script {
-    std::string_view name;  // "mutex/acquire"
-    std::string_view sha1;  // 40 lower-case hex digits
-    std::string_view text;  // includes already put in
-};
+using redis::script;
 
 /// Every script, sorted by name.
 std::span<const script> all() noexcept;
+
+/// The script of that name; it is a programming error to ask for one that does not exist.
+const script& find(std::string_view name) noexcept;
 
 }  // namespace holdfast::scripts

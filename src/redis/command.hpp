@@ -1,0 +1,71 @@
+// One request to a server and what becomes of it.
+//
+// A command is owned by whoever asks. It must stay where it is from submit() until exactly one of on_reply() and
+// on_failure() was called; then it is the owner's again and may be used anew.
+//
+//     idle --submit--> waiting --write began--> written --reply--> done
+//                         |                        |
+//                         | deadline, withdraw     | link lost: outcome unknown
+//                         v                        v
+//                        done                     done
+//
+// A waiting command survives the loss of a link and goes out on the next one. A written one does not: whether the
+// server ran it is unknown, and only the layer above can tell whether to repeat or to undo it.
+#pragma once
+
+#include "redis/clock.hpp"
+#include "redis/failure.hpp"
+#include "redis/resp_reply.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace holdfast::redis {
+
+// A Lua script as the server knows it.
+struct script {
+    std::string_view name;  // "mutex/acquire"
+    std::string_view sha1;  // 40 lower-case hex digits
+    std::string_view text;
+};
+
+class command {
+public:
+    enum class state : std::uint8_t { idle, waiting, written, done };
+
+    virtual ~command() = default;
+
+    // The views inside are valid during the call only.
+    virtual void on_reply(const reply_view& reply, instant now) = 0;
+    virtual void on_failure(const failure& why, instant now) = 0;
+
+    state life() const noexcept { return state_; }
+
+    // If it is still waiting then, it ends with the reason why the link is not up.
+    void give_up_at(instant deadline) noexcept { deadline_ = deadline; }
+    instant deadline() const noexcept { return deadline_; }
+
+    // Without a script: `payload` is the whole encoded command. With one: it is the arguments that follow the script
+    // (numkeys, keys, arguments), `payload_arguments` of them, so that EVALSHA and EVAL differ only in what precedes.
+    void set_payload(std::string encoded) noexcept;
+    std::string& script_payload(const script& source, std::uint32_t payload_arguments) noexcept;
+    // SUBSCRIBE of one channel. In RESP3 the server confirms it by a push and refuses it by an error reply.
+    void set_subscription(std::string_view channel);
+
+private:
+    friend class multiplexer;
+
+    void append_to(std::string& out) const;
+
+    const script* script_ = nullptr;
+    std::string payload_;
+    std::uint32_t payload_arguments_ = 0;
+    state state_ = state::idle;
+    bool confirmed_by_push_ = false;
+    bool send_text_ = false;  // EVAL with the text, because the server answered NOSCRIPT
+    instant deadline_ = never;
+    instant written_at_{};
+};
+
+}  // namespace holdfast::redis

@@ -1,0 +1,92 @@
+#include "redis/error_reply.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+namespace holdfast::redis {
+namespace {
+
+constexpr std::size_t longest_quote = 300;
+
+constexpr std::array<std::pair<std::string_view, errc>, 14> prefixes{{
+    {"WRONGPASS", errc::wrong_password},
+    {"NOAUTH", errc::auth_required},
+    {"NOPERM", errc::no_permission},
+    {"DENIED", errc::no_permission},
+    {"WRONGTYPE", errc::wrong_type},
+    {"OOM", errc::out_of_memory},
+    {"READONLY", errc::read_only},
+    {"LOADING", errc::loading},
+    {"MASTERDOWN", errc::read_only},
+    {"BUSY", errc::busy_script},
+    {"MISCONF", errc::misconfigured},
+    {"NOREPLICAS", errc::misconfigured},
+    {"NOPROTO", errc::too_old},
+    {"UNKILLABLE", errc::busy_script},
+}};
+
+// A command that fails inside a script keeps its code in front in Redis 7; Redis 6.2 puts it behind
+// "ERR Error running script (call to f_...): @user_script:3: ".
+std::string_view inner_error(std::string_view text) {
+    constexpr std::string_view wrapped = "ERR Error running script";
+    if (!text.starts_with(wrapped)) return text;
+    for (const auto& [prefix, code] : prefixes) {
+        const auto at = text.find(std::string(" -").append(prefix));
+        if (at != std::string_view::npos) return text.substr(at + 2);
+        const auto bare = text.find(std::string(" ").append(prefix).append(" "));
+        if (bare != std::string_view::npos) return text.substr(bare + 1);
+    }
+    return text;
+}
+
+bool has_code(std::string_view text, std::string_view code) {
+    return text.starts_with(code) && (text.size() == code.size() || text[code.size()] == ' ');
+}
+
+std::string printable(std::string_view text) {
+    std::string out(text.substr(0, longest_quote));
+    std::replace_if(
+        out.begin(), out.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+    if (text.size() > longest_quote) out += "...";
+    return out;
+}
+
+}  // namespace
+
+failure classify_error(std::string_view text, std::string_view server) {
+    failure result{errc::server_error, std::string(server) + ": " + printable(text)};
+    const std::string_view inner = inner_error(text);
+    for (const auto& [prefix, code] : prefixes) {
+        if (has_code(inner, prefix)) result.code = code;
+    }
+    return result;
+}
+
+bool is_permanent(errc code) noexcept {
+    switch (code) {
+        case errc::wrong_password:
+        case errc::auth_required:
+        case errc::no_permission:
+        case errc::too_old:
+        case errc::no_such_database:
+        case errc::protocol_error:
+        case errc::reply_too_large:
+        case errc::tls_failed:
+        case errc::certificate_untrusted:
+        case errc::certificate_mismatch:
+        case errc::tls_expected:
+        case errc::tls_unexpected:
+        case errc::server_error:
+            return true;
+        default:
+            return false;
+    }
+}
+
+bool spoils_link(errc code) noexcept {
+    return code == errc::auth_required || code == errc::read_only;
+}
+
+}  // namespace holdfast::redis

@@ -1,0 +1,108 @@
+#include "redis/greeting.hpp"
+
+#include "redis/command_writer.hpp"
+#include "redis/error_reply.hpp"
+
+#include <charconv>
+#include <string_view>
+#include <vector>
+
+namespace holdfast::redis::greeting {
+namespace {
+
+constexpr int oldest_major = 6;
+constexpr int oldest_minor = 2;
+
+bool old_version(std::string_view version) {
+    int major = 0;
+    int minor = 0;
+    const auto dot = version.find('.');
+    std::from_chars(version.data(), version.data() + std::min(dot, version.size()), major);
+    if (dot != std::string_view::npos) {
+        std::from_chars(version.data() + dot + 1, version.data() + version.size(), minor);
+    }
+    return major < oldest_major || (major == oldest_major && minor < oldest_minor);
+}
+
+// The value of `name` in lines or words of the form name<separator>value.
+std::string find_field(std::string_view text, std::string_view name) {
+    std::size_t at = 0;
+    while ((at = text.find(name, at)) != std::string_view::npos) {
+        const bool at_start = at == 0 || text[at - 1] == '\n' || text[at - 1] == ' ';
+        at += name.size();
+        if (!at_start) continue;
+        return std::string(text.substr(at, text.find_first_of(" \r\n", at) - at));
+    }
+    return {};
+}
+
+std::optional<failure> refused_hello(std::string_view text, const server_settings& settings) {
+    failure why = classify_error(text, settings.display());
+    if (text.find("unknown command") != std::string_view::npos) why.code = errc::too_old;
+    return why;
+}
+
+}  // namespace
+
+std::string hello(const server_settings& settings) {
+    std::vector<std::string_view> words{"HELLO", "3"};
+    if (!settings.password.empty()) {
+        words.insert(words.end(), {"AUTH", settings.user.empty() ? "default" : std::string_view(settings.user),
+                                   settings.password.reveal()});
+    }
+    if (!settings.client_name.empty()) words.insert(words.end(), {"SETNAME", settings.client_name});
+    std::string out;
+    command_writer writer(out, words.size());
+    for (const std::string_view word : words) writer.arg(word);
+    return out;
+}
+
+std::string select(const server_settings& settings) {
+    std::string out;
+    append_command(out, {"SELECT", std::to_string(settings.database)});
+    return out;
+}
+
+std::optional<failure> read_hello(const reply_view& reply, const server_settings& settings, server_facts& facts) {
+    if (reply.is_error()) return refused_hello(reply.text(), settings);
+    if (reply.type() != resp_type::map) {
+        return failure{errc::too_old, settings.display() + ": HELLO 3 was not answered in RESP3"};
+    }
+    for (std::size_t i = 0; i + 1 < reply.size(); i += 2) {
+        const std::string_view field = reply[i].text();
+        const reply_view value = reply[i + 1];
+        if (field == "version") facts.version = value.text();
+        if (field == "role") facts.role = value.text();
+        if (field == "mode") facts.mode = value.text();
+        if (field == "id") facts.client_id = value.to_integer().value_or(0);
+    }
+    if (old_version(facts.version)) {
+        return failure{errc::too_old, settings.display() + " runs version " + facts.version};
+    }
+    return std::nullopt;
+}
+
+std::optional<failure> read_select(const reply_view& reply, const server_settings& settings) {
+    if (!reply.is_error()) return std::nullopt;
+    failure why = classify_error(reply.text(), settings.display());
+    if (why.code == errc::server_error) why.code = errc::no_such_database;
+    return why;
+}
+
+void read_client_info(const reply_view& reply, server_facts& facts) {
+    if (!reply.is_error() && !reply.is_aggregate()) facts.client_address = find_field(reply.text(), "addr=");
+}
+
+void read_server_info(const reply_view& reply, server_facts& facts) {
+    if (!reply.is_error() && !reply.is_aggregate()) facts.run_id = find_field(reply.text(), "run_id:");
+}
+
+std::string kill_previous(const server_facts& previous, const server_facts& present) {
+    const bool same_run = !previous.run_id.empty() && previous.run_id == present.run_id;
+    if (!same_run || previous.client_address.empty() || previous.client_id == present.client_id) return {};
+    std::string out;
+    append_command(out, {"CLIENT", "KILL", "ID", std::to_string(previous.client_id), "ADDR", previous.client_address});
+    return out;
+}
+
+}  // namespace holdfast::redis::greeting

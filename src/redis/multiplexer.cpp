@@ -1,0 +1,156 @@
+#include "redis/multiplexer.hpp"
+
+#include "redis/assert.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::redis {
+
+void multiplexer::submit(command& request) {
+    HOLDFAST_ASSERT(request.state_ == command::state::idle || request.state_ == command::state::done);
+    request.state_ = command::state::waiting;
+    deadline_bound_ = std::min(deadline_bound_, request.deadline_);
+    waiting_.push_back(&request);
+}
+
+void multiplexer::submit_first(command& request) {
+    HOLDFAST_ASSERT(request.state_ == command::state::idle || request.state_ == command::state::done);
+    request.state_ = command::state::waiting;
+    first_.push_back(&request);
+}
+
+bool multiplexer::withdraw(command& request) {
+    if (request.state_ != command::state::waiting) return false;
+    for (auto* line : {&waiting_, &first_}) {
+        const auto found = std::find(line->begin(), line->end(), &request);
+        if (found == line->end()) continue;
+        line->erase(found);
+        request.state_ = command::state::idle;
+        return true;
+    }
+    HOLDFAST_ASSERT(!"a waiting command is in no line");
+    return false;
+}
+
+instant multiplexer::oldest_unanswered() const noexcept {
+    return written_.empty() ? never : written_.front()->written_at_;
+}
+
+instant multiplexer::earliest_deadline() const noexcept {
+    return waiting_.empty() ? never : deadline_bound_;
+}
+
+void multiplexer::expire(const failure& why, instant now) {
+    if (now < earliest_deadline()) return;
+    // Ended ones are told only after the line is in order again: on_failure() may submit.
+    std::deque<command*> kept;
+    std::deque<command*> ended;
+    deadline_bound_ = never;
+    for (command* request : waiting_) {
+        if (request->deadline_ <= now) {
+            ended.push_back(request);
+        } else {
+            deadline_bound_ = std::min(deadline_bound_, request->deadline_);
+            kept.push_back(request);
+        }
+    }
+    waiting_ = std::move(kept);
+    for (command* request : ended) {
+        request->state_ = command::state::done;
+        request->on_failure(why, now);
+    }
+}
+
+void multiplexer::fail_waiting(const failure& why, instant now) {
+    const std::deque<command*> ended = std::exchange(waiting_, {});
+    deadline_bound_ = never;
+    for (command* request : ended) {
+        request->state_ = command::state::done;
+        request->on_failure(why, now);
+    }
+}
+
+void multiplexer::take_from(std::deque<command*>& line, instant now) {
+    for (command* request : line) {
+        request->append_to(output_);
+        request->state_ = command::state::written;
+        request->written_at_ = now;
+        written_.push_back(request);
+    }
+    line.clear();
+}
+
+std::string_view multiplexer::begin_write(instant now) {
+    HOLDFAST_ASSERT(output_.empty());
+    take_from(first_, now);
+    if (gate_open_) {
+        take_from(waiting_, now);
+        deadline_bound_ = never;
+    }
+    return output_;
+}
+
+bool multiplexer::retry_with_text(command& request, const reply_view& reply) {
+    if (request.script_ == nullptr || request.send_text_ || !reply.is_error()) return false;
+    if (!reply.text().starts_with("NOSCRIPT")) return false;
+    request.send_text_ = true;
+    request.state_ = command::state::waiting;
+    deadline_bound_ = std::min(deadline_bound_, request.deadline_);
+    waiting_.push_front(&request);
+    return true;
+}
+
+bool multiplexer::confirms_subscription(const reply_view& push) const {
+    return !written_.empty() && written_.front()->confirmed_by_push_ && push.size() >= 1 &&
+           push[0].text() == "subscribe";
+}
+
+std::optional<failure> multiplexer::deliver(push_listener& pushes, instant now) {
+    const unsigned link = link_;
+    reply_view reply;
+    for (;;) {
+        switch (reader_.next(reply)) {
+            case resp_status::need_more:
+                return std::nullopt;
+            case resp_status::broken: {
+                const bool malformed = reader_.fault() == resp_fault::malformed;
+                return failure{malformed ? errc::protocol_error : errc::reply_too_large, reader_.fault_text()};
+            }
+            case resp_status::reply:
+                break;
+        }
+        if (reply.type() == resp_type::push && !confirms_subscription(reply)) {
+            pushes.on_push(reply, now);
+        } else if (written_.empty()) {
+            return failure{errc::protocol_error, "an answer came that nothing had asked for"};
+        } else {
+            command& request = *written_.front();
+            written_.pop_front();
+            if (!retry_with_text(request, reply)) {
+                request.state_ = command::state::done;
+                request.on_reply(reply, now);
+            }
+        }
+        if (link_ != link) return std::nullopt;  // the callback gave this link up; what follows is void
+    }
+}
+
+void multiplexer::link_down(const failure& why, instant now) {
+    ++link_;
+    gate_open_ = false;
+    output_.clear();
+    reader_.reset();
+    const std::deque<command*> unknown = std::exchange(written_, {});
+    const std::deque<command*> greetings = std::exchange(first_, {});
+    for (command* request : unknown) {
+        request->state_ = command::state::done;
+        request->on_failure({errc::outcome_unknown, why.detail}, now);
+    }
+    for (command* request : greetings) {
+        request->state_ = command::state::done;
+        request->on_failure(why, now);
+    }
+}
+
+}  // namespace holdfast::redis

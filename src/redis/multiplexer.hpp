@@ -1,0 +1,97 @@
+// Many callers, one connection.
+//
+// Commands wait in line until the link can take bytes; whatever waits when a write starts goes out in that write, and
+// nobody waits to fill a batch. Replies come back in the order the commands were written, so the n-th reply belongs to
+// the n-th written command; push messages stand between them and are told apart by their type alone.
+//
+// Sans-I/O: the owner moves the bytes. Not thread-safe: lives in the client's serial section.
+//
+// Invariants:
+//  (1) A command is in exactly one of waiting_, first_ and written_, or in none (idle, done).
+//  (2) written_ is in wire order. A command enters it when the write that carries it begins, not when it ends: from
+//      then on the server may have seen it.
+//  (3) Replies and pushes are handed out in wire order; nothing of an earlier link is handed out after link_down().
+//  (4) SUBSCRIBE has no reply in RESP3: the push that confirms it is its answer, an error reply is its refusal. That
+//      push is recognised by its kind while a SUBSCRIBE is the oldest unanswered command.
+//  (5) A command answered NOSCRIPT is put back in line with the script's text, once; its owner does not notice.
+#pragma once
+
+#include "redis/clock.hpp"
+#include "redis/command.hpp"
+#include "redis/resp_reader.hpp"
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace holdfast::redis {
+
+// Gets what the server says unasked. The view is valid during the call only.
+class push_listener {
+public:
+    virtual void on_push(const reply_view& message, instant now) = 0;
+
+protected:
+    ~push_listener() = default;
+};
+
+class multiplexer {
+public:
+    explicit multiplexer(resp_limits limits = {}) : reader_(limits) {}
+
+    // --- commands -------------------------------------------------------------------------------------------
+    void submit(command& request);
+    // Ahead of everything that waits, and also while the gate is closed: for the greeting of a new link.
+    void submit_first(command& request);
+    // True if it had not been written: it never will be, and is idle again. False: too late, an answer will come.
+    bool withdraw(command& request);
+    // While the gate is closed only submit_first() commands are written.
+    void open_gate() noexcept { gate_open_ = true; }
+
+    std::size_t waiting() const noexcept { return waiting_.size() + first_.size(); }
+    std::size_t unanswered() const noexcept { return written_.size(); }
+    // When the oldest unanswered command was written; `never` if there is none.
+    instant oldest_unanswered() const noexcept;
+    // The earliest deadline among the waiting commands.
+    instant earliest_deadline() const noexcept;
+    // Ends every waiting command whose deadline has passed.
+    void expire(const failure& why, instant now);
+    // Ends every waiting command.
+    void fail_waiting(const failure& why, instant now);
+
+    // --- writing: begin_write(), move the bytes, end_write() --------------------------------------------------
+    bool has_output() const noexcept { return !first_.empty() || (gate_open_ && !waiting_.empty()); }
+    // Everything that waits, encoded. The view is valid until end_write() or link_down().
+    std::string_view begin_write(instant now);
+    void end_write() noexcept { output_.clear(); }
+
+    // --- reading: prepare(), commit(), deliver() ----------------------------------------------------------------
+    std::span<char> prepare(std::size_t at_least) { return reader_.prepare(at_least); }
+    void commit(std::size_t count) { reader_.commit(count); }
+    // Hands out every complete reply and push. A failure means the link must be given up.
+    std::optional<failure> deliver(push_listener& pushes, instant now);
+
+    // --- the link ---------------------------------------------------------------------------------------------
+    // Written commands end as "outcome unknown"; waiting ones stay; the gate closes.
+    void link_down(const failure& why, instant now);
+
+private:
+    void take_from(std::deque<command*>& line, instant now);
+    bool confirms_subscription(const reply_view& push) const;
+    bool retry_with_text(command& request, const reply_view& reply);
+
+    resp_reader reader_;
+    std::deque<command*> first_;
+    std::deque<command*> waiting_;
+    std::deque<command*> written_;
+    std::string output_;
+    bool gate_open_ = false;
+    unsigned link_ = 0;  // counts link_down(); deliver() stops when a callback ended its link
+    // A lower bound on the deadlines of waiting_, so that asking for the earliest one costs nothing per command.
+    instant deadline_bound_ = never;
+};
+
+}  // namespace holdfast::redis

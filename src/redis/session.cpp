@@ -1,0 +1,297 @@
+#include "redis/session.hpp"
+
+#include "redis/assert.hpp"
+#include "redis/command_writer.hpp"
+#include "redis/error_reply.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::redis {
+namespace {
+
+std::string encode(std::initializer_list<std::string_view> words) {
+    std::string out;
+    append_command(out, words);
+    return out;
+}
+
+constexpr char tls_alert = 0x15;
+constexpr unsigned most_doublings = 16;
+
+}  // namespace
+
+// One word of the greeting (or a PING): its answer goes to a member function; losing the link is told elsewhere.
+class session::greeting_command final : public command {
+public:
+    greeting_command(session& owner, answer then) : owner_(owner), then_(then) {}
+    void on_reply(const reply_view& reply, instant now) override { (owner_.*then_)(reply, now); }
+    void on_failure(const failure&, instant) override {}
+
+private:
+    session& owner_;
+    answer then_;
+};
+
+session::session(server_settings settings, session_listener& listener, std::uint64_t jitter_seed)
+    : settings_(std::move(settings)),
+      listener_(listener),
+      wires_(resp_limits{.max_bulk_bytes = settings_.max_reply_bytes}),
+      jitter_(jitter_seed),
+      ping_(std::make_unique<greeting_command>(*this, &session::ignored)) {
+    ping_->set_payload(encode({"PING"}));
+}
+
+session::~session() = default;
+
+bool session::linked() const noexcept {
+    return state_ == state::greeting || state_ == state::settling || state_ == state::up;
+}
+
+void session::submit(command& request, instant now) {
+    wires_.submit(request);
+    if (state_ == state::closed) {
+        wires_.fail_waiting({errc::client_closed, settings_.display()}, now);
+    } else if (state_ == state::resting) {
+        // Somebody wants it now: cut the rest short, but never try more often than the shortest rest allows.
+        rest_until_ = std::min(rest_until_, std::max(now, attempt_started_ + settings_.backoff_min));
+        if (rest_until_ <= now) start_connecting(now);
+    }
+}
+
+void session::subscribe(std::string channel, instant now) {
+    const auto [place, is_new] = channels_.insert(std::move(channel));
+    if (is_new && state_ == state::up) send_subscription(*place, now);
+}
+
+void session::close(instant now) {
+    if (state_ == state::closed) return;
+    const bool had_link = linked();
+    state_ = state::closed;
+    hang_up_wish_ = true;
+    connect_wish_ = false;
+    const failure why{errc::client_closed, settings_.display()};
+    wires_.link_down(why, now);
+    wires_.fail_waiting(why, now);
+    if (had_link) listener_.on_link_down(why, now);
+}
+
+void session::start_connecting(instant now) {
+    greetings_.clear();
+    state_ = state::connecting;
+    attempt_started_ = now;
+    connect_wish_ = true;
+}
+
+void session::connected(instant now) {
+    HOLDFAST_ASSERT(state_ == state::connecting);
+    state_ = state::greeting;
+    heard_bytes_ = false;
+    facts_ = {};
+    send_greeting(greeting::hello(settings_), &session::greeted);
+    if (settings_.database != 0) send_greeting(greeting::select(settings_), &session::selected);
+    send_greeting(encode({"CLIENT", "INFO"}), &session::told_client_info);
+    send_greeting(encode({"INFO", "server"}), &session::told_server_info);
+}
+
+void session::send_greeting(std::string payload, answer then) {
+    auto& request = *greetings_.emplace_back(std::make_unique<greeting_command>(*this, then));
+    request.set_payload(std::move(payload));
+    wires_.submit_first(request);
+    ++greetings_open_;
+}
+
+void session::greeted(const reply_view& reply, instant now) {
+    auto why = greeting::read_hello(reply, settings_, facts_);
+    if (!why && facts_.role == "replica") {
+        why = failure{errc::read_only, settings_.display() + " is a replica"};
+    }
+    if (why) return lose_link(std::move(*why), now);
+    greeting_answered(now);
+}
+
+void session::selected(const reply_view& reply, instant now) {
+    if (auto why = greeting::read_select(reply, settings_)) return lose_link(std::move(*why), now);
+    greeting_answered(now);
+}
+
+void session::told_client_info(const reply_view& reply, instant now) {
+    greeting::read_client_info(reply, facts_);
+    greeting_answered(now);
+}
+
+void session::told_server_info(const reply_view& reply, instant now) {
+    greeting::read_server_info(reply, facts_);
+    greeting_answered(now);
+}
+
+void session::ignored(const reply_view&, instant now) {
+    if (state_ == state::settling) greeting_answered(now);
+}
+
+void session::subscribed(const reply_view& reply, instant now) {
+    if (reply.is_error()) return lose_link(classify_error(reply.text(), settings_.display()), now);
+    if (state_ == state::settling) greeting_answered(now);
+}
+
+void session::greeting_answered(instant now) {
+    if (--greetings_open_ > 0) return;
+    if (state_ == state::greeting) {
+        settle(now);
+    } else if (state_ == state::settling) {
+        come_up(now);
+    }
+}
+
+void session::settle(instant now) {
+    state_ = state::settling;
+    if (std::string kill = greeting::kill_previous(previous_, facts_); !kill.empty()) {
+        send_greeting(std::move(kill), &session::ignored);
+    }
+    for (const std::string& channel : channels_) {
+        send_subscription(channel, now);
+        ++greetings_open_;
+    }
+    if (greetings_open_ == 0) come_up(now);
+}
+
+void session::send_subscription(const std::string& channel, instant) {
+    auto& request = *greetings_.emplace_back(std::make_unique<greeting_command>(*this, &session::subscribed));
+    request.set_subscription(channel);
+    wires_.submit_first(request);
+}
+
+void session::come_up(instant now) {
+    state_ = state::up;
+    was_up_ = true;
+    failed_attempts_ = 0;
+    last_heard_ = now;
+    previous_ = facts_;
+    wires_.open_gate();
+    listener_.on_link_up(facts_, now);
+}
+
+void session::received(std::size_t count, instant now) {
+    HOLDFAST_ASSERT(linked());
+    last_heard_ = now;
+    const bool first = !std::exchange(heard_bytes_, true);
+    if (first && settings_.kind != transport::tls && count > 0 && room_.front() == tls_alert) {
+        return lose_link({errc::tls_expected, settings_.display() + " answered with a TLS alert"}, now);
+    }
+    wires_.commit(count);
+    if (auto why = wires_.deliver(listener_, now)) {
+        why->detail.insert(0, settings_.display() + ": ");
+        lose_link(std::move(*why), now);
+    }
+}
+
+void session::failed(failure why, instant now) {
+    const bool silent = state_ == state::greeting && !heard_bytes_;
+    if (silent && !was_up_ && settings_.kind == transport::tcp && why.code == errc::unreachable) {
+        why.code = errc::tls_expected;
+    }
+    lose_link(std::move(why), now);
+}
+
+void session::lose_link(failure why, instant now) {
+    if (state_ == state::closed || state_ == state::resting) return;
+    const bool was_linked_up = state_ == state::up;
+    state_ = state::resting;
+    hang_up_wish_ = true;
+    connect_wish_ = false;
+    greetings_open_ = 0;
+    rest_until_ = now + next_rest();
+    last_failure_ = std::move(why);
+    const failure told = last_failure_;  // the callbacks below may change last_failure_
+    wires_.link_down(told, now);
+    if (!was_up_ || is_permanent(told.code)) wires_.fail_waiting(told, now);
+    if (was_linked_up) listener_.on_link_down(told, now);
+}
+
+std::chrono::nanoseconds session::next_rest() {
+    const unsigned doublings = std::min(failed_attempts_++, most_doublings);
+    const std::chrono::nanoseconds whole =
+        std::min<std::chrono::nanoseconds>(settings_.backoff_min * (1LL << doublings), settings_.backoff_max);
+    // splitmix64: half of the rest is fixed, half is chance.
+    jitter_ += 0x9e3779b97f4a7c15U;
+    std::uint64_t mixed = jitter_;
+    mixed = (mixed ^ (mixed >> 30U)) * 0xbf58476d1ce4e5b9U;
+    mixed = (mixed ^ (mixed >> 27U)) * 0x94d049bb133111ebU;
+    mixed ^= mixed >> 31U;
+    const auto half = static_cast<std::uint64_t>(whole.count()) / 2;
+    return std::chrono::nanoseconds(static_cast<std::int64_t>(half + mixed % (half + 1)));
+}
+
+failure session::why_not_up() const {
+    if (state_ == state::up) {
+        return {errc::request_timed_out, settings_.display() + " took no more requests before the deadline"};
+    }
+    if (failed_attempts_ == 0 && last_failure_.detail.empty()) {
+        return {errc::unreachable, settings_.display() + ": not connected before the deadline"};
+    }
+    return last_failure_;
+}
+
+void session::check_health(instant now) {
+    const instant oldest = wires_.oldest_unanswered();
+    if (oldest != never && now >= oldest + settings_.request_timeout) {
+        return lose_link({errc::request_timed_out, settings_.display() + " has not answered a request in " +
+                                                       std::to_string(settings_.request_timeout.count()) + " ms"},
+                         now);
+    }
+    const bool idle = oldest == never && now >= last_heard_ + settings_.health_interval;
+    if (idle && ping_->life() != command::state::waiting) wires_.submit_first(*ping_);
+}
+
+void session::on_timer(instant now) {
+    wires_.expire(why_not_up(), now);
+    switch (state_) {
+        case state::resting:
+            if (now >= rest_until_) start_connecting(now);
+            break;
+        case state::connecting:
+            if (now >= attempt_started_ + settings_.connect_timeout) {
+                lose_link({errc::unreachable, settings_.display() + ": no connection in " +
+                                                  std::to_string(settings_.connect_timeout.count()) + " ms"},
+                          now);
+            }
+            break;
+        case state::greeting:
+        case state::settling:
+            if (now >= attempt_started_ + settings_.connect_timeout) {
+                lose_link({errc::request_timed_out, settings_.display() + " accepted the connection but did not " +
+                                                        "answer the greeting in " +
+                                                        std::to_string(settings_.connect_timeout.count()) + " ms"},
+                          now);
+            }
+            break;
+        case state::up:
+            check_health(now);
+            break;
+        case state::closed:
+            break;
+    }
+}
+
+instant session::deadline() const noexcept {
+    const instant waiting = wires_.earliest_deadline();
+    switch (state_) {
+        case state::resting:
+            return std::min(waiting, rest_until_);
+        case state::connecting:
+        case state::greeting:
+        case state::settling:
+            return std::min(waiting, attempt_started_ + settings_.connect_timeout);
+        case state::up: {
+            const instant oldest = wires_.oldest_unanswered();
+            const instant health = oldest == never ? last_heard_ + settings_.health_interval
+                                                   : oldest + settings_.request_timeout;
+            return std::min(waiting, health);
+        }
+        case state::closed:
+            return never;
+    }
+    return never;
+}
+
+}  // namespace holdfast::redis

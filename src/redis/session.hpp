@@ -1,0 +1,125 @@
+// The life of a connection to one server: connect, greet, be up, break, rest, connect again.
+//
+//     resting --time, or a caller--> connecting --connected--> greeting --> settling --> up
+//        ^                               |                        |            |          |
+//        +-------------------------------+------------------------+------------+----------+   any failure
+//
+// Sans-I/O: the driver asks take_connect_wish() / take_hang_up_wish() / has_output() after every event and does what
+// they say; time is an argument. Lives in the client's serial section.
+//
+// Invariants:
+//  (1) Nobody's command is written before the link is up: greeted, the old link ended, subscriptions in place.
+//  (2) Every command ends: it is answered, or its link is lost (outcome unknown; an answer that takes longer than
+//      request_timeout is a lost link), or its deadline comes while it waits.
+//  (3) After a failure that no retry will cure, or the very first attempt failing, what waits is told at once; else
+//      it waits for the next link until its own deadline.
+//  (4) Nothing of a link that was given up reaches the listener.
+#pragma once
+
+#include "redis/greeting.hpp"
+#include "redis/multiplexer.hpp"
+
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace holdfast::redis {
+
+// Told in the serial section. May submit commands; must not block.
+class session_listener : public push_listener {
+public:
+    virtual void on_link_up(const server_facts& facts, instant now) = 0;
+    virtual void on_link_down(const failure& why, instant now) = 0;
+
+protected:
+    ~session_listener() = default;
+};
+
+class session {
+public:
+    // `jitter_seed` spreads the reconnects of many clients.
+    session(server_settings settings, session_listener& listener, std::uint64_t jitter_seed);
+    ~session();
+    session(const session&) = delete;
+    session& operator=(const session&) = delete;
+
+    const server_settings& settings() const noexcept { return settings_; }
+    bool up() const noexcept { return state_ == state::up; }
+    // What ended the last link or attempt.
+    const failure& last_failure() const noexcept { return last_failure_; }
+    const server_facts& facts() const noexcept { return facts_; }
+
+    // --- for the layer above ----------------------------------------------------------------------------------
+    void submit(command& request, instant now);
+    bool withdraw(command& request) { return wires_.withdraw(request); }
+    // Subscribes now if the link is up, and again on every later link before it counts as up.
+    void subscribe(std::string channel, instant now);
+    // An answer showed that this link is of no more use; it is dropped and made anew.
+    void distrust(failure why, instant now) { lose_link(std::move(why), now); }
+    // Ends everything: written commands as unknown, waiting ones as client_closed. No wish follows but hang-up.
+    void close(instant now);
+
+    // --- for the driver ---------------------------------------------------------------------------------------
+    bool take_connect_wish() noexcept { return std::exchange(connect_wish_, false); }
+    bool take_hang_up_wish() noexcept { return std::exchange(hang_up_wish_, false); }
+    bool has_output() const noexcept { return linked() && wires_.has_output(); }
+    std::string_view begin_write(instant now) { return wires_.begin_write(now); }
+    void end_write() noexcept { wires_.end_write(); }
+    std::span<char> prepare(std::size_t at_least) { return room_ = wires_.prepare(at_least); }
+    void received(std::size_t count, instant now);
+    void connected(instant now);
+    void failed(failure why, instant now);
+    void on_timer(instant now);
+    // When on_timer() should be called at the latest.
+    instant deadline() const noexcept;
+
+private:
+    enum class state : std::uint8_t { resting, connecting, greeting, settling, up, closed };
+    class greeting_command;
+    using answer = void (session::*)(const reply_view&, instant);
+
+    bool linked() const noexcept;
+    void start_connecting(instant now);
+    void send_greeting(std::string payload, answer then);
+    void greeted(const reply_view& reply, instant now);
+    void selected(const reply_view& reply, instant now);
+    void told_client_info(const reply_view& reply, instant now);
+    void told_server_info(const reply_view& reply, instant now);
+    void ignored(const reply_view& reply, instant now);
+    void subscribed(const reply_view& reply, instant now);
+    void greeting_answered(instant now);
+    void settle(instant now);
+    void come_up(instant now);
+    void send_subscription(const std::string& channel, instant now);
+    void lose_link(failure why, instant now);
+    void check_health(instant now);
+    failure why_not_up() const;
+    std::chrono::nanoseconds next_rest();
+
+    server_settings settings_;
+    session_listener& listener_;
+    multiplexer wires_;
+    std::span<char> room_;  // where the driver was told to put what it reads
+    state state_ = state::resting;
+    bool connect_wish_ = false;
+    bool hang_up_wish_ = false;
+    bool was_up_ = false;
+    bool heard_bytes_ = false;  // since this link was connected
+    instant attempt_started_{};
+    instant rest_until_{};
+    instant last_heard_{};
+    unsigned failed_attempts_ = 0;
+    std::uint64_t jitter_;
+    failure last_failure_{errc::unreachable, ""};
+    server_facts facts_;
+    server_facts previous_;  // of the last link that was up; its client_id is 0 if there was none
+    std::set<std::string, std::less<>> channels_;
+    std::vector<std::unique_ptr<greeting_command>> greetings_;  // under way on this link
+    std::unique_ptr<greeting_command> ping_;
+    std::size_t greetings_open_ = 0;
+};
+
+}  // namespace holdfast::redis
