@@ -1,0 +1,62 @@
+#include "redis/command_writer.hpp"
+
+#include <charconv>
+#include <exception>
+
+#include "redis/resp_assert.hpp"
+
+namespace holdfast::redis {
+
+namespace {
+
+// The decimal digits of a number, on the stack.
+class decimal {
+public:
+    template <class Integer>
+    explicit decimal(Integer value) noexcept
+        : length_(static_cast<std::size_t>(std::to_chars(digits_, digits_ + sizeof digits_, value).ptr -
+                                           digits_)) {}
+    std::string_view text() const noexcept { return {digits_, length_}; }
+
+private:
+    char digits_[24];
+    std::size_t length_;
+};
+
+void append_header(std::string& out, char type, std::size_t count) {
+    out += type;
+    out += decimal{count}.text();
+    out += "\r\n";
+}
+
+}  // namespace
+
+command_writer::command_writer(std::string& out, std::size_t argument_count)
+    : out_(out), missing_(argument_count), exceptions_before_(std::uncaught_exceptions()) {
+    HOLDFAST_RESP_ASSERT(argument_count > 0);
+    append_header(out_, '*', argument_count);
+}
+
+command_writer::~command_writer() {
+    HOLDFAST_RESP_ASSERT(missing_ == 0 || std::uncaught_exceptions() > exceptions_before_);
+}
+
+command_writer& command_writer::arg(std::string_view value) {
+    HOLDFAST_RESP_ASSERT(missing_ > 0);
+    --missing_;
+    append_header(out_, '$', value.size());
+    out_ += value;
+    out_ += "\r\n";
+    return *this;
+}
+
+command_writer& command_writer::arg(std::int64_t value) {
+    return arg(decimal{value}.text());
+}
+
+void append_command(std::string& out, std::initializer_list<std::string_view> args) {
+    command_writer writer{out, args.size()};
+    for (const std::string_view value : args) writer.arg(value);
+}
+
+}  // namespace holdfast::redis

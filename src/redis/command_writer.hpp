@@ -1,0 +1,37 @@
+// Writes a command the way servers read it: an array of strings, behind whatever the output already holds.
+//
+// The number of arguments comes first on the wire, so it is said first here, and checked: a command with one
+// argument too few would swallow the head of the next one, and every later reply would answer the wrong
+// request.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace holdfast::redis {
+
+/// Appends one command of exactly argument_count arguments, its name included. Allocates only what `out`
+/// needs to grow.
+class command_writer {
+public:
+    command_writer(std::string& out, std::size_t argument_count);
+    command_writer(const command_writer&) = delete;
+    command_writer& operator=(const command_writer&) = delete;
+    /// Asserts that every announced argument was given.
+    ~command_writer();
+
+    command_writer& arg(std::string_view value);
+    command_writer& arg(std::int64_t value);
+
+private:
+    std::string& out_;
+    std::size_t missing_;
+    int exceptions_before_;  // when an exception passes through, the command is lost anyway
+};
+
+void append_command(std::string& out, std::initializer_list<std::string_view> args);
+
+}  // namespace holdfast::redis

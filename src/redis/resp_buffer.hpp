@@ -1,0 +1,48 @@
+// The bytes of a link that were received and are not consumed yet, in one piece.
+//
+// A reply must lie in one piece to be viewed, replies come in pieces of any size, and a memmove per reply or
+// per read would make a long reply or a long pipeline quadratic. So consumed bytes are only counted;
+// make_room() drops them when the room behind the live bytes is used up, and then only if it moves no more
+// than it frees. Otherwise it doubles. Both cost a constant per received byte.
+//
+// Invariant: begin <= end <= capacity; live bytes are [begin, end). A large capacity does not outlive its
+// use.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace holdfast::redis::detail {
+
+class resp_buffer {
+public:
+    /// What is kept for the next reply; more is given back once it is hardly used.
+    static constexpr std::size_t kept_capacity = std::size_t{1} << 20;
+
+    /// Room for at least that many bytes behind the live ones. May move them.
+    std::span<char> make_room(std::size_t at_least);
+
+    /// n bytes of the room were filled.
+    void append(std::size_t n);
+
+    /// The first n live bytes are no longer needed. They stay readable until the next make_room() or clear().
+    void consume(std::size_t n);
+
+    /// Forgets the live bytes, keeps at most kept_capacity.
+    void clear();
+
+    const char* data() const noexcept { return bytes_.get() + begin_; }
+    std::size_t size() const noexcept { return end_ - begin_; }
+    std::size_t capacity() const noexcept { return capacity_; }
+
+private:
+    void move_to(std::size_t new_capacity);
+
+    std::unique_ptr<char[]> bytes_;
+    std::size_t capacity_ = 0;
+    std::size_t begin_ = 0;
+    std::size_t end_ = 0;
+};
+
+}  // namespace holdfast::redis::detail

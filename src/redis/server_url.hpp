@@ -1,0 +1,74 @@
+// Where a server is and how to speak to it, and the URL that says so.
+//
+//     redis://[[user]:password@][host][:port][/db][?options]
+//     rediss://...                                            the same over TLS
+//     unix://[[user]:password@]/path/to.sock[?db=N&options]
+//
+// Without a host it is 127.0.0.1, without a port 6379. User, password, path and option values are
+// percent-decoded
+// ('+' stays '+'). Options: timeout (connect and request), connect_timeout, request_timeout, health_interval,
+// backoff_min, backoff_max (durations, `500ms`); db, client_name, user, password_file, password_env; on
+// rediss:// also verify=true|false, ca_file, ca_dir, cert, key, server_name.
+//
+// Two rules shape the parser. What is not understood is refused, by name and with what is allowed: an option
+// that is silently ignored is found out in production. And no message ever shows a password, not even that of
+// a URL too mangled to tell where its password is: messages show `redact(url)`, and quote only what is left
+// in it.
+//
+// A user name alone (`redis://word@host`) is refused: too many who write it mean a password. A user without a
+// password, for servers whose ACL says `nopass`, is written `redis://user:@host` or `?user=`.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "redis/secret.hpp"
+
+namespace holdfast::redis {
+
+enum class transport { tcp, unix_socket, tls };
+
+struct tls_settings {
+    bool verify = true;
+    std::string ca_file;
+    std::string ca_directory;
+    std::string certificate_file;
+    std::string key_file;
+    std::string server_name;  // for SNI and for the name to verify; empty: the host
+};
+
+struct server_settings {
+    transport kind = transport::tcp;
+    std::string host = "127.0.0.1";  // an IPv6 address without its brackets
+    std::uint16_t port = 6379;
+    std::string path;  // of the unix socket
+    std::string user;  // not empty: authenticate, even if the password is empty
+    secret password;
+    unsigned database = 0;
+    std::string client_name;
+    tls_settings tls;
+    std::chrono::milliseconds connect_timeout{2000};
+    std::chrono::milliseconds request_timeout{2000};
+    std::chrono::milliseconds health_interval{5000};
+    std::chrono::milliseconds backoff_min{20};
+    std::chrono::milliseconds backoff_max{2000};
+    std::size_t max_reply_bytes = std::size_t{64} << 20;
+
+    /// For errors and logs: redis://user@host:port/db, rediss://..., unix:///path; never a password.
+    std::string display() const;
+};
+
+/// Throws holdfast::error with errc::bad_url; the message says what is wrong, what is allowed, and shows
+/// redact(url). Reads the file or the environment variable that password_file or password_env names.
+server_settings parse_url(std::string_view url);
+
+/// A string that may be a URL, well formed or not, fit to be shown: what is or may be user name and password
+/// becomes
+/// `***`, as does the value of any option that sounds like one; control characters become `_`. When in doubt
+/// it hides too much. redact(redact(x)) == redact(x).
+std::string redact(std::string_view url);
+
+}  // namespace holdfast::redis

@@ -1,0 +1,225 @@
+// One table says which options there are, where they are allowed and what each does. They are applied in the
+// table's order, not the URL's: that is how `timeout` gives way to `connect_timeout` wherever the two stand.
+#include "redis/url_options.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "redis/duration.hpp"
+
+namespace holdfast::redis {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::milliseconds longest_timeout = 1h;
+constexpr std::size_t longest_password = 64 * 1024;
+
+struct option {
+    const examined_url& url;
+    std::string_view name;
+    std::string_view raw;
+    std::string value;
+
+    [[noreturn]] void refuse(const std::string& why) const {
+        url.refuse("the option " + std::string(name) + "=" + url.quote(raw) + " " + why);
+    }
+};
+
+std::chrono::milliseconds duration_of(const option& given) {
+    const auto duration = parse_duration(given.value);
+    if (!duration && parse_number(given.value, std::numeric_limits<std::uint32_t>::max())) {
+        given.refuse("needs a unit: write " + given.value + "ms or " + given.value + "s");
+    }
+    if (!duration)
+        given.refuse("is not a duration: write a number and one of ms, s, m, h, as in 500ms or 1.5s");
+    if (*duration <= 0ms || *duration > longest_timeout)
+        given.refuse("is out of range: more than 0, at most 1h");
+    return *duration;
+}
+
+template <std::chrono::milliseconds server_settings::*member>
+void set_duration(server_settings& settings, const option& given) {
+    settings.*member = duration_of(given);
+}
+
+void set_timeout(server_settings& settings, const option& given) {
+    settings.connect_timeout = settings.request_timeout = duration_of(given);
+}
+
+void set_database(server_settings& settings, const option& given) {
+    const auto number = parse_number(given.value, std::numeric_limits<std::int32_t>::max());
+    if (!number) given.refuse("is not a database: it is a number from 0 on");
+    settings.database = *number;
+}
+
+// The rule of CLIENT SETNAME.
+void set_client_name(server_settings& settings, const option& given) {
+    const bool plain = std::ranges::all_of(given.value, [](char c) { return c >= '!' && c <= '~'; });
+    if (!plain) given.refuse("cannot be used: Redis allows printable ASCII without spaces");
+    settings.client_name = given.value;
+}
+
+void set_user(server_settings& settings, const option& given) {
+    if (!settings.user.empty()) given.refuse("is given twice: the URL names a user in front of the '@' too");
+    require_printable(given.url, "the option user", given.value);
+    settings.user = given.value;
+}
+
+void set_verify(server_settings& settings, const option& given) {
+    if (given.value != "true" && given.value != "false") given.refuse("is neither true nor false");
+    settings.tls.verify = given.value == "true";
+}
+
+template <std::string tls_settings::*member>
+void set_tls_text(server_settings& settings, const option& given) {
+    require_printable(given.url, "the option " + std::string(given.name), given.value);
+    settings.tls.*member = given.value;
+}
+
+void require_only_password(const server_settings& settings, const option& given) {
+    if (!settings.password.empty()) given.refuse("comes on top of another password: give one of them only");
+}
+
+void read_password_file(server_settings& settings, const option& given) {
+    require_only_password(settings, given);
+    require_printable(given.url, "the option password_file", given.value);
+    std::ifstream file(given.value, std::ios::binary);
+    if (!file) given.refuse("names a file that cannot be opened: check the path and its permissions");
+    std::string line(longest_password + 1, '\0');  // bounded: the path may be a device that never ends
+    file.getline(line.data(), static_cast<std::streamsize>(line.size()));
+    // At the end of the file the missing newline was not counted.
+    const auto read = static_cast<std::size_t>(file.gcount());
+    const bool ended = !file.fail();
+    const std::size_t size = read - (ended && !file.eof() && read != 0 ? 1 : 0);
+    secret password(std::string(line, 0, size != 0 && line[size - 1] == '\r' ? size - 1 : size));
+    wipe(line);
+    if (size > 0 && !ended) given.refuse("names a file whose first line is too long for a password (64 KiB)");
+    if (password.empty()) given.refuse("names a file whose first line is empty: it should be the password");
+    settings.password = std::move(password);
+}
+
+void read_password_variable(server_settings& settings, const option& given) {
+    require_only_password(settings, given);
+    require_printable(given.url, "the option password_env", given.value);
+    const char* const text = std::getenv(given.value.c_str());
+    if (text == nullptr) given.refuse("names an environment variable that is not set");
+    if (*text == '\0') given.refuse("names an environment variable that is empty");
+    settings.password = secret(text);
+}
+
+enum class scope { everywhere, tls_only };
+
+struct rule {
+    std::string_view name;
+    scope where;
+    void (*apply)(server_settings&, const option&);
+};
+
+constexpr std::array rules{
+    rule{"timeout", scope::everywhere, set_timeout},
+    rule{"connect_timeout", scope::everywhere, set_duration<&server_settings::connect_timeout>},
+    rule{"request_timeout", scope::everywhere, set_duration<&server_settings::request_timeout>},
+    rule{"health_interval", scope::everywhere, set_duration<&server_settings::health_interval>},
+    rule{"backoff_min", scope::everywhere, set_duration<&server_settings::backoff_min>},
+    rule{"backoff_max", scope::everywhere, set_duration<&server_settings::backoff_max>},
+    rule{"db", scope::everywhere, set_database},
+    rule{"client_name", scope::everywhere, set_client_name},
+    rule{"user", scope::everywhere, set_user},
+    rule{"password_file", scope::everywhere, read_password_file},
+    rule{"password_env", scope::everywhere, read_password_variable},
+    rule{"verify", scope::tls_only, set_verify},
+    rule{"ca_file", scope::tls_only, set_tls_text<&tls_settings::ca_file>},
+    rule{"ca_dir", scope::tls_only, set_tls_text<&tls_settings::ca_directory>},
+    rule{"cert", scope::tls_only, set_tls_text<&tls_settings::certificate_file>},
+    rule{"key", scope::tls_only, set_tls_text<&tls_settings::key_file>},
+    rule{"server_name", scope::tls_only, set_tls_text<&tls_settings::server_name>},
+};
+
+std::string known_names() {
+    std::string names;
+    for (const rule& each : rules) names.append(names.empty() ? "" : ", ").append(each.name);
+    return names;
+}
+
+// Levenshtein's, one row at a time.
+std::size_t edit_distance(std::string_view given, const rule& known) {
+    std::vector<std::size_t> row(known.name.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < given.size(); ++i) {
+        std::size_t diagonal = std::exchange(row[0], i + 1);
+        for (std::size_t j = 0; j < known.name.size(); ++j) {
+            const std::size_t replaced = diagonal + (given[i] == known.name[j] ? 0 : 1);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+        }
+    }
+    return row.back();
+}
+
+// " (did you mean db?)", or nothing if no name is near.
+std::string suggestion(std::string_view given) {
+    if (given.size() > 40) return {};  // near nothing, and not worth the square of its length
+    const auto distance = [&](const rule& known) { return edit_distance(given, known); };
+    const auto nearest = std::ranges::min_element(rules, {}, distance);
+    if (distance(*nearest) > std::max<std::size_t>(1, nearest->name.size() / 3)) return {};
+    return " (did you mean " + std::string(nearest->name) + "?)";
+}
+
+}  // namespace
+
+void require_printable(const examined_url& url, std::string_view what, std::string_view value) {
+    if (std::ranges::any_of(value, is_control))
+        url.refuse(std::string(what) + " has a control character in it");
+}
+
+url_options::url_options(const examined_url& url, std::string_view query) : url_(url) {
+    while (!query.empty()) {
+        const std::size_t end = query.find('&');
+        add(query.substr(0, end));
+        query.remove_prefix(end == query.npos ? query.size() : end + 1);
+    }
+}
+
+void url_options::add(std::string_view item) {
+    const std::size_t equals = item.find('=');
+    const std::string_view name = item.substr(0, equals);
+    if (std::ranges::find(rules, name, &rule::name) == rules.end()) {
+        url_.refuse("unknown option " + url_.quote(name) + suggestion(name) + "; there are " + known_names());
+    }
+    if (equals == item.npos || equals + 1 == item.size()) {
+        url_.refuse("the option " + std::string(name) + " has no value; write " + std::string(name) + "=...");
+    }
+    if (!given_.emplace(name, item.substr(equals + 1)).second) {
+        url_.refuse("the option " + std::string(name) + " is given twice");
+    }
+}
+
+void url_options::apply(server_settings& settings) const {
+    for (const rule& each : rules) {
+        const auto found = given_.find(each.name);
+        if (found == given_.end()) continue;
+        if (each.where == scope::tls_only && settings.kind != transport::tls) {
+            url_.refuse("the option " + std::string(each.name) + " is for TLS: it needs a rediss:// URL");
+        }
+        const std::string what = "the option " + std::string(each.name);
+        each.apply(settings, {url_, each.name, found->second, url_.decode(what, found->second)});
+    }
+    if (settings.backoff_min > settings.backoff_max) {
+        url_.refuse("backoff_min (" + format_duration(settings.backoff_min) + ") is more than backoff_max (" +
+                    format_duration(settings.backoff_max) + ")");
+    }
+    if (settings.tls.certificate_file.empty() != settings.tls.key_file.empty()) {
+        url_.refuse(
+            "cert and key go together: a certificate is of no use without its key, nor a key without it");
+    }
+}
+
+}  // namespace holdfast::redis

@@ -1,0 +1,53 @@
+// The small change of URL parsing: characters, percent escapes, and complaints that give nothing away.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace holdfast::redis {
+
+constexpr bool is_digit(char c) noexcept {
+    return c >= '0' && c <= '9';
+}
+constexpr bool is_letter(char c) noexcept {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+constexpr bool is_hex_digit(char c) noexcept {
+    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+constexpr bool is_control(char c) noexcept {
+    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
+std::string to_lower(std::string_view text);
+
+/// Nothing if a '%' is not followed by two hex digits.
+std::optional<std::string> percent_decode(std::string_view text);
+
+/// Encodes all but letters, digits, '-', '.', '_', '~' and what `also_plain` lists.
+std::string percent_encode(std::string_view text, std::string_view also_plain);
+
+/// Digits only, and no more than `largest`.
+std::optional<std::uint32_t> parse_number(std::string_view text, std::uint32_t largest) noexcept;
+
+/// The URL being parsed: complains about itself without showing a secret.
+class examined_url {
+public:
+    explicit examined_url(std::string_view text);
+
+    /// Throws holdfast::error, errc::bad_url: `why`, and the redacted URL.
+    [[noreturn]] void refuse(const std::string& why) const;
+
+    /// A piece of the URL in quotes, if the redacted URL shows it too; else "***".
+    std::string quote(std::string_view piece) const;
+
+    /// percent_decode, or refuses. `what` names the part, as in "the password".
+    std::string decode(std::string_view what, std::string_view piece) const;
+
+private:
+    std::string shown_;
+};
+
+}  // namespace holdfast::redis
