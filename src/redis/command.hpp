@@ -13,8 +13,8 @@
 // server ran it is unknown, and only the layer above can tell whether to repeat or to undo it.
 #pragma once
 
-#include "redis/clock.hpp"
-#include "redis/failure.hpp"
+#include "base/clock.hpp"
+#include "base/failure.hpp"
 #include "redis/resp_reply.hpp"
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <exception>
 
-#include "redis/resp_assert.hpp"
+#include "base/assert.hpp"
 
 namespace holdfast::redis {
 
@@ -33,16 +33,16 @@ void append_header(std::string& out, char type, std::size_t count) {
 
 command_writer::command_writer(std::string& out, std::size_t argument_count)
     : out_(out), missing_(argument_count), exceptions_before_(std::uncaught_exceptions()) {
-    HOLDFAST_RESP_ASSERT(argument_count > 0);
+    HOLDFAST_ASSERT(argument_count > 0);
     append_header(out_, '*', argument_count);
 }
 
 command_writer::~command_writer() {
-    HOLDFAST_RESP_ASSERT(missing_ == 0 || std::uncaught_exceptions() > exceptions_before_);
+    HOLDFAST_ASSERT(missing_ == 0 || std::uncaught_exceptions() > exceptions_before_);
 }
 
 command_writer& command_writer::arg(std::string_view value) {
-    HOLDFAST_RESP_ASSERT(missing_ > 0);
+    HOLDFAST_ASSERT(missing_ > 0);
     --missing_;
     append_header(out_, '$', value.size());
     out_ += value;

@@ -1,7 +1,7 @@
 // Puts a server's error reply into our own words.
 #pragma once
 
-#include "redis/failure.hpp"
+#include "base/failure.hpp"
 
 #include <string_view>
 

@@ -46,7 +46,7 @@ std::optional<failure> refused_hello(std::string_view text, const server_setting
 
 std::string hello(const server_settings& settings) {
     std::vector<std::string_view> words{"HELLO", "3"};
-    if (!settings.password.empty()) {
+    if (!settings.password.empty() || !settings.user.empty()) {
         words.insert(words.end(), {"AUTH", settings.user.empty() ? "default" : std::string_view(settings.user),
                                    settings.password.reveal()});
     }

@@ -9,7 +9,7 @@
 // Sans-I/O.
 #pragma once
 
-#include "redis/failure.hpp"
+#include "base/failure.hpp"
 #include "redis/resp_reply.hpp"
 #include "redis/server_url.hpp"
 

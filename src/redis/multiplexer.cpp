@@ -1,6 +1,6 @@
 #include "redis/multiplexer.hpp"
 
-#include "redis/assert.hpp"
+#include "base/assert.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -29,8 +29,7 @@ bool multiplexer::withdraw(command& request) {
         request.state_ = command::state::idle;
         return true;
     }
-    HOLDFAST_ASSERT(!"a waiting command is in no line");
-    return false;
+    detail::assertion_failed("a waiting command is in a line", __FILE__, __LINE__);
 }
 
 instant multiplexer::oldest_unanswered() const noexcept {

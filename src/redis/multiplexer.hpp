@@ -16,7 +16,7 @@
 //  (5) A command answered NOSCRIPT is put back in line with the script's text, once; its owner does not notice.
 #pragma once
 
-#include "redis/clock.hpp"
+#include "base/clock.hpp"
 #include "redis/command.hpp"
 #include "redis/resp_reader.hpp"
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "redis/resp_assert.hpp"
+#include "base/assert.hpp"
 
 namespace holdfast::redis::detail {
 
@@ -36,12 +36,12 @@ std::span<char> resp_buffer::make_room(std::size_t at_least) {
 }
 
 void resp_buffer::append(std::size_t n) {
-    HOLDFAST_RESP_ASSERT(n <= capacity_ - end_);
+    HOLDFAST_ASSERT(n <= capacity_ - end_);
     end_ += n;
 }
 
 void resp_buffer::consume(std::size_t n) {
-    HOLDFAST_RESP_ASSERT(n <= size());
+    HOLDFAST_ASSERT(n <= size());
     begin_ += n;
 }
 
@@ -54,7 +54,7 @@ void resp_buffer::clear() {
 
 void resp_buffer::move_to(std::size_t new_capacity) {
     const std::size_t live = size();
-    HOLDFAST_RESP_ASSERT(new_capacity >= live);
+    HOLDFAST_ASSERT(new_capacity >= live);
     auto moved = std::make_unique_for_overwrite<char[]>(new_capacity);
     if (live != 0) std::memcpy(moved.get(), data(), live);
     bytes_ = std::move(moved);

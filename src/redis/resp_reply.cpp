@@ -84,7 +84,7 @@ double reply_view::as_double() const noexcept {
 }
 
 reply_view reply_view::operator[](std::size_t i) const {
-    HOLDFAST_RESP_ASSERT(i < size());
+    HOLDFAST_ASSERT(i < size());
     const bool flat = node().end - index_ - 1 == node().children;
     reply_view child = *this;
     child.index_ = index_ + 1;

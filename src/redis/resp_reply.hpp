@@ -18,7 +18,7 @@
 #include <optional>
 #include <string_view>
 
-#include "redis/resp_assert.hpp"
+#include "base/assert.hpp"
 
 namespace holdfast::redis {
 
@@ -79,7 +79,7 @@ public:
 
     /// The value of an integer or boolean (0, 1). Asserts that it is one.
     std::int64_t integer() const {
-        HOLDFAST_RESP_ASSERT(type() == resp_type::integer || type() == resp_type::boolean);
+        HOLDFAST_ASSERT(type() == resp_type::integer || type() == resp_type::boolean);
         return node().integer;
     }
 
@@ -105,7 +105,7 @@ private:
     reply_view(const detail::resp_node* nodes, const char* base) noexcept : nodes_(nodes), base_(base) {}
 
     const detail::resp_node& node() const {
-        HOLDFAST_RESP_ASSERT(nodes_ != nullptr);
+        HOLDFAST_ASSERT(nodes_ != nullptr);
         return nodes_[index_];
     }
 

@@ -25,20 +25,13 @@
 #include <string>
 #include <string_view>
 
+#include "net/endpoint.hpp"
 #include "redis/secret.hpp"
 
 namespace holdfast::redis {
 
-enum class transport { tcp, unix_socket, tls };
-
-struct tls_settings {
-    bool verify = true;
-    std::string ca_file;
-    std::string ca_directory;
-    std::string certificate_file;
-    std::string key_file;
-    std::string server_name;  // for SNI and for the name to verify; empty: the host
-};
+using net::tls_settings;
+using net::transport;
 
 struct server_settings {
     transport kind = transport::tcp;
@@ -59,6 +52,9 @@ struct server_settings {
 
     /// For errors and logs: redis://user@host:port/db, rediss://..., unix:///path; never a password.
     std::string display() const;
+
+    /// What the network layer needs of it.
+    net::endpoint endpoint() const { return {kind, host, port, path, tls, display()}; }
 };
 
 /// Throws holdfast::error with errc::bad_url; the message says what is wrong, what is allowed, and shows

@@ -1,6 +1,6 @@
 #include "redis/session.hpp"
 
-#include "redis/assert.hpp"
+#include "base/assert.hpp"
 #include "redis/command_writer.hpp"
 #include "redis/error_reply.hpp"
 

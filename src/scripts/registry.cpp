@@ -1,6 +1,6 @@
 #include "scripts/registry.hpp"
 
-#include "redis/assert.hpp"
+#include "base/assert.hpp"
 
 namespace holdfast::scripts {
 
@@ -8,8 +8,7 @@ const script& find(std::string_view name) noexcept {
     for (const script& candidate : all()) {
         if (candidate.name == name) return candidate;
     }
-    HOLDFAST_ASSERT(!"no script of that name is embedded");
-    std::abort();
+    detail::assertion_failed("a script of that name is embedded", __FILE__, __LINE__);
 }
 
 }  // namespace holdfast::scripts

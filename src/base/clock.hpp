@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <ratio>
 
-namespace holdfast::redis {
+namespace holdfast {
 
 // Never asked for the time by anything below src/api: no now() here on purpose.
 struct boottime {
@@ -20,4 +20,4 @@ using instant = boottime::time_point;
 
 inline constexpr instant never = instant::max();
 
-}  // namespace holdfast::redis
+}  // namespace holdfast

@@ -5,11 +5,11 @@
 
 #include <string>
 
-namespace holdfast::redis {
+namespace holdfast {
 
 struct failure {
     errc code = errc::server_error;
     std::string detail;  // names the server; never holds a secret
 };
 
-}  // namespace holdfast::redis
+}  // namespace holdfast

@@ -1,0 +1,44 @@
+#include "base/serial_section.hpp"
+
+namespace holdfast {
+
+void serial_section::enter(serial_task& task) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (occupied_) {
+            task.next_ = nullptr;
+            (first_ == nullptr ? first_ : last_->next_) = &task;
+            last_ = &task;
+            return;
+        }
+        occupied_ = true;
+    }
+    task.run();
+    do {
+        for (serial_task* batch = take_all(); batch != nullptr; batch = take_all()) {
+            while (batch != nullptr) {
+                serial_task* const present = batch;
+                batch = batch->next_;  // before run(): afterwards the task may be gone or queued again
+                present->run();
+            }
+        }
+        settle();
+    } while (!leave_if_idle());
+}
+
+serial_task* serial_section::take_all() {
+    const std::lock_guard lock(mutex_);
+    serial_task* const batch = first_;
+    first_ = nullptr;
+    last_ = nullptr;
+    return batch;
+}
+
+bool serial_section::leave_if_idle() {
+    const std::lock_guard lock(mutex_);
+    if (first_ != nullptr) return false;
+    occupied_ = false;
+    return true;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,53 @@
+// Mutual exclusion in which nobody waits to get in.
+//
+// A client's engine and connections may be touched by one thread at a time. A mutex would do, but while its holder
+// is in a system call (sending, say) everybody else would sleep, wake and send their own few bytes one after the
+// other. Here a thread that finds the section occupied leaves its task behind and goes on; the occupant runs it before
+// it leaves. So whatever is asked for during a send goes out together in the next one.
+//
+// Tasks are intrusive and not copied: one must stay alive until its run() was entered, and may be entered again
+// afterwards.
+//
+// Invariants:
+//  (1) At most one thread is inside; a task runs exactly once per enter().
+//  (2) Tasks run in the order they were entered.
+//  (3) settle() runs after the last task and before the section is left, with no task waiting when it starts.
+#pragma once
+
+#include <mutex>
+
+namespace holdfast {
+
+class serial_task {
+public:
+    virtual void run() = 0;
+
+protected:
+    ~serial_task() = default;
+
+private:
+    friend class serial_section;
+    serial_task* next_ = nullptr;
+};
+
+class serial_section {
+public:
+    virtual ~serial_section() = default;
+
+    // Runs the task inside the section: now, on this thread, if the section is free; else soon, on the occupant's.
+    void enter(serial_task& task);
+
+private:
+    // What to do before leaving, e.g. send what the tasks have queued. May be called several times in one stay.
+    virtual void settle() = 0;
+
+    serial_task* take_all();
+    bool leave_if_idle();
+
+    std::mutex mutex_;  // guards the three below, and is never held while a task or settle() runs
+    bool occupied_ = false;
+    serial_task* first_ = nullptr;
+    serial_task* last_ = nullptr;
+};
+
+}  // namespace holdfast
