@@ -1,7 +1,7 @@
 # Warnings for our own targets only; a consumer's flags are their business.
 function(holdfast_warnings target)
   target_compile_options(${target} PRIVATE
-    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wnon-virtual-dtor
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast
     -Woverloaded-virtual -Wcast-align -Wnull-dereference -Wimplicit-fallthrough)
   if(HOLDFAST_WERROR)
     target_compile_options(${target} PRIVATE -Werror)

@@ -79,6 +79,7 @@ void session::close(instant now) {
 void session::start_connecting(instant now) {
     greetings_.clear();
     state_ = state::connecting;
+    shaking_hands_ = false;
     attempt_started_ = now;
     connect_wish_ = true;
 }
@@ -232,6 +233,16 @@ failure session::why_not_up() const {
     return last_failure_;
 }
 
+failure session::why_too_slow() const {
+    const std::string within = " in " + std::to_string(settings_.connect_timeout.count()) + " ms";
+    if (state_ != state::connecting) {
+        return {errc::request_timed_out, settings_.display() + " did not answer the greeting" + within};
+    }
+    // A plain port takes a TLS greeting for the beginning of a long line and waits for its end.
+    if (shaking_hands_) return {errc::tls_unexpected, settings_.display() + " did not answer the TLS handshake" + within};
+    return {errc::unreachable, settings_.display() + ": no connection" + within};
+}
+
 void session::check_health(instant now) {
     const instant oldest = wires_.oldest_unanswered();
     if (oldest != never && now >= oldest + settings_.request_timeout) {
@@ -250,20 +261,9 @@ void session::on_timer(instant now) {
             if (now >= rest_until_) start_connecting(now);
             break;
         case state::connecting:
-            if (now >= attempt_started_ + settings_.connect_timeout) {
-                lose_link({errc::unreachable, settings_.display() + ": no connection in " +
-                                                  std::to_string(settings_.connect_timeout.count()) + " ms"},
-                          now);
-            }
-            break;
         case state::greeting:
         case state::settling:
-            if (now >= attempt_started_ + settings_.connect_timeout) {
-                lose_link({errc::request_timed_out, settings_.display() + " accepted the connection but did not " +
-                                                        "answer the greeting in " +
-                                                        std::to_string(settings_.connect_timeout.count()) + " ms"},
-                          now);
-            }
+            if (now >= attempt_started_ + settings_.connect_timeout) lose_link(why_too_slow(), now);
             break;
         case state::up:
             check_health(now);

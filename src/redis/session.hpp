@@ -47,6 +47,8 @@ public:
     session& operator=(const session&) = delete;
 
     const server_settings& settings() const noexcept { return settings_; }
+    // Between connected() and the loss of that link.
+    bool linked() const noexcept;
     bool up() const noexcept { return state_ == state::up; }
     // What ended the last link or attempt.
     const failure& last_failure() const noexcept { return last_failure_; }
@@ -70,6 +72,8 @@ public:
     void end_write() noexcept { wires_.end_write(); }
     std::span<char> prepare(std::size_t at_least) { return room_ = wires_.prepare(at_least); }
     void received(std::size_t count, instant now);
+    // The peer was reached; the TLS handshake is under way.
+    void reached() noexcept { shaking_hands_ = true; }
     void connected(instant now);
     void failed(failure why, instant now);
     void on_timer(instant now);
@@ -81,7 +85,6 @@ private:
     class greeting_command;
     using answer = void (session::*)(const reply_view&, instant);
 
-    bool linked() const noexcept;
     void start_connecting(instant now);
     void send_greeting(std::string payload, answer then);
     void greeted(const reply_view& reply, instant now);
@@ -97,6 +100,7 @@ private:
     void lose_link(failure why, instant now);
     void check_health(instant now);
     failure why_not_up() const;
+    failure why_too_slow() const;
     std::chrono::nanoseconds next_rest();
 
     server_settings settings_;
@@ -107,6 +111,7 @@ private:
     bool connect_wish_ = false;
     bool hang_up_wish_ = false;
     bool was_up_ = false;
+    bool shaking_hands_ = false;
     bool heard_bytes_ = false;  // since this link was connected
     instant attempt_started_{};
     instant rest_until_{};

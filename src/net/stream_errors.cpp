@@ -1,0 +1,31 @@
+#include "net/stream_base.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/ssl/error.hpp>
+
+namespace holdfast::net {
+
+failure describe_connect_error(const boost::system::error_code& code, const endpoint& target) {
+    namespace ae = boost::asio::error;
+    failure why{errc::unreachable, target.display + ": " + code.message()};
+    if (code == ae::connection_refused || code == boost::system::errc::no_such_file_or_directory) {
+        why.code = errc::connection_refused;
+    } else if (code == ae::host_not_found || code == ae::host_not_found_try_again || code == ae::no_data) {
+        why.code = errc::host_not_found;
+    } else if (code == boost::system::errc::permission_denied) {
+        why.code = errc::no_permission;
+    }
+    return why;
+}
+
+failure describe_stream_error(const boost::system::error_code& code, const endpoint& target) {
+    namespace ae = boost::asio::error;
+    if (code == ae::eof || code == ae::connection_reset || code == ae::broken_pipe ||
+        code == boost::asio::ssl::error::stream_truncated) {
+        return {errc::unreachable, target.display + " closed the connection"};
+    }
+    const bool tls = code.category() == ae::get_ssl_category();
+    return {tls ? errc::tls_failed : errc::unreachable, target.display + ": " + code.message()};
+}
+
+}  // namespace holdfast::net

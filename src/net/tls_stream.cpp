@@ -1,0 +1,150 @@
+// TLS over TCP through OpenSSL.
+//
+// The host name (or address) is checked by OpenSSL itself, inside the verification, so that a failed handshake can tell
+// "not trusted" from "for another host". TLS 1.2 is the oldest version spoken.
+
+#include "net/stream_base.hpp"
+#include "net/stream_kinds.hpp"
+#include "net/tcp_connector.hpp"
+
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/write.hpp>
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+
+namespace holdfast::net {
+namespace {
+
+namespace ssl = boost::asio::ssl;
+
+[[noreturn]] void refuse_file(const std::string& what, const std::string& file, const boost::system::error_code& code) {
+    throw error(errc::tls_failed, what + " " + file + ": " + code.message());
+}
+
+ssl::context make_context(const tls_settings& settings) {
+    ssl::context context(ssl::context::tls_client);
+    SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
+    boost::system::error_code code;
+    if (!settings.ca_file.empty() && context.load_verify_file(settings.ca_file, code)) {
+        refuse_file("cannot use the CA file", settings.ca_file, code);
+    }
+    if (!settings.ca_directory.empty() && context.add_verify_path(settings.ca_directory, code)) {
+        refuse_file("cannot use the CA directory", settings.ca_directory, code);
+    }
+    if (settings.ca_file.empty() && settings.ca_directory.empty()) context.set_default_verify_paths(code);
+    if (!settings.certificate_file.empty() &&
+        context.use_certificate_chain_file(settings.certificate_file, code)) {
+        refuse_file("cannot use the client certificate", settings.certificate_file, code);
+    }
+    if (!settings.key_file.empty() && context.use_private_key_file(settings.key_file, ssl::context::pem, code)) {
+        refuse_file("cannot use the client key", settings.key_file, code);
+    }
+    context.set_verify_mode(settings.verify ? ssl::verify_peer : ssl::verify_none, code);
+    return context;
+}
+
+bool is_address(const std::string& host) {
+    boost::system::error_code code;
+    boost::asio::ip::make_address(host, code);
+    return !code;
+}
+
+class tls_stream final : public stream_base {
+public:
+    tls_stream(boost::asio::io_context& context, serial_section& section, const endpoint& target,
+               stream_listener& listener)
+        : stream_base(section, target, listener),
+          tls_context_(make_context(target.tls)),
+          wrapped_(context, tls_context_),
+          connector_(context) {
+        expect_name(target.tls.server_name.empty() ? target.host : target.tls.server_name);
+    }
+
+    void connect() override {
+        connector_.connect(wrapped_.next_layer(), target_, [self = shared_from_this(), this](const auto& code) {
+            if (code) return not_connected(code);
+            reached_.enter(*this, {}, 0, [](stream_base& base, const auto&, std::size_t) {
+                static_cast<tls_stream&>(base).shake_hands();
+            });
+        });
+    }
+
+    void read(std::span<char> room) override {
+        wrapped_.async_read_some(boost::asio::buffer(room.data(), room.size()),
+                                 [self = shared_from_this(), this](const auto& code, std::size_t count) {
+                                     received(code, count);
+                                 });
+    }
+
+    sending write(std::string_view bytes) override {
+        boost::asio::async_write(
+            wrapped_, boost::asio::buffer(bytes),
+            [self = shared_from_this(), this](const auto& code, std::size_t) { sent(code); });
+        return sending::under_way;
+    }
+
+private:
+    void expect_name(const std::string& name) {
+        SSL* const handle = wrapped_.native_handle();
+        X509_VERIFY_PARAM* const rules = SSL_get0_param(handle);
+        if (is_address(name)) {
+            X509_VERIFY_PARAM_set1_ip_asc(rules, name.c_str());
+        } else {
+            SSL_set_tlsext_host_name(handle, name.c_str());
+            X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+            X509_VERIFY_PARAM_set1_host(rules, name.c_str(), 0);
+        }
+    }
+
+    void shake_hands() {
+        listener_.on_reached();
+        wrapped_.async_handshake(ssl::stream_base::client, [self = shared_from_this(), this](const auto& code) {
+            if (!code) return connected();
+            connecting_.enter(*this, code, 0, [](stream_base& base, const auto& failed, std::size_t) {
+                auto& stream = static_cast<tls_stream&>(base);
+                stream.listener_.on_stream_failed(stream.describe_handshake_error(failed));
+            });
+        });
+    }
+
+    failure describe_handshake_error(const boost::system::error_code& code) {
+        const long verdict = SSL_get_verify_result(wrapped_.native_handle());
+        if (verdict == X509_V_ERR_HOSTNAME_MISMATCH || verdict == X509_V_ERR_IP_ADDRESS_MISMATCH) {
+            return {errc::certificate_mismatch, target_.display + ": its certificate does not name this host"};
+        }
+        if (verdict != X509_V_OK) {
+            return {errc::certificate_untrusted, target_.display + ": " + X509_verify_cert_error_string(verdict)};
+        }
+        const auto reason = ERR_GET_REASON(static_cast<unsigned long>(code.value()));
+        const bool not_tls = code.category() == boost::asio::error::get_ssl_category() &&
+                             (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST ||
+                              reason == SSL_R_PACKET_LENGTH_TOO_LONG);
+        if (not_tls || code == boost::asio::error::eof || code == ssl::error::stream_truncated) {
+            return {errc::tls_unexpected, target_.display + ": " + code.message()};
+        }
+        return {errc::tls_failed, target_.display + ": " + code.message()};
+    }
+
+    void shut() override {
+        // No farewell: a close_notify could block on a peer that is gone.
+        connector_.cancel();
+        boost::system::error_code ignored;
+        wrapped_.next_layer().close(ignored);
+    }
+
+    ssl::context tls_context_;
+    ssl::stream<boost::asio::ip::tcp::socket> wrapped_;
+    tcp_connector connector_;
+    step reached_;
+};
+
+}  // namespace
+
+std::shared_ptr<stream> make_tls_stream(boost::asio::io_context& context, serial_section& section,
+                                        const endpoint& target, stream_listener& listener) {
+    return std::make_shared<tls_stream>(context, section, target, listener);
+}
+
+}  // namespace holdfast::net

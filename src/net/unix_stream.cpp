@@ -1,0 +1,44 @@
+#include "net/plain_stream.hpp"
+#include "net/stream_kinds.hpp"
+
+#include <boost/asio/local/stream_protocol.hpp>
+
+namespace holdfast::net {
+namespace {
+
+class unix_stream final : public plain_stream<boost::asio::local::stream_protocol::socket> {
+public:
+    using plain_stream::plain_stream;
+
+    void connect() override {
+        socket().async_connect(boost::asio::local::stream_protocol::endpoint(target_.path),
+                               [self = shared_from_this(), this](const auto& code) {
+                                   if (code) return not_connected(code);
+                                   boost::system::error_code ignored;
+                                   socket().non_blocking(true, ignored);
+                                   connected();
+                               });
+    }
+};
+
+}  // namespace
+
+std::shared_ptr<stream> make_unix_stream(boost::asio::io_context& context, serial_section& section,
+                                         const endpoint& target, stream_listener& listener) {
+    return std::make_shared<unix_stream>(context, section, target, listener);
+}
+
+std::shared_ptr<stream> make_stream(boost::asio::io_context& context, serial_section& section,
+                                    const endpoint& target, stream_listener& listener) {
+    switch (target.kind) {
+        case transport::unix_socket:
+            return make_unix_stream(context, section, target, listener);
+        case transport::tls:
+            return make_tls_stream(context, section, target, listener);
+        case transport::tcp:
+            break;
+    }
+    return make_tcp_stream(context, section, target, listener);
+}
+
+}  // namespace holdfast::net
