@@ -1,0 +1,49 @@
+// The harness's own connection to a server it started: hiredis over the server's unix socket.
+//
+// Independent of the client under test, so that one cannot hide the other's mistakes.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/redis_reply.hpp"
+
+struct redisContext;
+
+namespace holdfast::testing {
+
+struct admin_login {
+    std::string user{};      // empty: the default user
+    std::string password{};  // empty: no AUTH at all
+};
+
+/// One thread at a time.
+class admin_link {
+public:
+    admin_link(std::filesystem::path socket, admin_login login);
+    ~admin_link();
+
+    /// Connects if need be. Throws std::runtime_error if there is no connection or no answer within ten
+    /// seconds.
+    redis_reply call(const std::vector<std::string>& arguments);
+
+    void disconnect() noexcept;
+
+private:
+    struct closer {
+        void operator()(redisContext* context) const noexcept;
+    };
+
+    void connect();
+    bool connected() const noexcept;
+    redis_reply exchange(const std::vector<std::string>& arguments);
+
+    std::filesystem::path socket_;
+    admin_login login_;
+    std::unique_ptr<redisContext, closer> context_;
+};
+
+}  // namespace holdfast::testing

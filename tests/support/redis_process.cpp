@@ -1,0 +1,224 @@
+#include "support/redis_process.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include "support/eventually.hpp"
+#include "support/sockets.hpp"
+#include "support/spawn.hpp"
+
+namespace holdfast::testing {
+namespace {
+
+constexpr std::chrono::seconds start_limit{20};
+constexpr std::chrono::seconds stop_limit{10};
+
+// With users of its own the test may have switched the default user off; then the harness has one, too.
+admin_login login_for(const server_options& options) {
+    if (!options.acl_users.empty()) return {.user = "harness", .password = "harness-of-the-test"};
+    return {.user = {}, .password = options.requirepass};
+}
+
+std::string config_string(std::string_view text) {
+    std::string out{"\""};
+    for (const char c : text) {
+        if (c == '"' || c == '\\') out += '\\';
+        out += c;
+    }
+    return out + '"';
+}
+
+std::string faketime_library() {
+    for (const auto& entry : std::filesystem::directory_iterator{"/usr/lib"}) {
+        const std::filesystem::path candidate = entry.path() / "faketime" / "libfaketimeMT.so.1";
+        std::error_code ignored;
+        if (std::filesystem::exists(candidate, ignored)) return candidate.string();
+    }
+    throw std::runtime_error{"libfaketime is not installed"};
+}
+
+}  // namespace
+
+redis_server::process::process(server_options options)
+    : options_{std::move(options)}, login_{login_for(options_)}, link_{socket_path(), login_} {
+    if (options_.tls) tls_ = make_tls_material(directory());
+    if (!options_.faketime.empty()) shift_clock(options_.faketime);
+    start_on_free_ports();
+}
+
+redis_server::process::~process() {
+    if (pid_ == 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+}
+
+void redis_server::process::start_on_free_ports() {
+    for (int attempt = 0; attempt < 20; ++attempt) {
+        if (options_.tcp) port_ = free_port();
+        do {
+            if (options_.tls) tls_port_ = free_port();
+        } while (options_.tls && tls_port_ == port_);
+        if (start() == outcome::ready) return;
+    }
+    throw std::runtime_error{"redis-server found every port taken"};
+}
+
+void redis_server::process::start_again() {
+    if (running()) throw std::logic_error{"redis-server runs already"};
+    bool ready = false;
+    // Somebody's outgoing connection may sit on the port for a moment.
+    if (!eventually([&] { return ready = (start() == outcome::ready); }, start_limit)) {
+        throw std::runtime_error{"the port of the redis-server was taken while it was down"};
+    }
+}
+
+redis_server::process::outcome redis_server::process::start() {
+    write_config();
+    std::filesystem::remove(socket_path());
+    std::ofstream{log_path(), std::ios::trunc};
+    launch();
+    if (eventually([&] { return !running() || answers(); }, start_limit) && running()) return outcome::ready;
+    const std::string log = log_tail();
+    if (running()) kill();
+    if (log.find("Address already in use") != std::string::npos) return outcome::port_taken;
+    throw std::runtime_error{"redis-server did not start; its log ends:\n" + log};
+}
+
+void redis_server::process::launch() {
+    const unique_fd log{::open(log_path().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC)};
+    if (!log) throw_errno("open " + log_path().string());
+    spawn_request request{.command = {"redis-server", (directory() / "redis.conf").string()},
+                          .directory = directory(),
+                          .output = log.get(),
+                          .errors = log.get()};
+    if (!options_.faketime.empty()) {
+        request.environment = {{"LD_PRELOAD", faketime_library()},
+                               {"FAKETIME_TIMESTAMP_FILE", clock_path().string()},
+                               {"FAKETIME_NO_CACHE", "1"},
+                               {"FAKETIME_DONT_FAKE_MONOTONIC", "1"}};
+    }
+    pid_ = spawn(request);
+}
+
+// Not while it loads its data: LOADING is an answer, but no test wants to begin there.
+bool redis_server::process::answers() {
+    if (!std::filesystem::exists(socket_path())) return false;
+    try {
+        return call({"PING"}).text == "PONG";
+    } catch (const std::runtime_error&) {
+        return false;
+    }
+}
+
+void redis_server::process::write_config() const {
+    std::ofstream out{directory() / "redis.conf"};
+    out << "bind 127.0.0.1\nprotected-mode no\ndaemonize no\n"
+        << "port " << port_ << "\n"
+        << "unixsocket " << config_string(socket_path().string()) << "\nunixsocketperm 700\n"
+        << "dir " << config_string(directory().string()) << "\n"
+        << "save \"\"\n"
+        << "appendonly " << (options_.persistent ? "yes" : "no") << "\nappendfsync always\n";
+    if (options_.tls) write_tls_config(out);
+    if (!options_.requirepass.empty()) out << "requirepass " << config_string(options_.requirepass) << "\n";
+    for (const std::string& user : options_.acl_users) out << "user " << user << "\n";
+    if (!login_.user.empty()) {
+        out << "user " << login_.user << " on >" << login_.password << " ~* &* +@all\n";
+    }
+    for (const std::string& line : options_.config) out << line << "\n";
+    if (!out.flush()) throw std::runtime_error{"cannot write redis.conf"};
+}
+
+void redis_server::process::write_tls_config(std::ostream& out) const {
+    const certificate_files& shown = options_.certificate == server_certificate::localhost ? tls_.server
+                                     : options_.certificate == server_certificate::wrong_host
+                                         ? tls_.wrong_host
+                                         : tls_.expired;
+    out << "tls-port " << tls_port_ << "\n"
+        << "tls-cert-file " << config_string(shown.certificate.string()) << "\n"
+        << "tls-key-file " << config_string(shown.key.string()) << "\n"
+        << "tls-ca-cert-file " << config_string(tls_.ca.string()) << "\n"
+        << "tls-auth-clients " << (options_.tls_client_auth ? "yes" : "no") << "\n";
+}
+
+bool redis_server::process::running() {
+    if (pid_ == 0) return false;
+    if (!wait_for_exit(pid_, std::chrono::milliseconds{0})) return true;
+    gone();
+    return false;
+}
+
+void redis_server::process::gone() noexcept {
+    pid_ = 0;
+    const std::lock_guard guard{link_mutex_};
+    link_.disconnect();
+}
+
+void redis_server::process::signal(int number) {
+    if (!running()) throw std::logic_error{"redis-server does not run"};
+    if (::kill(pid_, number) != 0) throw_errno("kill");
+}
+
+void redis_server::process::kill() {
+    signal(SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    gone();
+}
+
+void redis_server::process::stop() {
+    signal(SIGTERM);
+    resume();  // a stopped process does not hear SIGTERM
+    if (wait_for_exit(pid_, stop_limit)) return gone();
+    const std::string log = log_tail();
+    kill();
+    throw std::runtime_error{"redis-server did not stop at SIGTERM; its log ends:\n" + log};
+}
+
+void redis_server::process::pause() {
+    signal(SIGSTOP);
+    siginfo_t what{};
+    while (::waitid(P_PID, static_cast<id_t>(pid_), &what, WSTOPPED | WEXITED | WNOWAIT) != 0) {
+        if (errno != EINTR) throw_errno("waitid");
+    }
+    if (what.si_code != CLD_STOPPED) throw std::runtime_error{"redis-server ended instead of pausing"};
+}
+
+void redis_server::process::resume() {
+    signal(SIGCONT);
+}
+
+void redis_server::process::remove_data() {
+    std::filesystem::remove_all(directory() / "appendonlydir");  // since Redis 7
+    std::filesystem::remove(directory() / "appendonly.aof");     // before
+    std::filesystem::remove(directory() / "dump.rdb");
+}
+
+void redis_server::process::shift_clock(std::string_view offset) {
+    if (options_.faketime.empty()) throw std::logic_error{"this server runs on the true clock"};
+    // Replaced in one step: the server reads the file at every look at the clock.
+    const std::filesystem::path fresh = clock_path().string() + ".new";
+    std::ofstream{fresh} << offset << "\n";
+    std::filesystem::rename(fresh, clock_path());
+}
+
+redis_reply redis_server::process::call(const std::vector<std::string>& arguments) {
+    const std::lock_guard guard{link_mutex_};
+    return link_.call(arguments);
+}
+
+std::string redis_server::process::log_tail() const {
+    std::ifstream in{log_path()};
+    std::ostringstream all;
+    all << in.rdbuf();
+    const std::string text = all.str();
+    constexpr std::size_t limit = 4000;
+    return text.size() > limit ? text.substr(text.size() - limit) : text;
+}
+
+}  // namespace holdfast::testing

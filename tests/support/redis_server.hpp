@@ -1,0 +1,91 @@
+// A redis-server of a test's own: started by the constructor, gone with the object, and gone with the process
+// even if that is killed (see spawn.hpp).
+//
+// Each server has a temporary directory with its configuration, log, data and sockets. It always has a unix
+// socket, over which the harness itself talks to it; whatever the test does to TCP or TLS, `call()` goes on
+// working. That connection is named "harness" in CLIENT LIST, and what it runs is counted in the statistics
+// like anything else.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/redis_reply.hpp"
+#include "support/tls_material.hpp"
+
+namespace holdfast::testing {
+
+enum class server_certificate { localhost, wrong_host, expired };
+
+struct server_options {
+    bool tcp = true;               // 127.0.0.1, a free port
+    bool unix_socket = false;      // offer the unix socket to the test
+    bool tls = false;              // TLS on a port of its own, certificates made on the fly
+    bool tls_client_auth = false;  // clients need a certificate
+    server_certificate certificate = server_certificate::localhost;
+    std::string requirepass{};             // password of the default user
+    std::vector<std::string> acl_users{};  // what follows "user ", e.g. "bob on >pw ~* +@all"
+    std::vector<std::string> config{};     // further configuration lines, e.g. "maxmemory 2mb"
+    bool persistent = false;               // append-only file, synced at every write
+    std::string faketime{};                // run under libfaketime, the clock shifted so, e.g. "-1h"
+};
+
+/// Movable. Calls may come from several threads; starting and stopping is for one at a time.
+class redis_server {
+public:
+    enum class data { keep, lose };
+
+    /// Returns when the server answers; throws std::runtime_error with the end of its log if it does not.
+    explicit redis_server(server_options options = {});
+    ~redis_server();
+    redis_server(redis_server&&) noexcept;
+    redis_server& operator=(redis_server&&) noexcept;
+
+    int port() const;
+    int tls_port() const;
+    std::string unix_path() const;
+    pid_t pid() const;
+    const std::filesystem::path& directory() const;
+    const tls_material& tls() const;  // for servers with `tls`
+
+    std::string url() const;       // redis://[:password@]127.0.0.1:port
+    std::string unix_url() const;  // unix://[:password@]/path
+    std::string tls_url() const;   // rediss://[:password@]localhost:port
+
+    bool running() const;
+    void kill();    // SIGKILL, and wait
+    void stop();    // SIGTERM, and wait
+    void pause();   // SIGSTOP, and wait until it has stopped
+    void resume();  // SIGCONT
+
+    /// Same ports, same sockets. A running server is stopped first. Keeping data needs `persistent`.
+    void restart(data what);
+
+    /// As an administrator with all rights. An error reply is a value; no connection or no answer throws.
+    redis_reply call(const std::vector<std::string>& arguments);
+
+    /// How often a command ran since the start or `reset_stats()`; subcommands as "config|get". 0 if never.
+    std::int64_t command_calls(std::string_view command);
+    void reset_stats();
+
+    /// One field of INFO; throws std::out_of_range if there is none of that name.
+    std::string info(std::string_view section, std::string_view field);
+
+    /// Sets the clock of a server started with `faketime`, e.g. "+1h" against the true time.
+    void shift_clock(std::string_view offset);
+
+    /// The end of the server's log, for messages.
+    std::string log_tail() const;
+
+private:
+    class process;
+    std::unique_ptr<process> process_;
+};
+
+}  // namespace holdfast::testing
