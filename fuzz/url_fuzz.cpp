@@ -1,0 +1,70 @@
+// Any bytes as a URL: parsed or refused with holdfast::error, never a crash, and the password nowhere to be
+// seen.
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <holdfast/errors.hpp>
+#include <string>
+#include <string_view>
+
+#include "redis/duration.hpp"
+#include "redis/server_url.hpp"
+
+namespace {
+
+using namespace holdfast::redis;
+
+void require(bool rule, const char* what) {
+    if (rule) return;
+    std::fprintf(stderr, "broken: %s\n", what);
+    std::abort();
+}
+
+// A password that the rest of the URL also spells ("6379", "redis") is shown by rights.
+bool recognisable(std::string_view password, const server_settings& settings) {
+    server_settings without = settings;
+    without.password = secret();
+    return password.size() > 3 && without.display().find(password) == std::string::npos;
+}
+
+void check_accepted(std::string_view url, const server_settings& settings) {
+    const std::string_view password = settings.password.reveal();
+    require(settings.port != 0, "a port is not 0");
+    require(settings.backoff_min <= settings.backoff_max, "backoff_min <= backoff_max");
+    require(settings.connect_timeout.count() > 0 && settings.request_timeout.count() > 0,
+            "timeouts are positive");
+    // Unless its user has no password in front of '@', which is refused, what is displayed is itself a URL.
+    if (settings.user.empty()) {
+        const server_settings again = parse_url(settings.display());
+        require(again.display() == settings.display(), "what is displayed parses to the same server");
+    }
+    if (!recognisable(password, settings)) return;
+    const std::size_t userinfo_end = url.rfind('@');
+    const bool elsewhere =
+        url.find(password, userinfo_end) != url.npos || url.substr(0, 16).find(password) == 0;
+    require(elsewhere || redact(url).find(password) == std::string::npos, "redact() hides the password");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::string_view url(reinterpret_cast<const char*>(data), size);
+    const std::string once = redact(url);
+    require(redact(once) == once, "redact() is idempotent");
+
+    if (const auto duration = parse_duration(url)) {
+        require(parse_duration(format_duration(*duration)) == duration,
+                "a duration survives being formatted");
+    }
+
+    if (url.find("password_file") != url.npos) return 0;  // would open whatever file the fuzzer thinks of
+    try {
+        check_accepted(url, parse_url(url));
+    } catch (const holdfast::error& problem) {
+        require(problem.condition() == holdfast::errc::bad_url, "refused as a bad URL");
+        require(std::string_view(problem.what()).find(once) != std::string_view::npos,
+                "the message shows the URL");
+    }
+    return 0;
+}
