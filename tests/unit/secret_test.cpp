@@ -28,6 +28,8 @@ static_assert(!std::is_convertible_v<std::string, secret>, "made on purpose or n
 static_assert(std::is_nothrow_move_constructible_v<secret> && std::is_nothrow_move_assignable_v<secret>);
 
 constexpr const char* short_text = "hunter2";  // fits into std::string itself
+constexpr const char* short_tail =
+    "unter2";  // emptying a string overwrites its first byte: look for the others
 constexpr const char* long_text = "a password that is too long for the small buffer of std::string";
 
 bool contains(const unsigned char* memory, std::size_t size, std::string_view text) {
@@ -94,18 +96,18 @@ TEST(Secret, MovesAwayAndLeavesEmpty) {
 TEST(Secret, AMovedFromObjectHoldsNoCopyOfAShortText) {
     storage<secret> place;
     auto* moved = new (place.bytes) secret(short_text);
-    ASSERT_TRUE(place.contains(short_text)) << "the test would not see a leak";
+    ASSERT_TRUE(place.contains(short_tail)) << "the test would not see a leak";
     secret target(std::move(*moved));
-    EXPECT_FALSE(place.contains(short_text));
+    EXPECT_FALSE(place.contains(short_tail));
     std::destroy_at(moved);
 }
 
 TEST(Secret, ADestroyedObjectHoldsNoCopyOfAShortText) {
     storage<secret> place;
     auto* value = new (place.bytes) secret(short_text);
-    ASSERT_TRUE(place.contains(short_text));
+    ASSERT_TRUE(place.contains(short_tail));
     std::destroy_at(value);
-    EXPECT_FALSE(place.contains(short_text));
+    EXPECT_FALSE(place.contains(short_tail));
 }
 
 TEST(Secret, WipeZeroesTheWholeBufferAlsoBeyondTheSize) {
