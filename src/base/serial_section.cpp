@@ -14,6 +14,15 @@ void serial_section::enter(serial_task& task) {
         occupied_ = true;
     }
     task.run();
+    work_and_leave();
+}
+
+bool serial_section::occupy() {
+    const std::lock_guard lock(mutex_);
+    return !std::exchange(occupied_, true);
+}
+
+void serial_section::work_and_leave() {
     do {
         for (serial_task* batch = take_all(); batch != nullptr; batch = take_all()) {
             while (batch != nullptr) {

@@ -14,7 +14,10 @@
 //  (3) settle() runs after the last task and before the section is left, with no task waiting when it starts.
 #pragma once
 
+#include <memory>
 #include <mutex>
+#include <type_traits>
+#include <utility>
 
 namespace holdfast {
 
@@ -37,10 +40,36 @@ public:
     // Runs the task inside the section: now, on this thread, if the section is free; else soon, on the occupant's.
     void enter(serial_task& task);
 
+    // The same for any function object; allocates only if the section is occupied.
+    template <typename Function>
+    void enter_with(Function&& function) {
+        if (occupy()) {
+            function();
+            work_and_leave();
+        } else {
+            enter(*new owned_task<std::decay_t<Function>>(std::forward<Function>(function)));
+        }
+    }
+
 private:
+    template <typename Function>
+    class owned_task final : public serial_task {
+    public:
+        explicit owned_task(Function function) : function_(std::move(function)) {}
+        void run() override {
+            const std::unique_ptr<owned_task> owner(this);
+            function_();
+        }
+
+    private:
+        Function function_;
+    };
+
     // What to do before leaving, e.g. send what the tasks have queued. May be called several times in one stay.
     virtual void settle() = 0;
 
+    bool occupy();
+    void work_and_leave();
     serial_task* take_all();
     bool leave_if_idle();
 

@@ -1,6 +1,8 @@
 #include "net/alarm.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <ctime>
 #include <sys/timerfd.h>
 #include <system_error>
@@ -18,7 +20,7 @@ int make_timer() {
 }  // namespace
 
 alarm::alarm(boost::asio::io_context& context, serial_section& section, alarm_listener& listener)
-    : timer_(context, make_timer()), section_(section), listener_(listener) {
+    : timer_(context, make_timer()), executor_(context, section), listener_(listener) {
     wait();
 }
 
@@ -39,12 +41,13 @@ void alarm::close() {
 }
 
 void alarm::wait() {
-    timer_.async_wait(boost::asio::posix::stream_descriptor::wait_read, [this](const auto& code) {
-        if (!code) section_.enter(*this);
-    });
+    timer_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                      boost::asio::bind_executor(executor_, [this](const auto& code) {
+                          if (!code) ring();
+                      }));
 }
 
-void alarm::run() {
+void alarm::ring() {
     if (!timer_.is_open()) return;
     std::uint64_t rings = 0;
     [[maybe_unused]] const auto ignored = ::read(timer_.native_handle(), &rings, sizeof rings);

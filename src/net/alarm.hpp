@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/clock.hpp"
-#include "base/serial_section.hpp"
+#include "net/section_executor.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -23,7 +23,7 @@ protected:
 };
 
 // Lives until the loop no longer runs. All calls inside the serial section.
-class alarm final : private serial_task {
+class alarm {
 public:
     alarm(boost::asio::io_context& context, serial_section& section, alarm_listener& listener);
 
@@ -33,10 +33,10 @@ public:
 
 private:
     void wait();
-    void run() override;
+    void ring();
 
     boost::asio::posix::stream_descriptor timer_;
-    serial_section& section_;
+    section_executor executor_;
     alarm_listener& listener_;
     instant set_for_ = never;
 };

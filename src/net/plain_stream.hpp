@@ -18,13 +18,11 @@ class plain_stream : public stream_base {
 public:
     plain_stream(boost::asio::io_context& context, serial_section& section, endpoint target,
                  stream_listener& listener)
-        : stream_base(section, std::move(target), listener), socket_(context) {}
+        : stream_base(context, section, std::move(target), listener), socket_(context) {}
 
     void read(std::span<char> room) final {
         socket_.async_read_some(boost::asio::buffer(room.data(), room.size()),
-                                [self = this->shared_from_this(), this](const auto& code, std::size_t count) {
-                                    received(code, count);
-                                });
+                                then([this](const auto& code, std::size_t count) { received(code, count); }));
     }
 
     sending write(std::string_view bytes) final {
@@ -32,10 +30,8 @@ public:
         std::size_t at_once = socket_.write_some(boost::asio::buffer(bytes), code);
         if (!code && at_once == bytes.size()) return sending::done;
         if (code) at_once = 0;  // a full socket, or an error that the asynchronous write will meet again and report
-        const std::string_view rest = bytes.substr(at_once);
-        boost::asio::async_write(
-            socket_, boost::asio::buffer(rest),
-            [self = this->shared_from_this(), this](const auto& failed, std::size_t) { sent(failed); });
+        boost::asio::async_write(socket_, boost::asio::buffer(bytes.substr(at_once)),
+                                 then([this](const auto& failed, std::size_t) { sent(failed); }));
         return sending::under_way;
     }
 

@@ -1,14 +1,15 @@
-// What the kinds of stream have in common: results that cross from the io_context's thread into the serial section.
+// What the kinds of stream have in common.
 //
-// Asio calls back on the thread that drives the loop; what it said is put down in the stream and a task enters the
-// section to act on it. Each direction has one operation under way at most, so one task each is enough. A stream
-// keeps itself alive while an operation is under way or a task is on its way.
+// Every handler is bound to the serial section, so nothing here runs at the same time as anything else of the client.
+// A stream keeps itself alive while an operation is under way.
 #pragma once
 
+#include "net/section_executor.hpp"
 #include "net/stream.hpp"
 
 #include <boost/system/error_code.hpp>
 #include <memory>
+#include <utility>
 
 namespace holdfast::net {
 
@@ -23,70 +24,45 @@ public:
         shut();
     }
 
+    const endpoint& target() const noexcept { return target_; }
+
+    // The handler for an operation: runs in the section, keeps the stream alive, and is skipped once it is closed.
+    template <typename Then>
+    auto then(Then next) {
+        return boost::asio::bind_executor(
+            executor_, [self = shared_from_this(), next = std::move(next)](const auto&... results) mutable {
+                if (!self->closed_) next(results...);
+            });
+    }
+
 protected:
-    stream_base(serial_section& section, endpoint target, stream_listener& listener)
-        : target_(std::move(target)), section_(section), listener_(listener) {}
+    stream_base(boost::asio::io_context& context, serial_section& section, endpoint target,
+                stream_listener& listener)
+        : target_(std::move(target)), executor_(context, section), listener_(listener) {}
 
     virtual void shut() = 0;
 
-    // Each runs `then` inside the section unless the stream is closed by then.
-    class step final : public serial_task {
-    public:
-        template <typename Then>
-        void enter(stream_base& owner, const boost::system::error_code& code, std::size_t count, Then then) {
-            keep_alive_ = owner.shared_from_this();
-            code_ = code;
-            count_ = count;
-            then_ = then;
-            owner.section_.enter(*this);
-        }
-        void run() override {
-            const auto owner = std::move(keep_alive_);
-            if (!owner->closed_) then_(*owner, code_, count_);
-        }
-
-    private:
-        std::shared_ptr<stream_base> keep_alive_;
-        boost::system::error_code code_;
-        std::size_t count_ = 0;
-        void (*then_)(stream_base&, const boost::system::error_code&, std::size_t) = nullptr;
-    };
-
-    void received(const boost::system::error_code& code, std::size_t count) {
-        reading_.enter(*this, code, count, [](stream_base& self, const auto& failed, std::size_t got) {
-            if (failed) return self.listener_.on_stream_failed(describe_stream_error(failed, self.target_));
-            self.listener_.on_received(got);
-        });
+    void received(const boost::system::error_code& failed, std::size_t count) {
+        if (failed) return listener_.on_stream_failed(describe_stream_error(failed, target_));
+        listener_.on_received(count);
     }
 
-    void sent(const boost::system::error_code& code) {
-        writing_.enter(*this, code, 0, [](stream_base& self, const auto& failed, std::size_t) {
-            if (failed) return self.listener_.on_stream_failed(describe_stream_error(failed, self.target_));
-            self.listener_.on_sent();
-        });
+    void sent(const boost::system::error_code& failed) {
+        if (failed) return listener_.on_stream_failed(describe_stream_error(failed, target_));
+        listener_.on_sent();
     }
 
-    void connected() {
-        connecting_.enter(*this, {}, 0, [](stream_base& self, const auto&, std::size_t) { self.listener_.on_connected(); });
-    }
-
-    void not_connected(const boost::system::error_code& code) {
-        connecting_.enter(*this, code, 0, [](stream_base& self, const auto& failed, std::size_t) {
-            self.listener_.on_stream_failed(describe_connect_error(failed, self.target_));
-        });
+    void connected(const boost::system::error_code& failed) {
+        if (failed) return listener_.on_stream_failed(describe_connect_error(failed, target_));
+        listener_.on_connected();
     }
 
     const endpoint target_;
-    serial_section& section_;
+    const section_executor executor_;
     stream_listener& listener_;
-    step connecting_;
-
-    bool closed() const noexcept { return closed_; }
 
 private:
-    step reading_;
-    step writing_;
-    bool closed_ = false;  // touched inside the section only
+    bool closed_ = false;
 };
 
 }  // namespace holdfast::net

@@ -1,12 +1,9 @@
 // Resolves a host name and connects a TCP socket to the first of its addresses that answers.
 #pragma once
 
-#include "net/endpoint.hpp"
-
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <string>
-#include <utility>
 
 namespace holdfast::net {
 
@@ -18,29 +15,19 @@ inline void set_socket_options(boost::asio::ip::tcp::socket& socket) {
     socket.non_blocking(true, ignored);
 }
 
-class tcp_connector {
-public:
-    explicit tcp_connector(boost::asio::io_context& context) : resolver_(context) {}
-
-    // Calls `done(error_code)` once. The owner keeps `socket` and this object alive until then.
-    template <typename Done>
-    void connect(boost::asio::ip::tcp::socket& socket, const endpoint& target, Done done) {
-        resolver_.async_resolve(
-            target.host, std::to_string(target.port), boost::asio::ip::resolver_base::numeric_service,
-            [this, &socket, done = std::move(done)](const auto& failed, const auto& addresses) mutable {
-                if (failed) return done(failed);
-                boost::asio::async_connect(socket, addresses,
-                                           [&socket, done = std::move(done)](const auto& code, const auto&) mutable {
-                                               if (!code) set_socket_options(socket);
-                                               done(code);
-                                           });
-            });
-    }
-
-    void cancel() { resolver_.cancel(); }
-
-private:
-    boost::asio::ip::tcp::resolver resolver_;
-};
+// `Stream` gives then() and target(); `done(error_code)` is called once, unless the stream is closed before.
+template <typename Stream, typename Done>
+void connect_tcp(Stream& stream, boost::asio::ip::tcp::resolver& resolver, boost::asio::ip::tcp::socket& socket,
+                 Done done) {
+    resolver.async_resolve(
+        stream.target().host, std::to_string(stream.target().port), boost::asio::ip::resolver_base::numeric_service,
+        stream.then([&stream, &socket, done](const auto& unresolved, const auto& addresses) {
+            if (unresolved) return done(unresolved);
+            boost::asio::async_connect(socket, addresses, stream.then([&socket, done](const auto& code, const auto&) {
+                if (!code) set_socket_options(socket);
+                done(code);
+            }));
+        }));
+}
 
 }  // namespace holdfast::net

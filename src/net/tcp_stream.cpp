@@ -9,21 +9,19 @@ class tcp_stream final : public plain_stream<boost::asio::ip::tcp::socket> {
 public:
     tcp_stream(boost::asio::io_context& context, serial_section& section, const endpoint& target,
                stream_listener& listener)
-        : plain_stream(context, section, target, listener), connector_(context) {}
+        : plain_stream(context, section, target, listener), resolver_(context) {}
 
     void connect() override {
-        connector_.connect(socket(), target_, [self = shared_from_this(), this](const auto& code) {
-            code ? not_connected(code) : connected();
-        });
+        connect_tcp(*this, resolver_, socket(), [this](const auto& code) { connected(code); });
     }
 
 private:
     void shut() override {
-        connector_.cancel();
+        resolver_.cancel();
         plain_stream::shut();
     }
 
-    tcp_connector connector_;
+    boost::asio::ip::tcp::resolver resolver_;
 };
 
 }  // namespace

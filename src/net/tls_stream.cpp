@@ -19,27 +19,30 @@ namespace {
 
 namespace ssl = boost::asio::ssl;
 
-[[noreturn]] void refuse_file(const std::string& what, const std::string& file, const boost::system::error_code& code) {
-    throw error(errc::tls_failed, what + " " + file + ": " + code.message());
+void require(const boost::system::error_code& code, const std::string& what, const std::string& file) {
+    if (code) throw error(errc::tls_failed, "cannot use the " + what + " " + file + ": " + code.message());
 }
 
 ssl::context make_context(const tls_settings& settings) {
     ssl::context context(ssl::context::tls_client);
     SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
     boost::system::error_code code;
-    if (!settings.ca_file.empty() && context.load_verify_file(settings.ca_file, code)) {
-        refuse_file("cannot use the CA file", settings.ca_file, code);
+    if (!settings.ca_file.empty()) {
+        context.load_verify_file(settings.ca_file, code);
+        require(code, "CA file", settings.ca_file);
     }
-    if (!settings.ca_directory.empty() && context.add_verify_path(settings.ca_directory, code)) {
-        refuse_file("cannot use the CA directory", settings.ca_directory, code);
+    if (!settings.ca_directory.empty()) {
+        context.add_verify_path(settings.ca_directory, code);
+        require(code, "CA directory", settings.ca_directory);
     }
     if (settings.ca_file.empty() && settings.ca_directory.empty()) context.set_default_verify_paths(code);
-    if (!settings.certificate_file.empty() &&
-        context.use_certificate_chain_file(settings.certificate_file, code)) {
-        refuse_file("cannot use the client certificate", settings.certificate_file, code);
+    if (!settings.certificate_file.empty()) {
+        context.use_certificate_chain_file(settings.certificate_file, code);
+        require(code, "client certificate", settings.certificate_file);
     }
-    if (!settings.key_file.empty() && context.use_private_key_file(settings.key_file, ssl::context::pem, code)) {
-        refuse_file("cannot use the client key", settings.key_file, code);
+    if (!settings.key_file.empty()) {
+        context.use_private_key_file(settings.key_file, ssl::context::pem, code);
+        require(code, "client key", settings.key_file);
     }
     context.set_verify_mode(settings.verify ? ssl::verify_peer : ssl::verify_none, code);
     return context;
@@ -55,33 +58,29 @@ class tls_stream final : public stream_base {
 public:
     tls_stream(boost::asio::io_context& context, serial_section& section, const endpoint& target,
                stream_listener& listener)
-        : stream_base(section, target, listener),
+        : stream_base(context, section, target, listener),
           tls_context_(make_context(target.tls)),
           wrapped_(context, tls_context_),
-          connector_(context) {
+          resolver_(context) {
         expect_name(target.tls.server_name.empty() ? target.host : target.tls.server_name);
     }
 
     void connect() override {
-        connector_.connect(wrapped_.next_layer(), target_, [self = shared_from_this(), this](const auto& code) {
-            if (code) return not_connected(code);
-            reached_.enter(*this, {}, 0, [](stream_base& base, const auto&, std::size_t) {
-                static_cast<tls_stream&>(base).shake_hands();
-            });
+        connect_tcp(*this, resolver_, wrapped_.next_layer(), [this](const auto& code) {
+            if (code) return connected(code);
+            listener_.on_reached();
+            shake_hands();
         });
     }
 
     void read(std::span<char> room) override {
         wrapped_.async_read_some(boost::asio::buffer(room.data(), room.size()),
-                                 [self = shared_from_this(), this](const auto& code, std::size_t count) {
-                                     received(code, count);
-                                 });
+                                 then([this](const auto& code, std::size_t count) { received(code, count); }));
     }
 
     sending write(std::string_view bytes) override {
-        boost::asio::async_write(
-            wrapped_, boost::asio::buffer(bytes),
-            [self = shared_from_this(), this](const auto& code, std::size_t) { sent(code); });
+        boost::asio::async_write(wrapped_, boost::asio::buffer(bytes),
+                                 then([this](const auto& code, std::size_t) { sent(code); }));
         return sending::under_way;
     }
 
@@ -92,21 +91,19 @@ private:
         if (is_address(name)) {
             X509_VERIFY_PARAM_set1_ip_asc(rules, name.c_str());
         } else {
-            SSL_set_tlsext_host_name(handle, name.c_str());
+            // SSL_set_tlsext_host_name() is a macro with a cast that we are not warned of elsewhere.
+            SSL_ctrl(handle, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                     const_cast<char*>(name.c_str()));
             X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
             X509_VERIFY_PARAM_set1_host(rules, name.c_str(), 0);
         }
     }
 
     void shake_hands() {
-        listener_.on_reached();
-        wrapped_.async_handshake(ssl::stream_base::client, [self = shared_from_this(), this](const auto& code) {
-            if (!code) return connected();
-            connecting_.enter(*this, code, 0, [](stream_base& base, const auto& failed, std::size_t) {
-                auto& stream = static_cast<tls_stream&>(base);
-                stream.listener_.on_stream_failed(stream.describe_handshake_error(failed));
-            });
-        });
+        wrapped_.async_handshake(ssl::stream_base::client, then([this](const auto& failed) {
+                                     if (!failed) return connected(failed);
+                                     listener_.on_stream_failed(describe_handshake_error(failed));
+                                 }));
     }
 
     failure describe_handshake_error(const boost::system::error_code& code) {
@@ -129,15 +126,14 @@ private:
 
     void shut() override {
         // No farewell: a close_notify could block on a peer that is gone.
-        connector_.cancel();
+        resolver_.cancel();
         boost::system::error_code ignored;
         wrapped_.next_layer().close(ignored);
     }
 
     ssl::context tls_context_;
     ssl::stream<boost::asio::ip::tcp::socket> wrapped_;
-    tcp_connector connector_;
-    step reached_;
+    boost::asio::ip::tcp::resolver resolver_;
 };
 
 }  // namespace

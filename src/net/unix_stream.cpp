@@ -12,12 +12,11 @@ public:
 
     void connect() override {
         socket().async_connect(boost::asio::local::stream_protocol::endpoint(target_.path),
-                               [self = shared_from_this(), this](const auto& code) {
-                                   if (code) return not_connected(code);
+                               then([this](const auto& code) {
                                    boost::system::error_code ignored;
-                                   socket().non_blocking(true, ignored);
-                                   connected();
-                               });
+                                   if (!code) socket().non_blocking(true, ignored);
+                                   connected(code);
+                               }));
     }
 };
 

@@ -29,7 +29,7 @@ bool multiplexer::withdraw(command& request) {
         request.state_ = command::state::idle;
         return true;
     }
-    detail::assertion_failed("a waiting command is in a line", __FILE__, __LINE__);
+    holdfast::detail::assertion_failed("a waiting command is in a line", __FILE__, __LINE__);
 }
 
 instant multiplexer::oldest_unanswered() const noexcept {

@@ -165,6 +165,8 @@ server_settings parse_url(std::string_view text) {
     if (settings.kind == transport::unix_socket) {
         read_socket_path(url, parts, settings);
     } else {
+        // "redis://:$PASSWORD@$HOST" with HOST unset: better refused than sent to whoever listens here.
+        if (parts.has_userinfo && parts.host_and_port.empty()) url.refuse("no host after the '@'");
         read_host_and_port(url, parts.host_and_port, settings);
         read_database(url, parts, settings);
     }

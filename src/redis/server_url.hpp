@@ -1,6 +1,6 @@
 // Where a server is and how to speak to it, and the URL that says so.
 //
-//     redis://[[user]:password@][host][:port][/db][?options]
+//     redis://[[[user]:password@]host[:port]][/db][?options]
 //     rediss://...                                            the same over TLS
 //     unix://[[user]:password@]/path/to.sock[?db=N&options]
 //

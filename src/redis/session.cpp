@@ -59,9 +59,9 @@ void session::submit(command& request, instant now) {
     }
 }
 
-void session::subscribe(std::string channel, instant now) {
+void session::subscribe(std::string channel) {
     const auto [place, is_new] = channels_.insert(std::move(channel));
-    if (is_new && state_ == state::up) send_subscription(*place, now);
+    if (is_new && state_ == state::up) send_subscription(*place);
 }
 
 void session::close(instant now) {
@@ -150,13 +150,13 @@ void session::settle(instant now) {
         send_greeting(std::move(kill), &session::ignored);
     }
     for (const std::string& channel : channels_) {
-        send_subscription(channel, now);
+        send_subscription(channel);
         ++greetings_open_;
     }
     if (greetings_open_ == 0) come_up(now);
 }
 
-void session::send_subscription(const std::string& channel, instant) {
+void session::send_subscription(const std::string& channel) {
     auto& request = *greetings_.emplace_back(std::make_unique<greeting_command>(*this, &session::subscribed));
     request.set_subscription(channel);
     wires_.submit_first(request);

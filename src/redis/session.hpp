@@ -58,7 +58,7 @@ public:
     void submit(command& request, instant now);
     bool withdraw(command& request) { return wires_.withdraw(request); }
     // Subscribes now if the link is up, and again on every later link before it counts as up.
-    void subscribe(std::string channel, instant now);
+    void subscribe(std::string channel);
     // An answer showed that this link is of no more use; it is dropped and made anew.
     void distrust(failure why, instant now) { lose_link(std::move(why), now); }
     // Ends everything: written commands as unknown, waiting ones as client_closed. No wish follows but hang-up.
@@ -96,7 +96,7 @@ private:
     void greeting_answered(instant now);
     void settle(instant now);
     void come_up(instant now);
-    void send_subscription(const std::string& channel, instant now);
+    void send_subscription(const std::string& channel);
     void lose_link(failure why, instant now);
     void check_health(instant now);
     failure why_not_up() const;

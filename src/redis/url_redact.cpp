@@ -40,6 +40,15 @@ std::size_t find_secret_option(std::string_view text) {
     return text.npos;
 }
 
+// "password=", if the option begins so plainly that none of the later steps can cut it in two; else nothing.
+std::string_view name_to_keep(std::string_view option) {
+    const std::size_t equals = option.find('=');
+    if (equals == option.npos) return {};
+    const bool plain = std::ranges::all_of(
+        option.substr(0, equals), [](char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-'; });
+    return plain ? option.substr(0, equals + 1) : std::string_view{};
+}
+
 // "redis://" and the like; empty if the text does not begin with a scheme.
 std::string_view scheme_of(std::string_view text) {
     const std::size_t end = text.find("://");
@@ -93,9 +102,7 @@ std::string redact(std::string_view url) {
     std::string kept(text);
     if (const std::size_t option = find_secret_option(text); option != text.npos) {
         if (text.find('@', option) != text.npos) return std::string(scheme).append(hidden);
-        const std::size_t equals = text.find('=', option);
-        const bool has_value = equals < text.find_first_of("&;", option);
-        kept = std::string(text.substr(0, has_value ? equals + 1 : option)).append(hidden);
+        kept = std::string(text.substr(0, option)).append(name_to_keep(text.substr(option))).append(hidden);
     }
     const std::size_t userinfo = userinfo_size(kept);
     std::string shown(scheme);

@@ -1,1 +1,31 @@
-return 0
+-- mutex/release: end one grant and hand the lock to the next living waiter, or free it; or leave the line.
+-- KEYS  1 lock  2 queue  3 waiters  4 fence
+-- ARGV  1 hold id  2 token of the grant that is meant; 0: any grant of this id and its place in line (giving up an
+--       acquisition: nobody will ever believe in that id again)  3 fence retention ms
+-- Returns  {1, waiters left} released | {0} not held by anybody | {-1, holder's ms left, holder} held by another, or
+--          by another grant of the same id
+-- Repeatable: a second call after a lost reply answers {0} or {-1} and changes nothing.
+--@include common/grant.lua
+
+local id, token, retention = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local holder = redis.call('GET', KEYS[1])
+
+if token == '0' then
+    redis.call('ZREM', KEYS[2], id)
+    redis.call('HDEL', KEYS[3], id)
+end
+
+if holder == id then
+    local last = redis.call('GET', KEYS[4])
+    if token ~= '0' and last and last ~= token then return {-1, redis.call('PTTL', KEYS[1]), holder} end
+    redis.call('DEL', KEYS[1])
+    promote_next_waiter('', retention)
+    return {1, redis.call('ZCARD', KEYS[2])}
+end
+
+-- The holder's lease ended before it could release: whoever finds that out serves the line.
+if not holder then
+    promote_next_waiter('', retention)
+    return {0}
+end
+return {-1, redis.call('PTTL', KEYS[1]), holder}

@@ -1,0 +1,157 @@
+#include "api/loop.hpp"
+
+#include "base/boot_clock.hpp"
+
+#include <boost/asio/post.hpp>
+#include <algorithm>
+#include <csignal>
+#include <pthread.h>
+
+namespace holdfast::api {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+// How long after the last caller the background thread steps in. Long enough that a thread working between two
+// calls keeps the lead free for itself, short enough that a push nobody waits for is not late.
+constexpr std::chrono::milliseconds linger_time{10};
+
+// The application's signal handlers belong on the application's threads.
+class all_signals_blocked {
+public:
+    all_signals_blocked() {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~all_signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+private:
+    sigset_t before_{};
+};
+
+}  // namespace
+
+loop::loop() : work_(boost::asio::make_work_guard(context_)) {
+    const all_signals_blocked for_the_new_thread;
+    thread_ = std::thread([this] { run_background(); });
+}
+
+loop::~loop() {
+    {
+        const lock held(mutex_);
+        stopping_ = true;
+        background_.wake_.notify_one();
+        interrupt_leader();
+    }
+    if (thread_.get_id() == std::this_thread::get_id()) {
+        thread_.detach();
+    } else {
+        thread_.join();
+    }
+}
+
+bool loop::on_leading_thread() const {
+    const lock held(mutex_);
+    return leader_ != nullptr && leading_thread_ == std::this_thread::get_id();
+}
+
+void loop::until(wait& event) {
+    lock held(mutex_);
+    callers_were_here_ = true;
+    while (!event.over_) {
+        if (leader_ == nullptr) {
+            lead(event, held);
+            continue;
+        }
+        if (leader_ == &background_ && !step_aside_) {
+            step_aside_ = true;
+            interrupt_leader();
+        }
+        const auto place = followers_.insert(followers_.end(), &event);
+        event.wake_.wait(held, [&] { return event.over_ || event.told_to_lead_; });
+        followers_.erase(place);
+        event.told_to_lead_ = false;
+    }
+    if (leader_ == nullptr) pass_the_lead();
+}
+
+void loop::lead(wait& event, lock& held) {
+    leader_ = &event;
+    leading_thread_ = std::this_thread::get_id();
+    while (!event.over_) {
+        held.unlock();
+        context_.run_one();
+        held.lock();
+    }
+    leader_ = nullptr;
+}
+
+void loop::end(wait& event) {
+    const lock held(mutex_);
+    event.over_ = true;
+    if (leader_ != &event) {
+        event.wake_.notify_one();  // under the mutex: afterwards the wait may be gone
+    } else if (leading_thread_ != std::this_thread::get_id()) {
+        interrupt_leader();
+    }
+}
+
+void loop::pass_the_lead() {
+    if (!followers_.empty()) {
+        followers_.front()->told_to_lead_ = true;
+        followers_.front()->wake_.notify_one();
+    } else if (expected_ > 0) {
+        background_.wake_.notify_one();
+    }
+}
+
+void loop::interrupt_leader() {
+    if (leader_ != nullptr) boost::asio::post(context_, [] {});
+}
+
+void loop::expect_in_background() {
+    const lock held(mutex_);
+    if (expected_++ == 0 && leader_ == nullptr) background_.wake_.notify_one();
+}
+
+void loop::expected_has_come() {
+    const lock held(mutex_);
+    --expected_;
+}
+
+void loop::run_background() {
+    lock held(mutex_);
+    while (!stopping_) {
+        const bool free = leader_ == nullptr && followers_.empty();
+        if (!free || (expected_ == 0 && callers_were_here_ && until_next_timer() > 0ns)) {
+            linger(held);
+            continue;
+        }
+        leader_ = &background_;
+        leading_thread_ = std::this_thread::get_id();
+        while (!stopping_ && !step_aside_) {
+            held.unlock();
+            context_.run_one();
+            held.lock();
+        }
+        leader_ = nullptr;
+        step_aside_ = false;
+        callers_were_here_ = true;
+        pass_the_lead();
+    }
+}
+
+std::chrono::nanoseconds loop::until_next_timer() const {
+    return next_timer_.load(std::memory_order_relaxed) - boot_now();
+}
+
+void loop::linger(lock& held) {
+    callers_were_here_ = false;
+    // Whoever leads sees to the timers; only an abandoned loop must not sleep past one.
+    const std::chrono::nanoseconds most = linger_time;
+    background_.wake_.wait_for(held, leader_ != nullptr ? most : std::clamp(until_next_timer(), 0ns, most));
+}
+
+}  // namespace holdfast::api

@@ -1,0 +1,94 @@
+// One io_context, and who drives it: lead and follow.
+//
+// Waking another thread costs more than a round trip on loopback. So a caller that must wait for an answer drives the
+// loop itself until its answer is there (it leads); callers that come meanwhile sleep (they follow), and the leader
+// passes the lead to one of them when it is done. A background thread leads only when nobody else does and something
+// is to be expected: answers for asynchronous callers, pushes, timers, reconnects. It steps in with a delay (`linger`)
+// after the last caller, so that a thread that takes and gives a lock again and again pays for no wake-ups in between.
+//
+// The loop says nothing about exclusion: that is the serial section's part. Handlers run on the leader's thread, enter
+// the section, and may end a wait there; user code never runs on it.
+//
+// Invariants (all under mutex_):
+//  (1) At most one thread is in run_one(): the leader.
+//  (2) If somebody follows, there is a leader or one of the followers has been told to lead.
+//  (3) A wait that is over is never touched again by anyone but its own thread.
+#pragma once
+
+#include "base/clock.hpp"
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <atomic>
+#include <condition_variable>
+#include <list>
+#include <mutex>
+#include <thread>
+
+namespace holdfast::api {
+
+class loop {
+public:
+    // One thread's wait for one event. Lives on the waiting thread's stack.
+    class wait {
+    public:
+        wait() = default;
+        wait(const wait&) = delete;
+        wait& operator=(const wait&) = delete;
+
+    private:
+        friend class loop;
+        std::condition_variable wake_;
+        bool over_ = false;
+        bool told_to_lead_ = false;
+    };
+
+    loop();
+    // Joins the background thread; on that thread itself (the last owner was one of its handlers) it detaches.
+    ~loop();
+    loop(const loop&) = delete;
+    loop& operator=(const loop&) = delete;
+
+    boost::asio::io_context& context() noexcept { return context_; }
+
+    // Returns when end() was called for it. Drives the loop meanwhile if nobody else does.
+    void until(wait& event);
+    // Any thread, any number of times before until() returns; afterwards never.
+    void end(wait& event);
+
+    // Somebody expects something without waiting for it in a thread: the background thread must lead when no caller
+    // does, without lingering.
+    void expect_in_background();
+    void expected_has_come();
+    // The earliest instant at which a timer is due: a lingering background thread does not sleep past it.
+    void next_timer(instant when) noexcept { next_timer_.store(when, std::memory_order_relaxed); }
+
+    // True on the thread that drives the loop at this moment, i.e. inside one of its handlers.
+    bool on_leading_thread() const;
+
+private:
+    using lock = std::unique_lock<std::mutex>;
+
+    void lead(wait& event, lock& held);
+    void pass_the_lead();
+    void run_background();
+    void linger(lock& held);
+    std::chrono::nanoseconds until_next_timer() const;
+    void interrupt_leader();
+
+    boost::asio::io_context context_;
+    boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+    mutable std::mutex mutex_;
+    std::list<wait*> followers_;
+    wait* leader_ = nullptr;        // a caller's wait, or &background_
+    std::thread::id leading_thread_;
+    wait background_;               // stands for the background thread in leader_
+    bool step_aside_ = false;       // a caller wants the lead that the background thread has
+    bool stopping_ = false;
+    bool callers_were_here_ = false;  // since the background thread last looked
+    unsigned expected_ = 0;
+    std::atomic<instant> next_timer_{never};
+    std::thread thread_;
+};
+
+}  // namespace holdfast::api
