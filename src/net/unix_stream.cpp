@@ -1,3 +1,4 @@
+#include "net/close_on_exec.hpp"
 #include "net/plain_stream.hpp"
 #include "net/stream_kinds.hpp"
 
@@ -11,6 +12,8 @@ public:
     using plain_stream::plain_stream;
 
     void connect() override {
+        boost::system::error_code unopened;
+        open_close_on_exec(socket(), boost::asio::local::stream_protocol(), unopened);
         socket().async_connect(boost::asio::local::stream_protocol::endpoint(target_.path),
                                then([this](const auto& code) {
                                    boost::system::error_code ignored;

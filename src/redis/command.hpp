@@ -42,6 +42,9 @@ public:
 
     state life() const noexcept { return state_; }
 
+    // The last instant at which it cannot have been sent yet: when the write that carried it began.
+    instant written_at() const noexcept { return written_at_; }
+
     // If it is still waiting then, it ends with the reason why the link is not up.
     void give_up_at(instant deadline) noexcept { deadline_ = deadline; }
     instant deadline() const noexcept { return deadline_; }

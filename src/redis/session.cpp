@@ -88,6 +88,7 @@ void session::connected(instant now) {
     HOLDFAST_ASSERT(state_ == state::connecting);
     state_ = state::greeting;
     heard_bytes_ = false;
+    last_heard_ = now;
     facts_ = {};
     send_greeting(greeting::hello(settings_), &session::greeted);
     if (settings_.database != 0) send_greeting(greeting::select(settings_), &session::selected);

@@ -1,0 +1,51 @@
+// A process's connection to the server that keeps its locks.
+#pragma once
+
+#include <holdfast/errors.hpp>
+#include <holdfast/export.hpp>
+#include <holdfast/options.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace holdfast {
+
+namespace api {
+class core;
+}
+
+/// One connection, shared by all locks made from it, over which requests of all threads are pipelined.
+///
+/// The connection is made in the background and made anew whenever it breaks; operations wait for it until their own
+/// deadline. Locks and leases share what is behind a client, so it may be destroyed before them.
+///
+/// Thread safety: one object may be used by many threads. After fork() the child holds nothing: every operation on the
+/// parent's client fails with errc::forked; make a new client there.
+class HOLDFAST_EXPORT client {
+public:
+    /// Connects to `redis://`, `rediss://` or `unix://`; see docs/urls.md for the whole form.
+    ///
+    /// Throws `error` with errc::bad_url or errc::bad_option. A server that cannot be reached is reported by the
+    /// first operation, not here.
+    explicit client(std::string_view url, client_options options = {});
+    ~client();
+    client(client&&) noexcept;
+    client& operator=(client&&) noexcept;
+    client(const client&) = delete;
+    client& operator=(const client&) = delete;
+
+    /// The server, without its password.
+    std::string server() const;
+
+    /// Asks the server for a sign of life. Throws `error` with the reason if there is none within the request timeout.
+    void ping();
+
+    /// Internal: what locks share.
+    const std::shared_ptr<api::core>& shared_core() const noexcept { return core_; }
+
+private:
+    std::shared_ptr<api::core> core_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,8 @@
+// Everything a user of the library includes.
+#pragma once
+
+#include <holdfast/client.hpp>
+#include <holdfast/errors.hpp>
+#include <holdfast/lease.hpp>
+#include <holdfast/mutex.hpp>
+#include <holdfast/options.hpp>

@@ -1,0 +1,50 @@
+#include "engine/call.hpp"
+
+#include "engine/engine.hpp"
+
+namespace holdfast::engine {
+
+// The slot in the hold is cleared first: what follows may start the next call of the same kind.
+void call::on_reply(const redis::reply_view& reply, instant now) {
+    if (subject_ != nullptr) {
+        hold& subject = *subject_;
+        switch (what_) {
+            case purpose::acquire:
+                subject.asking_ = nullptr;
+                owner_.answered_acquire(subject, *this, reply, now);
+                break;
+            case purpose::release:
+                subject.leaving_ = nullptr;
+                owner_.answered_release(subject, reply, now);
+                break;
+            case purpose::renew:
+                subject.renewing_ = nullptr;
+                owner_.answered_renew(subject, *this, reply, now);
+                break;
+        }
+    }
+    owner_.finish_call(*this);
+}
+
+void call::on_failure(const failure& why, instant now) {
+    if (subject_ != nullptr) {
+        hold& subject = *subject_;
+        switch (what_) {
+            case purpose::acquire:
+                subject.asking_ = nullptr;
+                owner_.failed_acquire(subject, why, now);
+                break;
+            case purpose::release:
+                subject.leaving_ = nullptr;
+                owner_.failed_release(subject, why, now);
+                break;
+            case purpose::renew:
+                subject.renewing_ = nullptr;
+                owner_.failed_renew(subject, why, now);
+                break;
+        }
+    }
+    owner_.finish_call(*this);
+}
+
+}  // namespace holdfast::engine

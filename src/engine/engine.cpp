@@ -1,0 +1,127 @@
+#include "engine/engine.hpp"
+
+#include "base/assert.hpp"
+#include "redis/error_reply.hpp"
+
+#include <charconv>
+#include <functional>
+#include <utility>
+
+namespace holdfast::engine {
+
+engine::engine(engine_settings settings, outbox& out, random_source& random)
+    : settings_(std::move(settings)), out_(out), random_(random), client_(random) {}
+
+engine::~engine() = default;
+
+std::size_t engine::owned_lock_hash::operator()(const owned_lock& key) const noexcept {
+    const auto owner = std::hash<std::uint64_t>{}(static_cast<std::uint64_t>(key.owner));
+    return std::hash<std::string>{}(key.lock) ^ (owner * 0x9e3779b97f4a7c15U);
+}
+
+hold* engine::find(owner_id owner, const lock_keys& keys) {
+    if (owner == owner_id::nobody) return nullptr;
+    const auto found = owned_.find(owned_lock{owner, keys.lock});
+    return found == owned_.end() ? nullptr : found->second;
+}
+
+call& engine::start_call(purpose what, hold& h) {
+    if (idle_calls_.empty()) {
+        calls_.push_back(std::make_unique<call>(*this));
+        idle_calls_.push_back(calls_.back().get());
+    }
+    call& fresh = *idle_calls_.back();
+    idle_calls_.pop_back();
+    fresh.begin(what, h);
+    return fresh;
+}
+
+void engine::finish_call(call& finished) {
+    idle_calls_.push_back(&finished);
+}
+
+// Takes a call back if it was not written yet; otherwise its answer will go nowhere.
+void engine::drop_call(call*& under_way) {
+    call* const dropped = std::exchange(under_way, nullptr);
+    if (dropped == nullptr) return;
+    dropped->orphan();
+    if (out_.withdraw(*dropped)) finish_call(*dropped);
+}
+
+void engine::forget(hold& h) {
+    drop_call(h.asking_);
+    drop_call(h.renewing_);
+    drop_call(h.leaving_);
+    timers_.cancel(h);
+    in_line_.erase(h.id_.text());
+    const auto owned = h.terms_.owner == owner_id::nobody
+                           ? owned_.end()
+                           : owned_.find(owned_lock{h.terms_.owner, h.terms_.keys->lock});
+    if (owned != owned_.end() && owned->second == &h) owned_.erase(owned);
+    HOLDFAST_ASSERT(h.request_ == nullptr && h.release_ == nullptr && h.renew_ == nullptr);
+    holds_.erase(h.self_);
+}
+
+failure engine::classify(const redis::reply_view& error_reply) {
+    failure why = redis::classify_error(error_reply.text(), settings_.server);
+    if (redis::spoils_link(why.code)) out_.distrust(why);
+    return why;
+}
+
+refusal engine::nonsense() const {
+    return {errc::protocol_error, settings_.server + ": a lock script was answered with something else", {}, {}};
+}
+
+void engine::on_link_up(instant now) {
+    // What was pushed while the link was down is gone: everyone in line asks where they stand.
+    for (hold& h : holds_) {
+        if (h.state_ == state::in_line) poll(h, now);
+    }
+}
+
+void engine::on_link_down(instant) {
+    for (hold& h : holds_) h.polled_on_this_link_ = false;
+}
+
+// ["message", channel, "grant <hold id> <token>"] or "poll <hold id>".
+void engine::on_push(const redis::reply_view& message, instant now) {
+    if (message.size() < 3 || message[0].text() != "message" || message[1].text() != channel()) return;
+    std::string_view text = message[2].text();
+    const auto next_word = [&text] {
+        const auto end = text.find(' ');
+        const std::string_view word = text.substr(0, end);
+        text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+        return word;
+    };
+    const std::string_view verb = next_word();
+    const auto found = in_line_.find(next_word());
+    if (found == in_line_.end()) return;
+    if (verb == "poll") return poll(*found->second, now);
+    const std::string_view number = next_word();
+    fencing_token token = 0;
+    const auto [end, bad] = std::from_chars(number.data(), number.data() + number.size(), token);
+    if (verb != "grant" || bad != std::errc() || end != number.data() + number.size()) return;
+    believe_push(*found->second, token, now);
+}
+
+void engine::on_timer(instant now) {
+    while (timed* const due = timers_.take_due(now)) {
+        hold& h = static_cast<hold&>(*due);
+        switch (h.state_) {
+            case state::asking:
+            case state::in_line:
+                check_waiting(h, now);
+                break;
+            case state::held:
+                check_holding(h, now);
+                break;
+            case state::leaving:
+                check_leaving(h, now);
+                break;
+            case state::lost:
+                break;
+        }
+    }
+}
+
+}  // namespace holdfast::engine

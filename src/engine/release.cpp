@@ -1,0 +1,100 @@
+// Giving a hold up: by the holder, or by the engine for an acquisition that nobody wants any more.
+
+#include "engine/engine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::engine {
+namespace {
+
+using scripts::mutex::hold_answer;
+
+}  // namespace
+
+void engine::release(hold& h, hold_request* request, instant answer_by, instant now) {
+    if (--h.depth_ > 0) {
+        if (request != nullptr) {
+            request->answered(h.state_ == state::lost ? std::optional(refusal{errc::lost, "", {}, {}}) : std::nullopt);
+        }
+        return;
+    }
+    h.listener_ = nullptr;
+    const auto owned = owned_.find(owned_lock{h.terms_.owner, h.terms_.keys->lock});
+    if (owned != owned_.end() && owned->second == &h) owned_.erase(owned);
+    const bool was_lost = h.state_ == state::lost;
+    if (was_lost) {
+        // The caller is told at once; what may be left on the server is cleared all the same.
+        if (request != nullptr) request->answered(refusal{errc::lost, "", {}, {}});
+        request = nullptr;
+    }
+    h.release_ = request;
+    h.answer_release_by_ = answer_by;
+    leave(h, now);
+}
+
+void engine::leave(hold& h, instant now) {
+    drop_call(h.renewing_);
+    drop_call(h.asking_);
+    answer_renewal(h, refusal{errc::not_held, "released meanwhile", {}, {}});
+    h.state_ = state::leaving;
+    h.may_have_run_ = false;
+    // After this the server has forgotten the hold by itself.
+    h.valid_until_ = std::max(h.valid_until_, now + h.terms_.lease);
+    timers_.set(h, std::min(h.answer_release_by_, h.valid_until_));
+    send_release(h, now);
+}
+
+void engine::send_release(hold& h, instant) {
+    call& question = start_call(purpose::release, h);
+    scripts::mutex::write(question, *h.terms_.keys,
+                          scripts::mutex::release_question{.id = h.id_.text(),
+                                                           .token = h.token_,
+                                                           .fence_retention = settings_.fence_retention});
+    question.give_up_at(h.valid_until_);
+    h.leaving_ = &question;
+    out_.submit(question);
+}
+
+void engine::answer_release(hold& h, const std::optional<refusal>& why_not) {
+    if (hold_request* const asked = std::exchange(h.release_, nullptr)) asked->answered(why_not);
+}
+
+void engine::answered_release(hold& h, const redis::reply_view& reply, instant) {
+    std::optional<refusal> why_not;
+    if (reply.is_error()) {
+        const failure why = classify(reply);
+        why_not = refusal{why.code, why.detail, {}, {}};
+    } else if (const auto answer = scripts::mutex::read_hold(reply)) {
+        // If an earlier copy may have run, not finding the hold is what success looks like.
+        if (answer->what != hold_answer::verdict::done && !h.may_have_run_) {
+            const bool other = answer->what == hold_answer::verdict::held_by_other;
+            why_not = refusal{other ? errc::held_by_other : errc::not_held, "", answer->holder_left,
+                              std::string(answer->holder)};
+        }
+    } else {
+        why_not = nonsense();
+    }
+    answer_release(h, why_not);
+    forget(h);
+}
+
+void engine::failed_release(hold& h, const failure& why, instant now) {
+    if (why.code == errc::outcome_unknown && now < h.valid_until_) {
+        h.may_have_run_ = true;
+        return send_release(h, now);  // goes out on the next link
+    }
+    answer_release(h, refusal{why.code, why.detail, {}, {}});
+    forget(h);
+}
+
+void engine::check_leaving(hold& h, instant now) {
+    if (now >= h.answer_release_by_) {
+        h.answer_release_by_ = never;
+        answer_release(h, refusal{errc::outcome_unknown, settings_.server + ": the release goes on in the background", {}, {}});
+    }
+    if (now >= h.valid_until_) return forget(h);
+    timers_.set(h, h.valid_until_);
+}
+
+}  // namespace holdfast::engine

@@ -1,0 +1,98 @@
+// Keeping a hold: the watchdog, and telling the holder when it is lost.
+
+#include "engine/engine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::engine {
+namespace {
+
+using scripts::mutex::hold_answer;
+
+// A renewal that failed for a reason that may pass is tried again after this part of the lease.
+constexpr int retry_part = 10;
+
+}  // namespace
+
+void engine::extend_validity(hold& h, instant proved_at) {
+    h.valid_until_ = std::max(h.valid_until_, proved_at + h.terms_.lease - drift(h.terms_.lease));
+    if (h.terms_.renewing == renewal::automatic) {
+        // A third of the lease, less up to a tenth of that, so that holds taken together do not renew together.
+        const std::chrono::nanoseconds third = h.terms_.lease / 3;
+        const auto jitter = static_cast<std::uint64_t>(third.count()) / 10;
+        h.renew_at_ = proved_at + third - std::chrono::nanoseconds(static_cast<std::int64_t>(random_.next() % (jitter + 1)));
+    }
+    if (h.listener_ != nullptr) h.listener_->on_validity(h.valid_until_);
+}
+
+void engine::set_holding_timer(hold& h, instant now) {
+    const instant last_moment = h.valid_until_ - margin(h.terms_.lease);
+    const instant renewal_due = h.renewing_ == nullptr ? std::max(h.renew_at_, now) : never;
+    timers_.set(h, std::min(last_moment, renewal_due));
+}
+
+void engine::check_holding(hold& h, instant now) {
+    if (now >= h.valid_until_ - margin(h.terms_.lease)) return lose(h, errc::lost);
+    if (now >= h.renew_at_ && h.renewing_ == nullptr) send_renewal(h, now);
+    set_holding_timer(h, now);
+}
+
+void engine::send_renewal(hold& h, instant) {
+    call& question = start_call(purpose::renew, h);
+    scripts::mutex::write(question, *h.terms_.keys,
+                          scripts::mutex::renew_question{.id = h.id_.text(), .lease = h.terms_.lease});
+    question.give_up_at(h.valid_until_);
+    h.renewing_ = &question;
+    out_.submit(question);
+}
+
+void engine::renew(hold& h, hold_request& request, instant now) {
+    if (h.state_ != state::held) return request.answered(refusal{errc::lost, "", {}, {}});
+    if (h.renew_ != nullptr) return request.answered(refusal{errc::too_many, "a renewal is under way", {}, {}});
+    h.renew_ = &request;
+    if (h.renewing_ == nullptr) send_renewal(h, now);
+    set_holding_timer(h, now);
+}
+
+void engine::answer_renewal(hold& h, const std::optional<refusal>& why_not) {
+    if (hold_request* const asked = std::exchange(h.renew_, nullptr)) asked->answered(why_not);
+}
+
+void engine::answered_renew(hold& h, const call& asked, const redis::reply_view& reply, instant now) {
+    if (h.state_ != state::held) return;
+    if (reply.is_error()) return failed_renew(h, classify(reply), now);
+    const auto answer = scripts::mutex::read_hold(reply);
+    if (!answer) return failed_renew(h, {nonsense().code, nonsense().detail}, now);
+    switch (answer->what) {
+        case hold_answer::verdict::done:
+            extend_validity(h, asked.written_at());
+            set_holding_timer(h, now);
+            return answer_renewal(h, std::nullopt);
+        case hold_answer::verdict::not_held:
+            return lose(h, errc::not_held);
+        case hold_answer::verdict::held_by_other:
+            return lose(h, errc::held_by_other);
+    }
+}
+
+void engine::failed_renew(hold& h, const failure& why, instant now) {
+    if (h.state_ != state::held) return;
+    // Repeatable, so the unknown outcome of a lost link is simply asked again, on the next one.
+    const std::chrono::nanoseconds pause = h.terms_.lease / retry_part;
+    h.renew_at_ = why.code == errc::outcome_unknown ? now : now + pause;
+    if (h.terms_.renewing == renewal::none) h.renew_at_ = never;
+    set_holding_timer(h, now);
+    answer_renewal(h, refusal{why.code, why.detail, {}, {}});
+}
+
+void engine::lose(hold& h, errc why) {
+    h.state_ = state::lost;
+    timers_.cancel(h);
+    drop_call(h.renewing_);
+    drop_call(h.asking_);
+    answer_renewal(h, refusal{errc::lost, "", {}, {}});
+    if (h.listener_ != nullptr) h.listener_->on_lost(why);
+}
+
+}  // namespace holdfast::engine
