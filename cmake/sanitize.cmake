@@ -7,3 +7,7 @@ if(HOLDFAST_COVERAGE)
   add_compile_options(--coverage -fprofile-update=atomic)
   add_link_options(--coverage)
 endif()
+if(HOLDFAST_FUZZ)
+  # Coverage guidance for the library too, not only for the fuzz targets' own files.
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

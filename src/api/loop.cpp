@@ -1,11 +1,10 @@
 #include "api/loop.hpp"
 
 #include "base/boot_clock.hpp"
+#include "base/signals_blocked.hpp"
 
 #include <boost/asio/post.hpp>
 #include <algorithm>
-#include <csignal>
-#include <pthread.h>
 
 namespace holdfast::api {
 
@@ -17,44 +16,26 @@ namespace {
 // calls keeps the lead free for itself, short enough that a push nobody waits for is not late.
 constexpr std::chrono::milliseconds linger_time{10};
 
-// The application's signal handlers belong on the application's threads.
-class all_signals_blocked {
-public:
-    all_signals_blocked() {
-        sigset_t all;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    ~all_signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-private:
-    sigset_t before_{};
-};
-
 }  // namespace
 
 loop::loop() : work_(boost::asio::make_work_guard(context_)) {
-    const all_signals_blocked for_the_new_thread;
+    const signals_blocked for_the_new_thread;
     thread_ = std::thread([this] { run_background(); });
 }
 
-loop::~loop() {
+void loop::stop() {
+    if (!thread_.joinable()) return;
     {
         const lock held(mutex_);
         stopping_ = true;
         background_.wake_.notify_one();
         interrupt_leader();
     }
-    if (thread_.get_id() == std::this_thread::get_id()) {
-        thread_.detach();
-    } else {
-        thread_.join();
-    }
+    thread_.join();
 }
 
-bool loop::on_leading_thread() const {
-    const lock held(mutex_);
-    return leader_ != nullptr && leading_thread_ == std::this_thread::get_id();
+loop::~loop() {
+    stop();
 }
 
 void loop::until(wait& event) {

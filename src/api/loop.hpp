@@ -44,12 +44,14 @@ public:
     };
 
     loop();
-    // Joins the background thread; on that thread itself (the last owner was one of its handlers) it detaches.
     ~loop();
     loop(const loop&) = delete;
     loop& operator=(const loop&) = delete;
 
     boost::asio::io_context& context() noexcept { return context_; }
+
+    // Ends and joins the background thread. Nobody may wait any more.
+    void stop();
 
     // Returns when end() was called for it. Drives the loop meanwhile if nobody else does.
     void until(wait& event);
@@ -62,9 +64,6 @@ public:
     void expected_has_come();
     // The earliest instant at which a timer is due: a lingering background thread does not sleep past it.
     void next_timer(instant when) noexcept { next_timer_.store(when, std::memory_order_relaxed); }
-
-    // True on the thread that drives the loop at this moment, i.e. inside one of its handlers.
-    bool on_leading_thread() const;
 
 private:
     using lock = std::unique_lock<std::mutex>;

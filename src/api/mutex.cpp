@@ -1,0 +1,162 @@
+#include <holdfast/mutex.hpp>
+
+#include "api/blocking.hpp"
+#include "api/lease_state.hpp"
+
+#include <atomic>
+#include <utility>
+
+namespace holdfast {
+namespace {
+
+constexpr milliseconds shortest_lease{10};
+constexpr milliseconds longest_lease{std::chrono::hours(24)};
+
+// Unlike std::thread::id never used again, so a dead thread's hold is not its successor's.
+engine::owner_id this_thread_as_owner() {
+    static std::atomic<std::uint64_t> next{1};
+    thread_local const std::uint64_t mine = next.fetch_add(1, std::memory_order_relaxed);
+    return engine::owner_id{mine};
+}
+
+void check_lease(milliseconds lease) {
+    if (lease < shortest_lease || lease > longest_lease) {
+        throw error(errc::bad_option, "a lease must be from 10 ms to 24 h");
+    }
+}
+
+std::string describe(const engine::refusal& why, const std::string& name) {
+    std::string text = "lock '" + name + "'";
+    if (!why.detail.empty()) text += ": " + why.detail;
+    if (!why.holder.empty()) text += ", held by " + why.holder;
+    if (why.holder_left) text += " for another " + std::to_string(why.holder_left->count()) + " ms";
+    return text;
+}
+
+// Not having got a lock is an answer, not an error, where the caller set the limit.
+bool is_plain_no(errc code) {
+    return code == errc::busy || code == errc::timed_out;
+}
+
+}  // namespace
+
+struct mutex::parts {
+    std::shared_ptr<api::core> where;
+    std::string name;
+    mutex_options options;
+    std::shared_ptr<const scripts::lock_keys> keys;
+
+    engine::acquire_terms terms(engine::owner_id owner, milliseconds lease, engine::waiting wait,
+                                instant deadline) const {
+        return {.keys = keys,
+                .owner = owner,
+                .lease = lease,
+                .renewing = options.renew ? engine::renewal::automatic : engine::renewal::none,
+                .wait = wait,
+                .deadline = deadline};
+    }
+
+    // Null: not acquired, and `may_fail` made that an answer. Throws for every other reason.
+    enum class no { is_answer, is_error };
+
+    bool lock_thread(engine::waiting wait, instant deadline, no refusal) const {
+        where->check_not_forked();
+        api::blocking_acquire request(*where, terms(this_thread_as_owner(), options.lease, wait, deadline));
+        request.wait({}, nullptr, nullptr);
+        return request.acquired() || answer_no(request.why(), refusal);
+    }
+
+    std::unique_ptr<api::lease_state> acquire(engine::waiting wait, instant deadline, acquire_options call,
+                                              no refusal) const {
+        where->check_not_forked();
+        const milliseconds lease = call.lease == milliseconds(0) ? options.lease : call.lease;
+        check_lease(lease);
+        auto state = std::make_unique<api::lease_state>(where);
+        api::blocking_acquire request(*where, terms(engine::owner_id::nobody, lease, wait, deadline));
+        request.wait(std::move(call.stop),
+                     [](void* context, engine::hold& held) { static_cast<api::lease_state*>(context)->attach(held); },
+                     state.get());
+        if (request.acquired()) return state;
+        answer_no(request.why(), refusal);
+        return nullptr;
+    }
+
+    bool answer_no(const engine::refusal& why, no refusal) const {
+        if (refusal == no::is_answer && is_plain_no(why.code)) return false;
+        throw error(why.code, describe(why, name));
+    }
+
+    instant within(milliseconds wait) const { return boot_now() + std::max(wait, milliseconds(0)); }
+    instant request_deadline() const { return within(where->settings().request_timeout); }
+};
+
+mutex::mutex(const client& client, std::string name, mutex_options options) : parts_(std::make_unique<parts>()) {
+    check_lease(options.lease);
+    const auto naming = options.keys == keys::raw ? scripts::key_naming::raw : scripts::key_naming::tagged;
+    parts_->where = client.shared_core();
+    parts_->keys = std::make_shared<const scripts::lock_keys>(
+        scripts::make_keys(scripts::lock_name(name), naming, options.prefix));
+    parts_->name = std::move(name);
+    parts_->options = std::move(options);
+}
+
+mutex::~mutex() = default;
+
+const std::string& mutex::name() const noexcept {
+    return parts_->name;
+}
+
+void mutex::lock() {
+    parts_->lock_thread(engine::waiting::in_line, never, parts::no::is_error);
+}
+
+bool mutex::try_lock() {
+    return parts_->lock_thread(engine::waiting::not_at_all, parts_->request_deadline(), parts::no::is_answer);
+}
+
+bool mutex::try_lock_within(milliseconds wait) {
+    if (wait <= milliseconds(0)) return try_lock();
+    return parts_->lock_thread(engine::waiting::in_line, parts_->within(wait), parts::no::is_answer);
+}
+
+void mutex::unlock() noexcept {
+    boost::system::error_code ignored;
+    unlock(ignored);
+}
+
+void mutex::unlock(boost::system::error_code& ec) noexcept {
+    if (parts_->where->forked()) {
+        ec = make_error_code(errc::forked);
+        return;
+    }
+    struct mine {
+        engine::owner_id owner;
+        const scripts::lock_keys& keys;
+    } context{this_thread_as_owner(), *parts_->keys};
+    api::blocking_hold_request request(
+        *parts_->where, api::blocking_hold_request::what::release,
+        [](api::core& where, void* context_) {
+            const auto& [owner, keys] = *static_cast<mine*>(context_);
+            return where.engine().find(owner, keys);
+        },
+        &context);
+    const auto why_not = request.wait();
+    ec = why_not ? make_error_code(why_not->code) : boost::system::error_code();
+}
+
+lease mutex::acquire(acquire_options options) {
+    return lease(parts_->acquire(engine::waiting::in_line, never, std::move(options), parts::no::is_error));
+}
+
+lease mutex::try_acquire(acquire_options options) {
+    return lease(parts_->acquire(engine::waiting::not_at_all, parts_->request_deadline(), std::move(options),
+                                 parts::no::is_answer));
+}
+
+lease mutex::try_acquire_within(milliseconds wait, acquire_options options) {
+    if (wait <= milliseconds(0)) return try_acquire(std::move(options));
+    return lease(
+        parts_->acquire(engine::waiting::in_line, parts_->within(wait), std::move(options), parts::no::is_answer));
+}
+
+}  // namespace holdfast
