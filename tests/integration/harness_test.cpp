@@ -1,23 +1,47 @@
-// The harness itself: a test that stands on a server which did not stop, pause or restart proves nothing.
+// The servers that tests start: a test on a server which did not stop, pause or restart proves nothing.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/ssl.h>
+#include <signal.h>
+#include <sys/stat.h>
 
+#include <cstdlib>
+#include <ctime>
+#include <iostream>
+#include <memory>
+#include <thread>
+
+#include "support/child_process.hpp"
 #include "support/eventually.hpp"
+#include "support/raw_client.hpp"
 #include "support/redis_server.hpp"
-#include "support/sockets.hpp"
 #include "support/spawn.hpp"
+#include "support/temp_directory.hpp"
 
 namespace holdfast::testing {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using data = redis_server::data;
 
 TEST(RedisServer, AnswersOnItsPortAndSocket) {
     redis_server server{{.unix_socket = true}};
-    EXPECT_EQ(server.call({"PING"}).text, "PONG");
     EXPECT_EQ(server.url(), "redis://127.0.0.1:" + std::to_string(server.port()));
-    EXPECT_TRUE(connect_tcp(server.port()));
-    EXPECT_TRUE(connect_unix(server.unix_path()));
+    EXPECT_EQ(server.unix_url(), "unix://" + server.unix_path());
     EXPECT_LT(server.unix_path().size(), 100U);
+    const unique_fd tcp = connect_tcp(server.port());
+    send_all(tcp, ping);
+    EXPECT_EQ(receive(tcp, pong.size()), pong);
+    const unique_fd local = connect_unix(server.unix_path());
+    send_all(local, ping);
+    EXPECT_EQ(receive(local, pong.size()), pong);
+}
+
+TEST(RedisServer, CanBeWithoutTcp) {
+    redis_server server{{.tcp = false, .unix_socket = true}};
+    EXPECT_THROW(server.port(), std::logic_error);
+    EXPECT_EQ(server.call({"PING"}).text, "PONG");
 }
 
 TEST(RedisServer, IsGoneWithItsObject) {
@@ -31,6 +55,241 @@ TEST(RedisServer, IsGoneWithItsObject) {
     }
     EXPECT_FALSE(process_is_alive(pid));
     EXPECT_FALSE(std::filesystem::exists(directory));
+}
+
+TEST(RedisServer, OutlivesTheThreadThatStartedIt) {
+    std::unique_ptr<redis_server> server;
+    std::thread{[&] { server = std::make_unique<redis_server>(); }}.join();
+    std::this_thread::sleep_for(a_while);
+    EXPECT_TRUE(server->running());
+    EXPECT_EQ(server->call({"PING"}).text, "PONG");
+}
+
+TEST(RedisServer, MovesWithItsProcess) {
+    redis_server first;
+    const pid_t pid = first.pid();
+    redis_server second = std::move(first);
+    EXPECT_EQ(second.pid(), pid);
+    redis_server third;
+    const pid_t replaced = third.pid();
+    third = std::move(second);
+    EXPECT_FALSE(process_is_alive(replaced));
+    EXPECT_TRUE(process_is_alive(pid));
+}
+
+TEST(RedisServer, RepliesAreValues) {
+    redis_server server;
+    EXPECT_EQ(server.call({"SET", "k", std::string{"a\0b", 3}}).kind, redis_reply::type::status);
+    EXPECT_EQ(server.call({"GET", "k"}).text, (std::string{"a\0b", 3}));
+    EXPECT_TRUE(server.call({"GET", "none"}).is_nil());
+    EXPECT_EQ(server.call({"INCR", "n"}).integer, 1);
+    EXPECT_THAT(server.call({"INCR", "k"}).text, StartsWith("ERR"));
+    const redis_reply nested = server.call({"EVAL", "return {1, {'x'}, false}", "0"});
+    ASSERT_EQ(nested.elements.size(), 3U);
+    EXPECT_EQ(nested.elements[1].elements.at(0).text, "x");
+    EXPECT_EQ(::testing::PrintToString(nested), "[(integer) 1, [\"x\"], (nil)]");
+}
+
+TEST(RedisServer, RestartKeepsDataIfToldAndDurable) {
+    redis_server server{{.persistent = true}};
+    const int port = server.port();
+    const std::string run_id = server.info("server", "run_id");
+    server.call({"SET", "k", "v"});
+    server.restart(data::keep);
+    EXPECT_EQ(server.port(), port);
+    EXPECT_NE(server.info("server", "run_id"), run_id);
+    EXPECT_EQ(server.call({"GET", "k"}).text, "v");
+    server.call({"SET", "k", "after"});
+    server.kill();
+    server.restart(data::keep);
+    EXPECT_EQ(server.call({"GET", "k"}).text, "after") << "kill -9 lost an acknowledged write";
+}
+
+TEST(RedisServer, RestartLosesDataIfTold) {
+    redis_server durable{{.persistent = true}};
+    durable.call({"SET", "k", "v"});
+    durable.restart(data::lose);
+    EXPECT_TRUE(durable.call({"GET", "k"}).is_nil());
+    redis_server plain;
+    plain.call({"SET", "k", "v"});
+    plain.restart(data::lose);
+    EXPECT_TRUE(plain.call({"GET", "k"}).is_nil());
+    EXPECT_THROW(plain.restart(data::keep), std::logic_error);
+}
+
+TEST(RedisServer, KilledOrStoppedRefusesConnections) {
+    redis_server server;
+    server.kill();
+    EXPECT_FALSE(server.running());
+    EXPECT_TRUE(refused(server.port()));
+    EXPECT_THROW(server.call({"PING"}), std::runtime_error);
+    server.restart(data::lose);
+    server.pause();
+    server.stop();
+    EXPECT_TRUE(refused(server.port()));
+}
+
+TEST(RedisServer, PausedAnswersOnlyAfterResume) {
+    redis_server server;
+    const unique_fd client = connect_tcp(server.port());
+    server.pause();
+    send_all(client, ping);
+    EXPECT_FALSE(readable_within(client, a_while));
+    server.resume();
+    EXPECT_EQ(receive(client, pong.size()), pong);
+}
+
+TEST(RedisServer, CountsCommandsSinceReset) {
+    redis_server server;
+    server.call({"GET", "k"});
+    server.call({"GET", "k"});
+    EXPECT_EQ(server.command_calls("get"), 2);
+    EXPECT_EQ(server.command_calls("getex"), 0);
+    server.reset_stats();
+    EXPECT_EQ(server.command_calls("get"), 0);
+    EXPECT_EQ(server.command_calls("config|resetstat"), 1);
+}
+
+TEST(RedisServer, InfoTellsOneField) {
+    redis_server server{{.config = {"maxmemory 3mb"}}};
+    EXPECT_EQ(server.info("memory", "maxmemory"), "3145728");
+    EXPECT_EQ(server.info("server", "process_id"), std::to_string(server.pid()));
+    EXPECT_THROW(server.info("server", "no_such_field"), std::out_of_range);
+}
+
+TEST(RedisServer, WantsThePasswordAndPutsItInTheUrl) {
+    redis_server server{{.unix_socket = true, .requirepass = "p@ss:\"w/rd"}};
+    EXPECT_EQ(server.call({"PING"}).text, "PONG");
+    EXPECT_THAT(server.url(), StartsWith("redis://:p%40ss%3A%22w%2Frd@127.0.0.1:"));
+    const unique_fd stranger = connect_tcp(server.port());
+    send_all(stranger, ping);
+    EXPECT_EQ(receive(stranger, 7), "-NOAUTH");
+}
+
+TEST(RedisServer, CanBeAskedEvenIfTheDefaultUserIsOff) {
+    redis_server server{{.acl_users = {"default off", "bob on >secret ~* &* +get"}}};
+    EXPECT_EQ(server.call({"PING"}).text, "PONG");
+    const unique_fd bob = connect_tcp(server.port());
+    send_all(bob, "AUTH bob secret\r\nSET k v\r\n");
+    EXPECT_EQ(receive(bob, 12), "+OK\r\n-NOPERM");
+}
+
+TEST(RedisServer, ThatCannotStartTellsItsLog) {
+    try {
+        redis_server server{{.config = {"no-such-directive yes"}}};
+        FAIL() << "started";
+    } catch (const std::runtime_error& failure) {
+        EXPECT_THAT(failure.what(), HasSubstr("no-such-directive"));
+    }
+}
+
+TEST(RedisServer, AdminLinkSurvivesBeingKilled) {
+    redis_server server;
+    const redis_reply id = server.call({"CLIENT", "ID"});
+    const unique_fd other = connect_tcp(server.port());
+    send_all(other, "CLIENT KILL ID " + std::to_string(id.integer) + "\r\n");
+    ASSERT_EQ(receive(other, 4), ":1\r\n");
+    EXPECT_NE(server.call({"CLIENT", "ID"}).integer, id.integer);
+}
+
+std::int64_t server_time_s(redis_server& server) {
+    return std::stoll(server.call({"TIME"}).elements.at(0).text);
+}
+
+TEST(RedisServer, ClockCanBeShifted) {
+    redis_server server{{.faketime = "-1h"}};
+    const auto off_by_s = [&] {
+        return server_time_s(server) - static_cast<std::int64_t>(std::time(nullptr));
+    };
+    EXPECT_NEAR(static_cast<double>(off_by_s()), -3600.0, 60.0);
+    server.shift_clock("+2h");
+    EXPECT_TRUE(eventually([&] { return std::abs(off_by_s() - 7200) < 60; }));
+}
+
+struct tls_attempt {
+    std::filesystem::path ca;
+    certificate_files client{};
+    std::string host = "localhost";
+};
+
+// The reply to a PING over TLS, or the reason why there is none.
+std::string tls_ping(int port, const tls_attempt& attempt) {
+    const std::unique_ptr<SSL_CTX, decltype(&::SSL_CTX_free)> context{::SSL_CTX_new(::TLS_client_method()),
+                                                                      &::SSL_CTX_free};
+    ::SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+    ::SSL_CTX_load_verify_file(context.get(), attempt.ca.c_str());
+    if (!attempt.client.key.empty()) {
+        ::SSL_CTX_use_certificate_file(context.get(), attempt.client.certificate.c_str(), SSL_FILETYPE_PEM);
+        ::SSL_CTX_use_PrivateKey_file(context.get(), attempt.client.key.c_str(), SSL_FILETYPE_PEM);
+    }
+    const std::unique_ptr<SSL, decltype(&::SSL_free)> ssl{::SSL_new(context.get()), &::SSL_free};
+    const unique_fd socket = connect_tcp(port);
+    ::SSL_set_fd(ssl.get(), socket.get());
+    ::SSL_set1_host(ssl.get(), attempt.host.c_str());
+    if (::SSL_connect(ssl.get()) != 1) {
+        return ::X509_verify_cert_error_string(::SSL_get_verify_result(ssl.get()));
+    }
+    ::SSL_write(ssl.get(), ping.data(), static_cast<int>(ping.size()));
+    char reply[16];
+    const int got = ::SSL_read(ssl.get(), reply, sizeof reply);
+    return got > 0 ? std::string(reply, static_cast<std::size_t>(got)) : "no reply";
+}
+
+TEST(TlsServer, AnswersWhoTrustsItsAuthority) {
+    redis_server server{{.tls = true}};
+    EXPECT_NE(server.port(), server.tls_port());
+    EXPECT_EQ(server.tls_url(), "rediss://localhost:" + std::to_string(server.tls_port()));
+    EXPECT_EQ(tls_ping(server.tls_port(), {.ca = server.tls().ca}), pong);
+    EXPECT_EQ(tls_ping(server.tls_port(), {.ca = server.tls().unrelated_ca}),
+              "self-signed certificate in certificate chain");
+    EXPECT_EQ(tls_ping(server.tls_port(), {.ca = server.tls().ca, .host = "elsewhere"}), "hostname mismatch");
+}
+
+TEST(TlsServer, MayShowABadCertificate) {
+    redis_server wrong{{.tcp = false, .tls = true, .certificate = server_certificate::wrong_host}};
+    EXPECT_EQ(tls_ping(wrong.tls_port(), {.ca = wrong.tls().ca}), "hostname mismatch");
+    redis_server expired{{.tcp = false, .tls = true, .certificate = server_certificate::expired}};
+    EXPECT_EQ(tls_ping(expired.tls_port(), {.ca = expired.tls().ca}), "certificate has expired");
+}
+
+TEST(TlsServer, MayWantACertificateOfTheClient) {
+    redis_server server{{.tls = true, .tls_client_auth = true}};
+    const tls_material& tls = server.tls();
+    EXPECT_EQ(tls_ping(server.tls_port(), {.ca = tls.ca, .client = tls.client}), pong);
+    EXPECT_EQ(tls_ping(server.tls_port(), {.ca = tls.ca}), "no reply");
+    EXPECT_EQ(tls_ping(server.tls_port(), {.ca = tls.ca, .client = tls.unrelated_client}), "no reply");
+}
+
+TEST(TlsMaterial, KeysArePrivate) {
+    const temp_directory directory;
+    const tls_material made = make_tls_material(directory.path());
+    for (const certificate_files& each : {made.server, made.wrong_host, made.client, made.unrelated_client}) {
+        struct stat status {};
+        ASSERT_EQ(::stat(each.key.c_str(), &status), 0);
+        EXPECT_EQ(status.st_mode & 0777, 0600U) << each.key;
+    }
+}
+
+// This program started again with HARNESS_HELPER set: starts a server, tells its pid, and is killed.
+class helper_environment : public ::testing::Environment {
+public:
+    void SetUp() override {
+        if (std::getenv("HARNESS_HELPER") == nullptr) return;
+        const redis_server server;
+        std::cout << "server " << server.pid() << std::endl;
+        ::raise(SIGKILL);
+    }
+};
+const auto* const registered = ::testing::AddGlobalTestEnvironment(new helper_environment);
+
+TEST(RedisServer, DiesWithATestThatIsKilled) {
+    child_process helper{"/proc/self/exe", {.environment = {{"HARNESS_HELPER", "1"}}}};
+    EXPECT_EQ(helper.wait().signal, SIGKILL);
+    const std::string told = helper.output();
+    const std::size_t at = told.find("server ");
+    ASSERT_NE(at, std::string::npos) << told << helper.errors();
+    const pid_t server = std::stoi(told.substr(at + 7));
+    EXPECT_TRUE(eventually([&] { return !process_is_alive(server); }));
 }
 
 }  // namespace

@@ -54,6 +54,33 @@ void set_option(const unique_fd& fd, int option) {
     if (::setsockopt(fd.get(), SOL_SOCKET, option, &on, sizeof on) != 0) throw_errno("setsockopt");
 }
 
+// False if somebody has the port.
+bool bind_loopback(const unique_fd& fd, int port) {
+    const sockaddr_in address = loopback(port);
+    if (::bind(fd.get(), generic(address), sizeof address) == 0) return true;
+    if (errno != EADDRINUSE) throw_errno("bind 127.0.0.1:" + std::to_string(port));
+    return false;
+}
+
+// As redis-server would ask.
+bool port_is_free(int port) {
+    const unique_fd fd = open_socket(AF_INET);
+    set_option(fd, SO_REUSEADDR);
+    return bind_loopback(fd, port);
+}
+
+// Random, not counting up: tests run side by side and would otherwise all try the same one.
+template <typename Attempt>
+int first_port_where(Attempt&& works) {
+    std::random_device device;
+    std::uniform_int_distribution<int> any{first_port, last_port};
+    for (int attempt = 0; attempt < 1000; ++attempt) {
+        const int port = any(device);
+        if (works(port)) return port;
+    }
+    throw std::runtime_error{"no free port on 127.0.0.1"};
+}
+
 }  // namespace
 
 unique_fd& unique_fd::operator=(unique_fd&& other) noexcept {
@@ -76,39 +103,32 @@ void throw_errno(const std::string& what) {
     throw std::system_error{errno, std::generic_category(), what};
 }
 
-bool port_is_free(int port) {
-    const unique_fd fd = open_socket(AF_INET);
-    set_option(fd, SO_REUSEADDR);
-    const sockaddr_in address = loopback(port);
-    return ::bind(fd.get(), generic(address), sizeof address) == 0;
-}
-
 int free_port() {
-    // Random, not counting up: tests run side by side and would otherwise all try the same one.
-    std::random_device device;
-    std::uniform_int_distribution<int> any{first_port, last_port};
-    for (int attempt = 0; attempt < 1000; ++attempt) {
-        const int port = any(device);
-        if (port_is_free(port)) return port;
-    }
-    throw std::runtime_error{"no free port on 127.0.0.1"};
+    return first_port_where(&port_is_free);
 }
 
-unique_fd bind_tcp(int port) {
+reserved_port reserve_port() {
+    reserved_port made{};
+    // Without SO_REUSEADDR, so that a redis-server looking for a port (which sets it) is kept out even while
+    // nobody listens here.
+    made.port = first_port_where([&](int port) {
+        made.socket = open_socket(AF_INET);
+        return bind_loopback(made.socket, port);
+    });
+    return made;
+}
+
+// SO_REUSEPORT only now: set before the bind, two tests could have reserved the same port.
+void allow_listeners_beside(const reserved_port& reserved) {
+    set_option(reserved.socket, SO_REUSEPORT);
+}
+
+unique_fd listen_beside(const reserved_port& reserved) {
     unique_fd fd = open_socket(AF_INET);
-    // REUSEPORT without REUSEADDR: our own sockets may share the port, while a redis-server looking for one
-    // (which sets REUSEADDR) is kept out even when nobody listens.
     set_option(fd, SO_REUSEPORT);
-    const sockaddr_in address = loopback(port);
-    if (::bind(fd.get(), generic(address), sizeof address) != 0) {
-        throw_errno("bind 127.0.0.1:" + std::to_string(port));
+    if (!bind_loopback(fd, reserved.port) || ::listen(fd.get(), SOMAXCONN) != 0) {
+        throw_errno("listen 127.0.0.1:" + std::to_string(reserved.port));
     }
-    return fd;
-}
-
-unique_fd listen_tcp(int port) {
-    unique_fd fd = bind_tcp(port);
-    if (::listen(fd.get(), SOMAXCONN) != 0) throw_errno("listen 127.0.0.1:" + std::to_string(port));
     return fd;
 }
 

@@ -35,14 +35,20 @@ private:
 /// A port of 127.0.0.1 that nobody listened on a moment ago. Somebody may take it before the caller does.
 int free_port();
 
-/// Is there a way to bind this port of 127.0.0.1 now?
-bool port_is_free(int port);
+/// A port of 127.0.0.1 and a socket bound to it, not listening yet: connections are refused.
+struct reserved_port {
+    int port;
+    unique_fd socket;
+};
 
-/// Bound to the port, but not listening: connections are refused. Several may be bound to one port.
-unique_fd bind_tcp(int port);
+/// A port that is ours alone from now on.
+reserved_port reserve_port();
 
-/// Listening on the port.
-unique_fd listen_tcp(int port);
+/// Lets listen_beside() open listeners on the port, while anybody else is still kept out.
+void allow_listeners_beside(const reserved_port& reserved);
+
+/// Another socket on the reserved port, listening. Closed, it leaves the port reserved and refusing.
+unique_fd listen_beside(const reserved_port& reserved);
 
 unique_fd listen_unix(const std::filesystem::path& path);
 

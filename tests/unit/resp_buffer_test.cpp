@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <new>
+#include <random>
 
 #include "unit/resp_support.hpp"
 

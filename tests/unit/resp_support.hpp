@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <ostream>
 #include <random>
 #include <string>
@@ -54,7 +53,7 @@ inline std::ostream& operator<<(std::ostream& out, const outcome& o) {
 
 inline void feed(resp_reader& reader, std::string_view bytes) {
     const std::span<char> room = reader.prepare(bytes.size());
-    std::memcpy(room.data(), bytes.data(), bytes.size());
+    std::copy(bytes.begin(), bytes.end(), room.begin());
     reader.commit(bytes.size());
 }
 
