@@ -17,17 +17,17 @@ class core;
 
 /// One connection, shared by all locks made from it, over which requests of all threads are pipelined.
 ///
-/// The connection is made in the background and made anew whenever it breaks; operations wait for it until their own
-/// deadline. Locks and leases share what is behind a client, so it may be destroyed before them.
+/// The connection is made in the background and made anew whenever it breaks; operations wait for it until
+/// their own deadline. Locks and leases share what is behind a client, so it may be destroyed before them.
 ///
-/// Thread safety: one object may be used by many threads. After fork() the child holds nothing: every operation on the
-/// parent's client fails with errc::forked; make a new client there.
+/// Thread safety: one object may be used by many threads. After fork() the child holds nothing: every
+/// operation on the parent's client fails with errc::forked; make a new client there.
 class HOLDFAST_EXPORT client {
 public:
     /// Connects to `redis://`, `rediss://` or `unix://`; see docs/urls.md for the whole form.
     ///
-    /// Throws `error` with errc::bad_url or errc::bad_option. A server that cannot be reached is reported by the
-    /// first operation, not here.
+    /// Throws `error` with errc::bad_url or errc::bad_option. A server that cannot be reached is reported by
+    /// the first operation, not here.
     explicit client(std::string_view url, client_options options = {});
     ~client();
     client(client&&) noexcept;
@@ -38,7 +38,8 @@ public:
     /// The server, without its password.
     std::string server() const;
 
-    /// Asks the server for a sign of life. Throws `error` with the reason if there is none within the request timeout.
+    /// Asks the server for a sign of life. Throws `error` with the reason if there is none within the request
+    /// timeout.
     void ping();
 
     /// Internal: what locks share.

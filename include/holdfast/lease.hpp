@@ -18,32 +18,33 @@ class lease_state;
 
 /// Holds a lock until it is released or destroyed. May move between threads; may outlive client and mutex.
 ///
-/// Thread safety: `lost()`, `validity()`, `token()` may be called from any thread while no other thread moves,
-/// releases or destroys the object.
+/// Thread safety: `lost()`, `validity()`, `token()` may be called from any thread while no other thread
+/// moves, releases or destroys the object.
 class HOLDFAST_EXPORT lease {
 public:
     /// Holds nothing.
     lease() noexcept;
-    /// Releases, waiting for the answer at most the request timeout or the validity left, then going on in the
-    /// background. Never throws.
+    /// Releases, waiting for the answer at most the request timeout or the validity left, then going on in
+    /// the background. Never throws.
     ~lease();
     lease(lease&&) noexcept;
     lease& operator=(lease&&) noexcept;
     lease(const lease&) = delete;
     lease& operator=(const lease&) = delete;
 
-    /// True until released or moved from, even if the hold was lost meanwhile: ask `lost()` or `validity()` for that.
+    /// True until released or moved from, even if the hold was lost meanwhile: ask `lost()` or `validity()`
+    /// for that.
     explicit operator bool() const noexcept { return state_ != nullptr; }
 
-    /// The fencing token: larger than that of every earlier grant of this lock. Have what the lock protects refuse
-    /// smaller ones.
+    /// The fencing token: larger than that of every earlier grant of this lock. Have what the lock protects
+    /// refuse smaller ones.
     std::uint64_t token() const noexcept;
 
     /// How long the holder may still believe in it, by this machine's clock; zero or less: no longer.
     milliseconds validity() const noexcept;
 
-    /// Requested when the hold is lost, before its validity ends. Callbacks run on a thread of the library's own and
-    /// may call the library.
+    /// Requested when the hold is lost, before its validity ends. Callbacks run on a thread of the library's
+    /// own and may call the library.
     std::stop_token lost() const noexcept;
 
     /// The hold's id on the wire: what the key of the lock holds.
@@ -56,8 +57,8 @@ public:
 
     /// Gives the lock up and tells how that went. The lease is empty afterwards, whatever the answer.
     ///
-    /// Errors: errc::lost, errc::not_held, errc::held_by_other: it had ended before; errc::outcome_unknown: no answer
-    /// in time, the release goes on in the background. Never throws.
+    /// Errors: errc::lost, errc::not_held, errc::held_by_other: it had ended before; errc::outcome_unknown:
+    /// no answer in time, the release goes on in the background. Never throws.
     boost::system::error_code release() noexcept;
 
 private:

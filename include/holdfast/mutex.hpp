@@ -13,9 +13,9 @@ namespace holdfast {
 
 /// A lock that one owner at a time can have, across processes and machines.
 ///
-/// Two ways to use it. As a Lockable, with std::lock_guard and the like: the calling thread is the owner and may
-/// re-enter. Or by `acquire` and its kin, which return a `lease` that may move between threads; each acquisition is an
-/// owner of its own.
+/// Two ways to use it. As a Lockable, with std::lock_guard and the like: the calling thread is the owner and
+/// may re-enter. Or by `acquire` and its kin, which return a `lease` that may move between threads; each
+/// acquisition is an owner of its own.
 ///
 /// Waiters are served first come, first served; a newcomer never overtakes one who waits.
 ///

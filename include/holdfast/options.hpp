@@ -1,4 +1,5 @@
-// What can be chosen for a client, a lock and a single call. Every field has a default that is right for most.
+// What can be chosen for a client, a lock and a single call. Every field has a default that is right for
+// most.
 #pragma once
 
 #include <chrono>
@@ -18,8 +19,8 @@ enum class keys {
 
 /// For everything that goes through one client.
 struct client_options {
-    /// How long tokens are remembered after their last use; they keep growing across a server clock that is set back
-    /// by up to this much.
+    /// How long tokens are remembered after their last use; they keep growing across a server clock that is
+    /// set back by up to this much.
     milliseconds fence_retention{std::chrono::hours(1)};
     /// `lost()` fires when this part of the lease is all that is left of a hold's validity.
     unsigned lost_margin_percent = 10;

@@ -49,9 +49,11 @@ std::optional<engine::refusal> blocking_hold_request::wait() {
 void blocking_hold_request::run() {
     const instant now = boot_now();
     engine::hold* const held = find_(core_, context_);
-    if (held == nullptr) return answered(engine::refusal{errc::not_held, "the caller does not hold it", {}, {}});
+    if (held == nullptr)
+        return answered(engine::refusal{errc::not_held, "the caller does not hold it", {}, {}});
     if (kind_ == what::renew) return core_.engine().renew(*held, *this, now);
-    const instant answer_by = std::min(now + core_.settings().request_timeout, std::max(now, held->valid_until()));
+    const instant answer_by =
+        std::min(now + core_.settings().request_timeout, std::max(now, held->valid_until()));
     core_.engine().release(*held, this, answer_by, now);
 }
 

@@ -1,4 +1,5 @@
-// Operations that make their thread wait: each enters the section, then drives or follows the loop until it is answered.
+// Operations that make their thread wait: each enters the section, then drives or follows the loop until it
+// is answered.
 #pragma once
 
 #include "api/core.hpp"

@@ -8,7 +8,8 @@ namespace {
 
 constexpr unsigned largest_margin_percent = 50;
 
-engine::engine_settings engine_settings_for(const redis::server_settings& settings, const client_options& options) {
+engine::engine_settings engine_settings_for(const redis::server_settings& settings,
+                                            const client_options& options) {
     return {.request_timeout = settings.request_timeout,
             .fence_retention = options.fence_retention,
             .lost_margin_percent = options.lost_margin_percent,
@@ -37,7 +38,8 @@ core::core(redis::server_settings settings, const client_options& options)
 }
 
 core::~core() {
-    // Nobody waits any more; the loop may still run in the background. After stop() nothing runs that could enter.
+    // Nobody waits any more; the loop may still run in the background. After stop() nothing runs that could
+    // enter.
     enter_with([this] {
         connection_.close(boot_now());
         alarm_.close();
@@ -97,8 +99,8 @@ bool core::link_is_up() const {
 
 std::shared_ptr<core> make_core(std::string_view url, const client_options& options) {
     check(options);
-    // In a forked child nothing is taken down: closing would reach into the parent's epoll set, and the threads to
-    // join are not there.
+    // In a forked child nothing is taken down: closing would reach into the parent's epoll set, and the
+    // threads to join are not there.
     return {new core(redis::parse_url(url), options), [](core* made) {
                 if (!made->forked()) delete made;
             }};

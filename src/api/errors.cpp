@@ -85,7 +85,8 @@ const char* describe(errc code) noexcept {
         case errc::client_closed:
             return "the client was closed; make a new one";
         case errc::forked:
-            return "used in the child of a fork(); holds stay with the parent, make a new client in the child";
+            return "used in the child of a fork(); holds stay with the parent, make a new client in the "
+                   "child";
     }
     return "unknown holdfast error";
 }

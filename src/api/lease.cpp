@@ -34,7 +34,8 @@ boost::system::error_code ask(api::lease_state& state, api::blocking_hold_reques
         if (state.where().forked()) return make_error_code(errc::forked);
         api::blocking_hold_request request(
             state.where(), kind,
-            [](api::core&, void* context) { return static_cast<api::lease_state*>(context)->held(); }, &state);
+            [](api::core&, void* context) { return static_cast<api::lease_state*>(context)->held(); },
+            &state);
         const auto why_not = request.wait();
         return why_not ? make_error_code(why_not->code) : boost::system::error_code();
     } catch (const std::bad_alloc&) {

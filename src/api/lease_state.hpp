@@ -1,4 +1,5 @@
-// What is behind a lease: the hold in the engine, and what other threads may read of it without entering the section.
+// What is behind a lease: the hold in the engine, and what other threads may read of it without entering the
+// section.
 #pragma once
 
 #include "api/core.hpp"

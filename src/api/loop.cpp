@@ -3,8 +3,8 @@
 #include "base/boot_clock.hpp"
 #include "base/signals_blocked.hpp"
 
-#include <boost/asio/post.hpp>
 #include <algorithm>
+#include <boost/asio/post.hpp>
 
 namespace holdfast::api {
 
@@ -12,8 +12,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// How long after the last caller the background thread steps in. Long enough that a thread working between two
-// calls keeps the lead free for itself, short enough that a push nobody waits for is not late.
+// How long after the last caller the background thread steps in. Long enough that a thread working between
+// two calls keeps the lead free for itself, short enough that a push nobody waits for is not late.
 constexpr std::chrono::milliseconds linger_time{10};
 
 }  // namespace

@@ -1,13 +1,14 @@
 // One io_context, and who drives it: lead and follow.
 //
-// Waking another thread costs more than a round trip on loopback. So a caller that must wait for an answer drives the
-// loop itself until its answer is there (it leads); callers that come meanwhile sleep (they follow), and the leader
-// passes the lead to one of them when it is done. A background thread leads only when nobody else does and something
-// is to be expected: answers for asynchronous callers, pushes, timers, reconnects. It steps in with a delay (`linger`)
-// after the last caller, so that a thread that takes and gives a lock again and again pays for no wake-ups in between.
+// Waking another thread costs more than a round trip on loopback. So a caller that must wait for an answer
+// drives the loop itself until its answer is there (it leads); callers that come meanwhile sleep (they
+// follow), and the leader passes the lead to one of them when it is done. A background thread leads only when
+// nobody else does and something is to be expected: answers for asynchronous callers, pushes, timers,
+// reconnects. It steps in with a delay (`linger`) after the last caller, so that a thread that takes and
+// gives a lock again and again pays for no wake-ups in between.
 //
-// The loop says nothing about exclusion: that is the serial section's part. Handlers run on the leader's thread, enter
-// the section, and may end a wait there; user code never runs on it.
+// The loop says nothing about exclusion: that is the serial section's part. Handlers run on the leader's
+// thread, enter the section, and may end a wait there; user code never runs on it.
 //
 // Invariants (all under mutex_):
 //  (1) At most one thread is in run_one(): the leader.
@@ -17,9 +18,9 @@
 
 #include "base/clock.hpp"
 
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
-#include <atomic>
 #include <condition_variable>
 #include <list>
 #include <mutex>
@@ -58,8 +59,8 @@ public:
     // Any thread, any number of times before until() returns; afterwards never.
     void end(wait& event);
 
-    // Somebody expects something without waiting for it in a thread: the background thread must lead when no caller
-    // does, without lingering.
+    // Somebody expects something without waiting for it in a thread: the background thread must lead when no
+    // caller does, without lingering.
     void expect_in_background();
     void expected_has_come();
     // The earliest instant at which a timer is due: a lingering background thread does not sleep past it.
@@ -79,10 +80,10 @@ private:
     boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
     mutable std::mutex mutex_;
     std::list<wait*> followers_;
-    wait* leader_ = nullptr;        // a caller's wait, or &background_
+    wait* leader_ = nullptr;  // a caller's wait, or &background_
     std::thread::id leading_thread_;
-    wait background_;               // stands for the background thread in leader_
-    bool step_aside_ = false;       // a caller wants the lead that the background thread has
+    wait background_;          // stands for the background thread in leader_
+    bool step_aside_ = false;  // a caller wants the lead that the background thread has
     bool stopping_ = false;
     bool callers_were_here_ = false;  // since the background thread last looked
     unsigned expected_ = 0;

@@ -73,9 +73,10 @@ struct mutex::parts {
         check_lease(lease);
         auto state = std::make_unique<api::lease_state>(where);
         api::blocking_acquire request(*where, terms(engine::owner_id::nobody, lease, wait, deadline));
-        request.wait(std::move(call.stop),
-                     [](void* context, engine::hold& held) { static_cast<api::lease_state*>(context)->attach(held); },
-                     state.get());
+        request.wait(
+            std::move(call.stop),
+            [](void* context, engine::hold& held) { static_cast<api::lease_state*>(context)->attach(held); },
+            state.get());
         if (request.acquired()) return state;
         answer_no(request.why(), refusal);
         return nullptr;
@@ -90,7 +91,8 @@ struct mutex::parts {
     instant request_deadline() const { return within(where->settings().request_timeout); }
 };
 
-mutex::mutex(const client& client, std::string name, mutex_options options) : parts_(std::make_unique<parts>()) {
+mutex::mutex(const client& client, std::string name, mutex_options options)
+    : parts_(std::make_unique<parts>()) {
     check_lease(options.lease);
     const auto naming = options.keys == keys::raw ? scripts::key_naming::raw : scripts::key_naming::tagged;
     parts_->where = client.shared_core();
@@ -155,8 +157,8 @@ lease mutex::try_acquire(acquire_options options) {
 
 lease mutex::try_acquire_within(milliseconds wait, acquire_options options) {
     if (wait <= milliseconds(0)) return try_acquire(std::move(options));
-    return lease(
-        parts_->acquire(engine::waiting::in_line, parts_->within(wait), std::move(options), parts::no::is_answer));
+    return lease(parts_->acquire(engine::waiting::in_line, parts_->within(wait), std::move(options),
+                                 parts::no::is_answer));
 }
 
 }  // namespace holdfast

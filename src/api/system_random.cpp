@@ -2,8 +2,8 @@
 
 #include "base/assert.hpp"
 
-#include <cerrno>
 #include <sys/random.h>
+#include <cerrno>
 
 namespace holdfast::api {
 

@@ -1,12 +1,13 @@
 // Mutual exclusion in which nobody waits to get in.
 //
-// A client's engine and connections may be touched by one thread at a time. A mutex would do, but while its holder
-// is in a system call (sending, say) everybody else would sleep, wake and send their own few bytes one after the
-// other. Here a thread that finds the section occupied leaves its task behind and goes on; the occupant runs it before
-// it leaves. So whatever is asked for during a send goes out together in the next one.
+// A client's engine and connections may be touched by one thread at a time. A mutex would do, but while its
+// holder is in a system call (sending, say) everybody else would sleep, wake and send their own few bytes one
+// after the other. Here a thread that finds the section occupied leaves its task behind and goes on; the
+// occupant runs it before it leaves. So whatever is asked for during a send goes out together in the next
+// one.
 //
-// Tasks are intrusive and not copied: one must stay alive until its run() was entered, and may be entered again
-// afterwards.
+// Tasks are intrusive and not copied: one must stay alive until its run() was entered, and may be entered
+// again afterwards.
 //
 // Invariants:
 //  (1) At most one thread is inside; a task runs exactly once per enter().
@@ -37,7 +38,8 @@ class serial_section {
 public:
     virtual ~serial_section() = default;
 
-    // Runs the task inside the section: now, on this thread, if the section is free; else soon, on the occupant's.
+    // Runs the task inside the section: now, on this thread, if the section is free; else soon, on the
+    // occupant's.
     void enter(serial_task& task);
 
     // The same for any function object; allocates only if the section is occupied.
@@ -65,7 +67,8 @@ private:
         Function function_;
     };
 
-    // What to do before leaving, e.g. send what the tasks have queued. May be called several times in one stay.
+    // What to do before leaving, e.g. send what the tasks have queued. May be called several times in one
+    // stay.
     virtual void settle() = 0;
 
     bool occupy();

@@ -1,8 +1,9 @@
-// Keeps signals away from threads of the library: the application's handlers belong on the application's threads.
+// Keeps signals away from threads of the library: the application's handlers belong on the application's
+// threads.
 #pragma once
 
-#include <csignal>
 #include <pthread.h>
+#include <csignal>
 
 namespace holdfast {
 

@@ -69,7 +69,8 @@ failure engine::classify(const redis::reply_view& error_reply) {
 }
 
 refusal engine::nonsense() const {
-    return {errc::protocol_error, settings_.server + ": a lock script was answered with something else", {}, {}};
+    return {
+        errc::protocol_error, settings_.server + ": a lock script was answered with something else", {}, {}};
 }
 
 void engine::on_link_up(instant now) {

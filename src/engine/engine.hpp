@@ -1,16 +1,17 @@
 // The brain: what to ask the server, when to believe the answer, when to ask again.
 //
-// Sans-I/O: no socket, no thread, no clock, no random device. Events come in, each with `now`; calls go out through the
-// outbox; time is asked for by deadline(). Lives in the client's serial section.
+// Sans-I/O: no socket, no thread, no clock, no random device. Events come in, each with `now`; calls go out
+// through the outbox; time is asked for by deadline(). Lives in the client's serial section.
 //
 // Invariants:
-//  (1) Validity is counted from before the request that proved the hold was written, never from its answer, less a
-//      drift of lease/100 + 2 ms. A pushed grant is proved by the last poll that was answered "still in line": its
-//      lease began after that.
-//  (2) A hold id that nobody asks for any more is undone: the undo is sent after the last copy of what it undoes.
-//  (3) Renewal is on before acquired() is called and off before the release is sent; it never revives.
-//  (4) Every request ends: with an answer, or at its deadline.
-//  (5) Whatever was written on a link that broke is repeated on the next one, or undone there.
+//  (1) Validity is counted from before the request that proved the hold was written, never from its answer,
+//  less a
+//      drift of lease/100 + 2 ms. A pushed grant is proved by the last poll that was answered "still in
+//      line": its lease began after that.
+//  (2) A hold id that nobody asks for any more is undone: the undo is sent after the last copy of what it
+//  undoes. (3) Renewal is on before acquired() is called and off before the release is sent; it never
+//  revives. (4) Every request ends: with an answer, or at its deadline. (5) Whatever was written on a link
+//  that broke is repeated on the next one, or undone there.
 #pragma once
 
 #include "base/failure.hpp"
@@ -49,7 +50,7 @@ struct engine_settings {
     // lost() fires this part of a lease before validity ends.
     unsigned lost_margin_percent = 10;
     unsigned max_depth = 1'000'000;
-    std::string server;        // for messages
+    std::string server;  // for messages
     std::string channel_prefix = "hf:wake:";
 };
 
@@ -62,19 +63,23 @@ public:
 
     const client_id& id() const noexcept { return client_; }
 
-    // --- requests ---------------------------------------------------------------------------------------------
-    // Re-enters if terms.owner holds the lock already. May call back before it returns.
+    // --- requests
+    // --------------------------------------------------------------------------------------------- Re-enters
+    // if terms.owner holds the lock already. May call back before it returns.
     void acquire(acquire_request& request, acquire_terms terms, instant now);
-    // Ends an acquisition that is under way with `why`, giving back what it may have got. No effect if it has ended.
+    // Ends an acquisition that is under way with `why`, giving back what it may have got. No effect if it has
+    // ended.
     void cancel(acquire_request& request, errc why, instant now);
-    // One level of it. The request (may be null) is answered at `answer_by` at the latest; the release itself goes on.
+    // One level of it. The request (may be null) is answered at `answer_by` at the latest; the release itself
+    // goes on.
     void release(hold& held, hold_request* request, instant answer_by, instant now);
     // Makes the lease full again now.
     void renew(hold& held, hold_request& request, instant now);
     // The hold that this owner has on that lock, lost or not; null if none.
     hold* find(owner_id owner, const lock_keys& keys);
 
-    // --- events -----------------------------------------------------------------------------------------------
+    // --- events
+    // -----------------------------------------------------------------------------------------------
     void on_link_up(instant now);
     void on_link_down(instant now);
     void on_push(const redis::reply_view& message, instant now);
@@ -126,7 +131,9 @@ private:
     failure classify(const redis::reply_view& error_reply);
     refusal nonsense() const;
     milliseconds drift(milliseconds lease) const noexcept { return lease / 100 + milliseconds(2); }
-    milliseconds margin(milliseconds lease) const noexcept { return lease * settings_.lost_margin_percent / 100; }
+    milliseconds margin(milliseconds lease) const noexcept {
+        return lease * settings_.lost_margin_percent / 100;
+    }
     std::string channel() const { return settings_.channel_prefix + client_.text(); }
 
     struct owned_lock {
@@ -150,8 +157,8 @@ private:
     std::unordered_map<owned_lock, hold*, owned_lock_hash> owned_;
     std::vector<std::unique_ptr<call>> calls_;  // every one ever made; those not under way are in idle_calls_
     std::vector<call*> idle_calls_;
-    // The highest token seen per lock would grow without bound; one floor for all names of this client is as good:
-    // tokens are server times, and a floor only has to be high enough.
+    // The highest token seen per lock would grow without bound; one floor for all names of this client is as
+    // good: tokens are server times, and a floor only has to be high enough.
     fencing_token floor_ = 0;
 };
 

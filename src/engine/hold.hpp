@@ -24,8 +24,8 @@
 
 namespace holdfast::engine {
 
-using std::chrono::milliseconds;
 using scripts::lock_keys;
+using std::chrono::milliseconds;
 
 using fencing_token = std::uint64_t;
 
@@ -108,20 +108,20 @@ private:
     hold_id id_;
     acquire_terms terms_;
     state state_ = state::asking;
-    bool may_have_run_ = false;      // a copy of the present request may have run without our knowing
+    bool may_have_run_ = false;  // a copy of the present request may have run without our knowing
     bool polled_on_this_link_ = false;
-    unsigned depth_ = 1;             // n acquires need n releases
+    unsigned depth_ = 1;  // n acquires need n releases
     acquire_request* request_ = nullptr;
     hold_request* release_ = nullptr;
     hold_request* renew_ = nullptr;  // asked for on demand
     hold_listener* listener_ = nullptr;
-    call* asking_ = nullptr;         // calls under way, each at most one
+    call* asking_ = nullptr;  // calls under way, each at most one
     call* renewing_ = nullptr;
     call* leaving_ = nullptr;
     fencing_token token_ = 0;
-    fencing_token fence_then_ = 0;   // as the last answered poll saw it
+    fencing_token fence_then_ = 0;  // as the last answered poll saw it
     std::string ticket_;
-    instant last_answered_poll_{};   // when that poll was sent
+    instant last_answered_poll_{};  // when that poll was sent
     instant valid_until_{};
     instant renew_at_ = never;
     instant poll_at_ = never;

@@ -33,7 +33,8 @@ client_id::client_id(random_source& source) : text_(mark) {
     append_random(text_, source, client_digits);
 }
 
-hold_id::hold_id(const client_id& client, std::uint64_t counter, random_source& source) : text_(client.text()) {
+hold_id::hold_id(const client_id& client, std::uint64_t counter, random_source& source)
+    : text_(client.text()) {
     text_ += '.';
     text_ += std::to_string(counter);
     text_ += '.';
@@ -45,7 +46,8 @@ std::string_view client_of(std::string_view id) noexcept {
     if (id.size() < length + 2 + random_digits || !id.starts_with(mark) || id[length] != '.') return {};
     const auto second_dot = id.find('.', length + 1);
     if (second_dot == std::string_view::npos || id.size() - second_dot - 1 != random_digits) return {};
-    if (!all_digits(id.substr(mark.size(), client_digits)) || !all_digits(id.substr(second_dot + 1))) return {};
+    if (!all_digits(id.substr(mark.size(), client_digits)) || !all_digits(id.substr(second_dot + 1)))
+        return {};
     return id.substr(0, length);
 }
 

@@ -2,9 +2,9 @@
 //
 //     hf_<client: 16 characters>.<counter>.<random: 22 characters>
 //
-// The client part is drawn once per client and tells tools whose card to read; the random part, 128 bits, is drawn anew
-// for every outermost acquisition, so that an id is never used twice and cannot be guessed. A holder whose id is not of
-// this form is a foreign program.
+// The client part is drawn once per client and tells tools whose card to read; the random part, 128 bits, is
+// drawn anew for every outermost acquisition, so that an id is never used twice and cannot be guessed. A
+// holder whose id is not of this form is a foreign program.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,8 @@ using scripts::mutex::hold_answer;
 void engine::release(hold& h, hold_request* request, instant answer_by, instant now) {
     if (--h.depth_ > 0) {
         if (request != nullptr) {
-            request->answered(h.state_ == state::lost ? std::optional(refusal{errc::lost, "", {}, {}}) : std::nullopt);
+            request->answered(h.state_ == state::lost ? std::optional(refusal{errc::lost, "", {}, {}})
+                                                      : std::nullopt);
         }
         return;
     }
@@ -47,10 +48,10 @@ void engine::leave(hold& h, instant now) {
 
 void engine::send_release(hold& h, instant) {
     call& question = start_call(purpose::release, h);
-    scripts::mutex::write(question, *h.terms_.keys,
-                          scripts::mutex::release_question{.id = h.id_.text(),
-                                                           .token = h.token_,
-                                                           .fence_retention = settings_.fence_retention});
+    scripts::mutex::write(
+        question, *h.terms_.keys,
+        scripts::mutex::release_question{
+            .id = h.id_.text(), .token = h.token_, .fence_retention = settings_.fence_retention});
     question.give_up_at(h.valid_until_);
     h.leaving_ = &question;
     out_.submit(question);
@@ -91,7 +92,10 @@ void engine::failed_release(hold& h, const failure& why, instant now) {
 void engine::check_leaving(hold& h, instant now) {
     if (now >= h.answer_release_by_) {
         h.answer_release_by_ = never;
-        answer_release(h, refusal{errc::outcome_unknown, settings_.server + ": the release goes on in the background", {}, {}});
+        answer_release(
+            h,
+            refusal{
+                errc::outcome_unknown, settings_.server + ": the release goes on in the background", {}, {}});
     }
     if (now >= h.valid_until_) return forget(h);
     timers_.set(h, h.valid_until_);

@@ -1,12 +1,12 @@
 #include "net/alarm.hpp"
 
+#include <sys/timerfd.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <ctime>
-#include <sys/timerfd.h>
 #include <system_error>
-#include <unistd.h>
 
 namespace holdfast::net {
 namespace {

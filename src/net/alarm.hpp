@@ -1,8 +1,9 @@
 // Wakes the loop at an instant of CLOCK_BOOTTIME.
 //
-// A timerfd, because Asio's own timers stand still while the machine sleeps and leases do not. Setting it costs a
-// system call, and deadlines mostly move later (each request that was answered takes its own away): so it is set anew
-// only when something becomes due *earlier*, and an alarm that rings too early merely asks what is due next.
+// A timerfd, because Asio's own timers stand still while the machine sleeps and leases do not. Setting it
+// costs a system call, and deadlines mostly move later (each request that was answered takes its own away):
+// so it is set anew only when something becomes due *earlier*, and an alarm that rings too early merely asks
+// what is due next.
 #pragma once
 
 #include "base/clock.hpp"

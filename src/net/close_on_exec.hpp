@@ -1,12 +1,12 @@
 // Sockets that a program started by ours does not inherit.
 //
-// Asio opens them without SOCK_CLOEXEC, and setting the flag afterwards leaves a gap in which another thread may fork
-// and exec. A child that inherits the link of a lock keeps it open after its parent died.
+// Asio opens them without SOCK_CLOEXEC, and setting the flag afterwards leaves a gap in which another thread
+// may fork and exec. A child that inherits the link of a lock keeps it open after its parent died.
 #pragma once
 
+#include <sys/socket.h>
 #include <boost/system/error_code.hpp>
 #include <cerrno>
-#include <sys/socket.h>
 
 namespace holdfast::net {
 

@@ -1,7 +1,8 @@
 // A connection that bytes flow through: TCP, unix socket or TLS. One object is one connection, used once.
 //
-// All calls are made inside the client's serial section, and so are the listener's: completions come on whichever
-// thread drives the io_context and enter the section first. After close() the listener hears nothing more.
+// All calls are made inside the client's serial section, and so are the listener's: completions come on
+// whichever thread drives the io_context and enter the section first. After close() the listener hears
+// nothing more.
 #pragma once
 
 #include "base/failure.hpp"
@@ -40,7 +41,8 @@ public:
     // Reads once into `room`, which must stay valid until on_received(). One read at a time.
     virtual void read(std::span<char> room) = 0;
     enum class sending { done, under_way };
-    // Sends all of `bytes`; they must stay valid until on_sent() unless the answer is `done`. One write at a time.
+    // Sends all of `bytes`; they must stay valid until on_sent() unless the answer is `done`. One write at a
+    // time.
     virtual sending write(std::string_view bytes) = 0;
     virtual void close() = 0;
 };

@@ -1,7 +1,7 @@
 // What the kinds of stream have in common.
 //
-// Every handler is bound to the serial section, so nothing here runs at the same time as anything else of the client.
-// A stream keeps itself alive while an operation is under way.
+// Every handler is bound to the serial section, so nothing here runs at the same time as anything else of the
+// client. A stream keeps itself alive while an operation is under way.
 #pragma once
 
 #include "net/section_executor.hpp"
@@ -26,7 +26,8 @@ public:
 
     const endpoint& target() const noexcept { return target_; }
 
-    // The handler for an operation: runs in the section, keeps the stream alive, and is skipped once it is closed.
+    // The handler for an operation: runs in the section, keeps the stream alive, and is skipped once it is
+    // closed.
     template <typename Then>
     auto then(Then next) {
         return boost::asio::bind_executor(

@@ -1,18 +1,18 @@
 // TLS over TCP through OpenSSL.
 //
-// The host name (or address) is checked by OpenSSL itself, inside the verification, so that a failed handshake can tell
-// "not trusted" from "for another host". TLS 1.2 is the oldest version spoken.
+// The host name (or address) is checked by OpenSSL itself, inside the verification, so that a failed
+// handshake can tell "not trusted" from "for another host". TLS 1.2 is the oldest version spoken.
 
 #include "net/stream_base.hpp"
 #include "net/stream_kinds.hpp"
 #include "net/tcp_connector.hpp"
 
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
-#include <openssl/err.h>
-#include <openssl/x509v3.h>
 
 namespace holdfast::net {
 namespace {
@@ -74,8 +74,9 @@ public:
     }
 
     void read(std::span<char> room) override {
-        wrapped_.async_read_some(boost::asio::buffer(room.data(), room.size()),
-                                 then([this](const auto& code, std::size_t count) { received(code, count); }));
+        wrapped_.async_read_some(
+            boost::asio::buffer(room.data(), room.size()),
+            then([this](const auto& code, std::size_t count) { received(code, count); }));
     }
 
     sending write(std::string_view bytes) override {
@@ -109,10 +110,12 @@ private:
     failure describe_handshake_error(const boost::system::error_code& code) {
         const long verdict = SSL_get_verify_result(wrapped_.native_handle());
         if (verdict == X509_V_ERR_HOSTNAME_MISMATCH || verdict == X509_V_ERR_IP_ADDRESS_MISMATCH) {
-            return {errc::certificate_mismatch, target_.display + ": its certificate does not name this host"};
+            return {errc::certificate_mismatch,
+                    target_.display + ": its certificate does not name this host"};
         }
         if (verdict != X509_V_OK) {
-            return {errc::certificate_untrusted, target_.display + ": " + X509_verify_cert_error_string(verdict)};
+            return {errc::certificate_untrusted,
+                    target_.display + ": " + X509_verify_cert_error_string(verdict)};
         }
         const auto reason = ERR_GET_REASON(static_cast<unsigned long>(code.value()));
         const bool not_tls = code.category() == boost::asio::error::get_ssl_category() &&

@@ -1,7 +1,7 @@
 // One request to a server and what becomes of it.
 //
-// A command is owned by whoever asks. It must stay where it is from submit() until exactly one of on_reply() and
-// on_failure() was called; then it is the owner's again and may be used anew.
+// A command is owned by whoever asks. It must stay where it is from submit() until exactly one of on_reply()
+// and on_failure() was called; then it is the owner's again and may be used anew.
 //
 //     idle --submit--> waiting --write began--> written --reply--> done
 //                         |                        |
@@ -9,8 +9,8 @@
 //                         v                        v
 //                        done                     done
 //
-// A waiting command survives the loss of a link and goes out on the next one. A written one does not: whether the
-// server ran it is unknown, and only the layer above can tell whether to repeat or to undo it.
+// A waiting command survives the loss of a link and goes out on the next one. A written one does not: whether
+// the server ran it is unknown, and only the layer above can tell whether to repeat or to undo it.
 #pragma once
 
 #include "base/clock.hpp"
@@ -49,8 +49,9 @@ public:
     void give_up_at(instant deadline) noexcept { deadline_ = deadline; }
     instant deadline() const noexcept { return deadline_; }
 
-    // Without a script: `payload` is the whole encoded command. With one: it is the arguments that follow the script
-    // (numkeys, keys, arguments), `payload_arguments` of them, so that EVALSHA and EVAL differ only in what precedes.
+    // Without a script: `payload` is the whole encoded command. With one: it is the arguments that follow the
+    // script (numkeys, keys, arguments), `payload_arguments` of them, so that EVALSHA and EVAL differ only in
+    // what precedes.
     void set_payload(std::string encoded) noexcept;
     std::string& script_payload(const script& source, std::uint32_t payload_arguments) noexcept;
     // SUBSCRIBE of one channel. In RESP3 the server confirms it by a push and refuses it by an error reply.

@@ -62,7 +62,8 @@ void connection::on_connected() {
 void connection::on_received(std::size_t count) {
     const std::shared_ptr<net::stream> link = stream_;
     session_.received(count, boot_now());
-    // If the session gave this link up while it listened, the wish is still to be carried out: no further read.
+    // If the session gave this link up while it listened, the wish is still to be carried out: no further
+    // read.
     if (session_.linked()) read_more();
 }
 

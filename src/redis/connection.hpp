@@ -1,7 +1,7 @@
 // Moves the bytes of one session through one stream after another.
 //
-// All state lives inside the client's serial section. pump() is called after every event: it does what the session
-// wishes and sends what it has.
+// All state lives inside the client's serial section. pump() is called after every event: it does what the
+// session wishes and sends what it has.
 #pragma once
 
 #include "net/stream.hpp"

@@ -7,8 +7,8 @@
 
 namespace holdfast::redis {
 
-// `text` is the error without its leading '-'. The detail is "<server>: <text>", with unprintable bytes replaced and
-// cut to a sane length: it comes from the peer, and ends in somebody's log.
+// `text` is the error without its leading '-'. The detail is "<server>: <text>", with unprintable bytes
+// replaced and cut to a sane length: it comes from the peer, and ends in somebody's log.
 failure classify_error(std::string_view text, std::string_view server);
 
 // True for refusals that no retry will cure: wrong password, wrong certificate, too old, not Redis.

@@ -1,10 +1,11 @@
 // What a client says first on a new link, and what it learns from the answers.
 //
-// Two bursts. The first: HELLO 3 (with user, password and name), SELECT, CLIENT INFO, INFO server. The second, when the
-// first went well: CLIENT KILL of our previous link, so that no old copy of a request can still run after what we send
-// next; then the subscriptions. Only then does the link take other commands.
+// Two bursts. The first: HELLO 3 (with user, password and name), SELECT, CLIENT INFO, INFO server. The
+// second, when the first went well: CLIENT KILL of our previous link, so that no old copy of a request can
+// still run after what we send next; then the subscriptions. Only then does the link take other commands.
 //
-// Of all this only HELLO and SELECT must succeed: an ACL may forbid the rest, which costs precision, not safety.
+// Of all this only HELLO and SELECT must succeed: an ACL may forbid the rest, which costs precision, not
+// safety.
 //
 // Sans-I/O.
 #pragma once
@@ -24,7 +25,7 @@ struct server_facts {
     std::string version;
     std::string role;
     std::string mode;
-    std::string run_id;       // empty: not allowed to ask
+    std::string run_id;  // empty: not allowed to ask
     std::int64_t client_id = 0;
     std::string client_address;  // as the server sees it; empty: not allowed to ask
 };
@@ -35,13 +36,14 @@ std::string hello(const server_settings& settings);
 std::string select(const server_settings& settings);
 
 // Each reads one answer into `facts`, or says why the link cannot be used.
-std::optional<failure> read_hello(const reply_view& reply, const server_settings& settings, server_facts& facts);
+std::optional<failure> read_hello(const reply_view& reply, const server_settings& settings,
+                                  server_facts& facts);
 std::optional<failure> read_select(const reply_view& reply, const server_settings& settings);
 void read_client_info(const reply_view& reply, server_facts& facts);
 void read_server_info(const reply_view& reply, server_facts& facts);
 
-// The command that ends our previous link, if that can be told apart from everybody else's for certain: same run of
-// the server, an address to match beside the id. Empty if not.
+// The command that ends our previous link, if that can be told apart from everybody else's for certain: same
+// run of the server, an address to match beside the id. Empty if not.
 std::string kill_previous(const server_facts& previous, const server_facts& present);
 
 }  // namespace greeting

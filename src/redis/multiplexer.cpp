@@ -114,7 +114,8 @@ std::optional<failure> multiplexer::deliver(push_listener& pushes, instant now) 
                 return std::nullopt;
             case resp_status::broken: {
                 const bool malformed = reader_.fault() == resp_fault::malformed;
-                return failure{malformed ? errc::protocol_error : errc::reply_too_large, reader_.fault_text()};
+                return failure{malformed ? errc::protocol_error : errc::reply_too_large,
+                               reader_.fault_text()};
             }
             case resp_status::reply:
                 break;

@@ -1,19 +1,23 @@
 // Many callers, one connection.
 //
-// Commands wait in line until the link can take bytes; whatever waits when a write starts goes out in that write, and
-// nobody waits to fill a batch. Replies come back in the order the commands were written, so the n-th reply belongs to
-// the n-th written command; push messages stand between them and are told apart by their type alone.
+// Commands wait in line until the link can take bytes; whatever waits when a write starts goes out in that
+// write, and nobody waits to fill a batch. Replies come back in the order the commands were written, so the
+// n-th reply belongs to the n-th written command; push messages stand between them and are told apart by
+// their type alone.
 //
 // Sans-I/O: the owner moves the bytes. Not thread-safe: lives in the client's serial section.
 //
 // Invariants:
 //  (1) A command is in exactly one of waiting_, first_ and written_, or in none (idle, done).
-//  (2) written_ is in wire order. A command enters it when the write that carries it begins, not when it ends: from
+//  (2) written_ is in wire order. A command enters it when the write that carries it begins, not when it
+//  ends: from
 //      then on the server may have seen it.
-//  (3) Replies and pushes are handed out in wire order; nothing of an earlier link is handed out after link_down().
-//  (4) SUBSCRIBE has no reply in RESP3: the push that confirms it is its answer, an error reply is its refusal. That
+//  (3) Replies and pushes are handed out in wire order; nothing of an earlier link is handed out after
+//  link_down(). (4) SUBSCRIBE has no reply in RESP3: the push that confirms it is its answer, an error reply
+//  is its refusal. That
 //      push is recognised by its kind while a SUBSCRIBE is the oldest unanswered command.
-//  (5) A command answered NOSCRIPT is put back in line with the script's text, once; its owner does not notice.
+//  (5) A command answered NOSCRIPT is put back in line with the script's text, once; its owner does not
+//  notice.
 #pragma once
 
 #include "base/clock.hpp"
@@ -42,11 +46,13 @@ class multiplexer {
 public:
     explicit multiplexer(resp_limits limits = {}) : reader_(limits) {}
 
-    // --- commands -------------------------------------------------------------------------------------------
+    // --- commands
+    // -------------------------------------------------------------------------------------------
     void submit(command& request);
     // Ahead of everything that waits, and also while the gate is closed: for the greeting of a new link.
     void submit_first(command& request);
-    // True if it had not been written: it never will be, and is idle again. False: too late, an answer will come.
+    // True if it had not been written: it never will be, and is idle again. False: too late, an answer will
+    // come.
     bool withdraw(command& request);
     // While the gate is closed only submit_first() commands are written.
     void open_gate() noexcept { gate_open_ = true; }
@@ -62,20 +68,23 @@ public:
     // Ends every waiting command.
     void fail_waiting(const failure& why, instant now);
 
-    // --- writing: begin_write(), move the bytes, end_write() --------------------------------------------------
+    // --- writing: begin_write(), move the bytes, end_write()
+    // --------------------------------------------------
     bool has_output() const noexcept { return !first_.empty() || (gate_open_ && !waiting_.empty()); }
     // Everything that waits, encoded. The view is valid until end_write() or link_down().
     std::string_view begin_write(instant now);
     void end_write() noexcept { output_.clear(); }
 
-    // --- reading: prepare(), commit(), deliver() ----------------------------------------------------------------
+    // --- reading: prepare(), commit(), deliver()
+    // ----------------------------------------------------------------
     std::span<char> prepare(std::size_t at_least) { return reader_.prepare(at_least); }
     void commit(std::size_t count) { reader_.commit(count); }
     // Hands out every complete reply and push. A failure means the link must be given up.
     std::optional<failure> deliver(push_listener& pushes, instant now);
 
-    // --- the link ---------------------------------------------------------------------------------------------
-    // Written commands end as "outcome unknown"; waiting ones stay; the gate closes.
+    // --- the link
+    // --------------------------------------------------------------------------------------------- Written
+    // commands end as "outcome unknown"; waiting ones stay; the gate closes.
     void link_down(const failure& why, instant now);
 
 private:
@@ -90,7 +99,8 @@ private:
     std::string output_;
     bool gate_open_ = false;
     unsigned link_ = 0;  // counts link_down(); deliver() stops when a callback ended its link
-    // A lower bound on the deadlines of waiting_, so that asking for the earliest one costs nothing per command.
+    // A lower bound on the deadlines of waiting_, so that asking for the earliest one costs nothing per
+    // command.
     instant deadline_bound_ = never;
 };
 

@@ -21,7 +21,8 @@ constexpr unsigned most_doublings = 16;
 
 }  // namespace
 
-// One word of the greeting (or a PING): its answer goes to a member function; losing the link is told elsewhere.
+// One word of the greeting (or a PING): its answer goes to a member function; losing the link is told
+// elsewhere.
 class session::greeting_command final : public command {
 public:
     greeting_command(session& owner, answer then) : owner_(owner), then_(then) {}
@@ -240,16 +241,18 @@ failure session::why_too_slow() const {
         return {errc::request_timed_out, settings_.display() + " did not answer the greeting" + within};
     }
     // A plain port takes a TLS greeting for the beginning of a long line and waits for its end.
-    if (shaking_hands_) return {errc::tls_unexpected, settings_.display() + " did not answer the TLS handshake" + within};
+    if (shaking_hands_)
+        return {errc::tls_unexpected, settings_.display() + " did not answer the TLS handshake" + within};
     return {errc::unreachable, settings_.display() + ": no connection" + within};
 }
 
 void session::check_health(instant now) {
     const instant oldest = wires_.oldest_unanswered();
     if (oldest != never && now >= oldest + settings_.request_timeout) {
-        return lose_link({errc::request_timed_out, settings_.display() + " has not answered a request in " +
-                                                       std::to_string(settings_.request_timeout.count()) + " ms"},
-                         now);
+        return lose_link(
+            {errc::request_timed_out, settings_.display() + " has not answered a request in " +
+                                          std::to_string(settings_.request_timeout.count()) + " ms"},
+            now);
     }
     const bool idle = oldest == never && now >= last_heard_ + settings_.health_interval;
     if (idle && ping_->life() != command::state::waiting) wires_.submit_first(*ping_);

@@ -4,14 +4,16 @@
 //        ^                               |                        |            |          |
 //        +-------------------------------+------------------------+------------+----------+   any failure
 //
-// Sans-I/O: the driver asks take_connect_wish() / take_hang_up_wish() / has_output() after every event and does what
-// they say; time is an argument. Lives in the client's serial section.
+// Sans-I/O: the driver asks take_connect_wish() / take_hang_up_wish() / has_output() after every event and
+// does what they say; time is an argument. Lives in the client's serial section.
 //
 // Invariants:
-//  (1) Nobody's command is written before the link is up: greeted, the old link ended, subscriptions in place.
-//  (2) Every command ends: it is answered, or its link is lost (outcome unknown; an answer that takes longer than
+//  (1) Nobody's command is written before the link is up: greeted, the old link ended, subscriptions in
+//  place. (2) Every command ends: it is answered, or its link is lost (outcome unknown; an answer that takes
+//  longer than
 //      request_timeout is a lost link), or its deadline comes while it waits.
-//  (3) After a failure that no retry will cure, or the very first attempt failing, what waits is told at once; else
+//  (3) After a failure that no retry will cure, or the very first attempt failing, what waits is told at
+//  once; else
 //      it waits for the next link until its own deadline.
 //  (4) Nothing of a link that was given up reaches the listener.
 #pragma once
@@ -54,17 +56,20 @@ public:
     const failure& last_failure() const noexcept { return last_failure_; }
     const server_facts& facts() const noexcept { return facts_; }
 
-    // --- for the layer above ----------------------------------------------------------------------------------
+    // --- for the layer above
+    // ----------------------------------------------------------------------------------
     void submit(command& request, instant now);
     bool withdraw(command& request) { return wires_.withdraw(request); }
     // Subscribes now if the link is up, and again on every later link before it counts as up.
     void subscribe(std::string channel);
     // An answer showed that this link is of no more use; it is dropped and made anew.
     void distrust(failure why, instant now) { lose_link(std::move(why), now); }
-    // Ends everything: written commands as unknown, waiting ones as client_closed. No wish follows but hang-up.
+    // Ends everything: written commands as unknown, waiting ones as client_closed. No wish follows but
+    // hang-up.
     void close(instant now);
 
-    // --- for the driver ---------------------------------------------------------------------------------------
+    // --- for the driver
+    // ---------------------------------------------------------------------------------------
     bool take_connect_wish() noexcept { return std::exchange(connect_wish_, false); }
     bool take_hang_up_wish() noexcept { return std::exchange(hang_up_wish_, false); }
     bool has_output() const noexcept { return linked() && wires_.has_output(); }

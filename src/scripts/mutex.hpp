@@ -1,5 +1,5 @@
-// The mutex scripts in C++ terms: what is asked and what is answered. The wire form is known here and in the .lua files,
-// nowhere else.
+// The mutex scripts in C++ terms: what is asked and what is answered. The wire form is known here and in the
+// .lua files, nowhere else.
 #pragma once
 
 #include "redis/command.hpp"
@@ -20,20 +20,20 @@ struct acquire_question {
     milliseconds lease;
     std::uint64_t token_floor = 0;
     milliseconds fence_retention;
-    std::string_view channel;     // empty: do not wait
-    std::string_view ticket;      // of the last answer; empty: none yet
+    std::string_view channel;  // empty: do not wait
+    std::string_view ticket;   // of the last answer; empty: none yet
     milliseconds poll_interval{0};
     milliseconds queue_retention{0};
 };
 
 struct acquire_answer {
     enum class verdict { held, refused, queued } what = verdict::refused;
-    std::uint64_t token = 0;              // held
+    std::uint64_t token = 0;                  // held
     std::optional<milliseconds> holder_left;  // refused, queued; none: the holder has no expiry
-    std::string_view holder;              // refused, queued
-    std::string_view ticket;              // queued
-    std::size_t place = 0;                // queued: 0 is next
-    std::uint64_t fence = 0;              // queued: the last token given out
+    std::string_view holder;                  // refused, queued
+    std::string_view ticket;                  // queued
+    std::size_t place = 0;                    // queued: 0 is next
+    std::uint64_t fence = 0;                  // queued: the last token given out
 };
 
 struct release_question {

@@ -1,7 +1,7 @@
 // What is locked, and the keys that stand for it in Redis.
 //
-// All keys of a name hash to one Cluster slot, because every script touches several of them. Redis hashes what is
-// between the first '{' and the next '}' of a key if that is not empty, else the whole key.
+// All keys of a name hash to one Cluster slot, because every script touches several of them. Redis hashes
+// what is between the first '{' and the next '}' of a key if that is not empty, else the whole key.
 #pragma once
 
 #include <compare>
@@ -33,8 +33,8 @@ struct lock_keys {
     std::string fence;
 };
 
-// Throws holdfast::error with errc::bad_name if the name is empty, too long, or has braces that would put its keys
-// into different slots.
+// Throws holdfast::error with errc::bad_name if the name is empty, too long, or has braces that would put its
+// keys into different slots.
 lock_keys make_keys(const lock_name& name, key_naming naming, std::string_view prefix);
 
 // The part of a key that Redis hashes.
