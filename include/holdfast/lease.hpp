@@ -13,7 +13,14 @@
 namespace holdfast {
 
 namespace api {
-class lease_state;
+class core;
+class hold_face;
+struct lease_access;
+}  // namespace api
+
+namespace detail {
+template <typename... Results>
+class completion;
 }
 
 /// Holds a lock until it is released or destroyed. May move between threads; may outlive client and mutex.
@@ -34,7 +41,7 @@ public:
 
     /// True until released or moved from, even if the hold was lost meanwhile: ask `lost()` or `validity()`
     /// for that.
-    explicit operator bool() const noexcept { return state_ != nullptr; }
+    explicit operator bool() const noexcept { return face_ != nullptr; }
 
     /// The fencing token: larger than that of every earlier grant of this lock. Have what the lock protects
     /// refuse smaller ones.
@@ -61,11 +68,24 @@ public:
     /// no answer in time, the release goes on in the background. Never throws.
     boost::system::error_code release() noexcept;
 
-private:
-    friend class mutex;
-    explicit lease(std::unique_ptr<api::lease_state> state) noexcept;
+    /// As renew(). Completion: void(boost::system::error_code). Include <holdfast/async.hpp>.
+    template <typename CompletionToken>
+    auto async_renew(CompletionToken&& token);
 
-    std::unique_ptr<api::lease_state> state_;
+    /// As release(): the lease is empty at once, the handler hears how it went. Include <holdfast/async.hpp>.
+    /// Completion: void(boost::system::error_code).
+    template <typename CompletionToken>
+    auto async_release(CompletionToken&& token);
+
+private:
+    friend struct api::lease_access;
+    explicit lease(std::shared_ptr<api::hold_face> face) noexcept;
+
+    std::shared_ptr<api::core> shared_core() const;
+    void start_renew(std::unique_ptr<detail::completion<boost::system::error_code>> handler);
+    void start_release(std::unique_ptr<detail::completion<boost::system::error_code>> handler);
+
+    std::shared_ptr<api::hold_face> face_;
 };
 
 }  // namespace holdfast

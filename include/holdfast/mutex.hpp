@@ -62,11 +62,44 @@ public:
         return try_acquire_for(deadline - Clock::now(), std::move(options));
     }
 
+    /// As acquire(), for any completion token. Include <holdfast/async.hpp>.
+    ///
+    /// Completion: void(boost::system::error_code, lease). The handler runs on its associated executor, or on
+    /// a thread of the library's own. Errors: what acquire() throws; asio::error::operation_aborted when
+    /// stopped. Cancellation: total, terminal and partial. A grant that arrives after it is given back in the
+    /// background.
+    template <typename CompletionToken>
+    auto async_acquire(acquire_options options, CompletionToken&& token);
+    template <typename CompletionToken>
+    auto async_acquire(CompletionToken&& token);
+
+    /// As try_acquire(); errc::busy if somebody else has it.
+    template <typename CompletionToken>
+    auto async_try_acquire(acquire_options options, CompletionToken&& token);
+    template <typename CompletionToken>
+    auto async_try_acquire(CompletionToken&& token);
+
+    /// As try_acquire_for(); errc::timed_out if that was not enough.
+    template <typename Rep, typename Period, typename CompletionToken>
+    auto async_try_acquire_for(std::chrono::duration<Rep, Period> wait, acquire_options options,
+                               CompletionToken&& token);
+    template <typename Rep, typename Period, typename CompletionToken>
+    auto async_try_acquire_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token);
+
 private:
     struct parts;
+    using acquire_completion = detail::completion<boost::system::error_code, lease>;
 
     bool try_lock_within(milliseconds wait);
     lease try_acquire_within(milliseconds wait, acquire_options options);
+    template <typename CompletionToken>
+    auto initiate_acquire(milliseconds wait, acquire_options options, CompletionToken&& token);
+    void start_acquire(milliseconds wait, acquire_options options,
+                       std::unique_ptr<acquire_completion> handler);
+    std::shared_ptr<api::core> shared_core() const;
+
+    // For start_acquire(): a wait that has no end.
+    static constexpr milliseconds for_ever = milliseconds::max();
 
     std::unique_ptr<parts> parts_;
 };

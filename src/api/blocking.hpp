@@ -1,31 +1,33 @@
-// Operations that make their thread wait: each enters the section, then drives or follows the loop until it
-// is answered.
+// Operations that make their thread wait: it drives the loop, or follows, until the answer is there.
+//
+// A thread that is inside the serial section or drives the loop already cannot wait there: it would wait for
+// itself. check_may_block() turns that into errc::would_deadlock. User code gets into such a place only if
+// its executor runs posted functions at once.
 #pragma once
 
-#include "api/core.hpp"
+#include "api/operation.hpp"
 
 #include <atomic>
-#include <optional>
 #include <stop_token>
 
 namespace holdfast::api {
 
-// Acquires; afterwards held() is the hold, or why() says why not.
-class blocking_acquire final : private serial_task, private engine::acquire_request {
+void check_may_block();
+bool may_block() noexcept;
+
+class blocking_acquire final : public acquire_operation {
 public:
-    // Told inside the section of a hold that was got, before anything can happen to it.
-    using attach = void (*)(void* context, engine::hold& held);
+    using acquire_operation::acquire_operation;
+    blocking_acquire(std::shared_ptr<core> where, engine::acquire_terms terms, face wish)
+        : acquire_operation(std::move(where), std::move(terms), wish) {}
 
-    blocking_acquire(core& where, engine::acquire_terms terms) : core_(where), terms_(std::move(terms)) {}
-
-    void wait(std::stop_token stop, attach attach_lease, void* context);
-
-    bool acquired() const noexcept { return !why_; }
-    const engine::refusal& why() const { return *why_; }
+    // Starts it and returns when it has finished; a stop request ends it.
+    void wait(std::stop_token stop);
 
 private:
-    // Ends the acquisition from another thread. A part of the operation, which outlives it: see wait().
-    class canceller final : public serial_task {
+    // Ends the acquisition from another thread. Its turn in the section may come after the answer: wait()
+    // waits for it.
+    class canceller final : public holdfast::serial_task {
     public:
         explicit canceller(blocking_acquire& owner) : owner_(owner) {}
         void run() override;
@@ -36,41 +38,24 @@ private:
         blocking_acquire& owner_;
     };
 
-    void run() override;
-    void acquired(engine::hold& held) override;
-    void refused(const engine::refusal& why) override;
+    void finished() override { where().loop().end(answered_); }
 
-    core& core_;
-    engine::acquire_terms terms_;
-    attach attach_ = nullptr;
-    void* context_ = nullptr;
     loop::wait answered_;
-    std::optional<engine::refusal> why_;
 };
 
-// Releases or renews.
-class blocking_hold_request final : private serial_task, private engine::hold_request {
+class blocking_hold_operation final : public hold_operation {
 public:
-    enum class what { release, renew };
-    // The hold is looked up inside the section.
-    using find_hold = engine::hold* (*)(core& where, void* context);
+    blocking_hold_operation(std::shared_ptr<hold_face> target, what kind)
+        : hold_operation(std::move(target), kind) {}
+    blocking_hold_operation(core& where, owned_hold target, what kind)
+        : hold_operation(where, std::move(target), kind) {}
 
-    blocking_hold_request(core& where, what kind, find_hold find, void* context)
-        : core_(where), kind_(kind), find_(find), context_(context) {}
-
-    // Success, or why not.
-    std::optional<engine::refusal> wait();
+    boost::system::error_code wait();
 
 private:
-    void run() override;
-    void answered(const std::optional<engine::refusal>& why_not) override;
+    void finished() override { where().loop().end(answered_); }
 
-    core& core_;
-    what kind_;
-    find_hold find_;
-    void* context_;
     loop::wait answered_;
-    std::optional<engine::refusal> why_not_;
 };
 
 }  // namespace holdfast::api

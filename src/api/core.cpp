@@ -25,6 +25,18 @@ void check(const client_options& options) {
     }
 }
 
+// In a forked child nothing is taken down: closing would reach into the parent's epoll set, and the threads
+// to join are not there. On a thread that drives the loop or is inside the section (a handler died with its
+// executor and took the last lease along) a thread of its own does it: it could not join itself.
+void take_down(core* made) {
+    if (made->forked()) return;
+    if (!serial_section::inside_any() && !loop::driven_by_this_thread()) {
+        delete made;
+    } else {
+        std::thread([made] { delete made; }).detach();
+    }
+}
+
 }  // namespace
 
 core::core(redis::server_settings settings, const client_options& options)
@@ -99,11 +111,7 @@ bool core::link_is_up() const {
 
 std::shared_ptr<core> make_core(std::string_view url, const client_options& options) {
     check(options);
-    // In a forked child nothing is taken down: closing would reach into the parent's epoll set, and the
-    // threads to join are not there.
-    return {new core(redis::parse_url(url), options), [](core* made) {
-                if (!made->forked()) delete made;
-            }};
+    return {new core(redis::parse_url(url), options), take_down};
 }
 
 }  // namespace holdfast::api

@@ -25,6 +25,7 @@
 namespace holdfast::api {
 
 class core final : public serial_section,
+                   public std::enable_shared_from_this<core>,
                    private redis::session_listener,
                    private net::alarm_listener,
                    private engine::outbox {

@@ -62,11 +62,17 @@ void loop::lead(wait& event, lock& held) {
     leader_ = &event;
     leading_thread_ = std::this_thread::get_id();
     while (!event.over_) {
-        held.unlock();
-        context_.run_one();
-        held.lock();
+        drive_once(held);
     }
     leader_ = nullptr;
+}
+
+void loop::drive_once(lock& held) {
+    held.unlock();
+    driving_ = true;
+    context_.run_one();
+    driving_ = false;
+    held.lock();
 }
 
 void loop::end(wait& event) {
@@ -113,9 +119,7 @@ void loop::run_background() {
         leader_ = &background_;
         leading_thread_ = std::this_thread::get_id();
         while (!stopping_ && !step_aside_) {
-            held.unlock();
-            context_.run_one();
-            held.lock();
+            drive_once(held);
         }
         leader_ = nullptr;
         step_aside_ = false;

@@ -59,6 +59,9 @@ public:
     // Any thread, any number of times before until() returns; afterwards never.
     void end(wait& event);
 
+    // True on a thread that drives any loop at this moment.
+    static bool driven_by_this_thread() noexcept { return driving_; }
+
     // Somebody expects something without waiting for it in a thread: the background thread must lead when no
     // caller does, without lingering.
     void expect_in_background();
@@ -75,6 +78,10 @@ private:
     void linger(lock& held);
     std::chrono::nanoseconds until_next_timer() const;
     void interrupt_leader();
+
+    void drive_once(lock& held);
+
+    static inline thread_local bool driving_ = false;
 
     boost::asio::io_context context_;
     boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;

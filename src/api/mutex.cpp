@@ -1,7 +1,8 @@
 #include <holdfast/mutex.hpp>
 
+#include "api/asynchronous.hpp"
 #include "api/blocking.hpp"
-#include "api/lease_state.hpp"
+#include "api/lease_access.hpp"
 
 #include <atomic>
 #include <utility>
@@ -56,30 +57,37 @@ struct mutex::parts {
                 .deadline = deadline};
     }
 
-    // Null: not acquired, and `may_fail` made that an answer. Throws for every other reason.
+    // Whether not getting the lock is an answer or an error.
     enum class no { is_answer, is_error };
 
-    bool lock_thread(engine::waiting wait, instant deadline, no refusal) const {
+    void check_may_wait() const {
         where->check_not_forked();
-        api::blocking_acquire request(*where, terms(this_thread_as_owner(), options.lease, wait, deadline));
-        request.wait({}, nullptr, nullptr);
+        api::check_may_block();
+    }
+
+    bool lock_thread(engine::waiting wait, instant deadline, no refusal) const {
+        check_may_wait();
+        api::blocking_acquire request(where, terms(this_thread_as_owner(), options.lease, wait, deadline),
+                                      api::acquire_operation::face::not_wanted);
+        request.wait({});
         return request.acquired() || answer_no(request.why(), refusal);
     }
 
-    std::unique_ptr<api::lease_state> acquire(engine::waiting wait, instant deadline, acquire_options call,
-                                              no refusal) const {
-        where->check_not_forked();
-        const milliseconds lease = call.lease == milliseconds(0) ? options.lease : call.lease;
-        check_lease(lease);
-        auto state = std::make_unique<api::lease_state>(where);
-        api::blocking_acquire request(*where, terms(engine::owner_id::nobody, lease, wait, deadline));
-        request.wait(
-            std::move(call.stop),
-            [](void* context, engine::hold& held) { static_cast<api::lease_state*>(context)->attach(held); },
-            state.get());
-        if (request.acquired()) return state;
+    lease acquire(engine::waiting wait, instant deadline, acquire_options call, no refusal) const {
+        check_may_wait();
+        api::blocking_acquire request(where,
+                                      terms(engine::owner_id::nobody, chosen_lease(call), wait, deadline),
+                                      api::acquire_operation::face::wanted);
+        request.wait(std::move(call.stop));
+        if (request.acquired()) return api::lease_access::make(request.held());
         answer_no(request.why(), refusal);
-        return nullptr;
+        return {};
+    }
+
+    milliseconds chosen_lease(const acquire_options& call) const {
+        const milliseconds chosen = call.lease == milliseconds(0) ? options.lease : call.lease;
+        check_lease(chosen);
+        return chosen;
     }
 
     bool answer_no(const engine::refusal& why, no refusal) const {
@@ -131,34 +139,44 @@ void mutex::unlock(boost::system::error_code& ec) noexcept {
         ec = make_error_code(errc::forked);
         return;
     }
-    struct mine {
-        engine::owner_id owner;
-        const scripts::lock_keys& keys;
-    } context{this_thread_as_owner(), *parts_->keys};
-    api::blocking_hold_request request(
-        *parts_->where, api::blocking_hold_request::what::release,
-        [](api::core& where, void* context_) {
-            const auto& [owner, keys] = *static_cast<mine*>(context_);
-            return where.engine().find(owner, keys);
-        },
-        &context);
-    const auto why_not = request.wait();
-    ec = why_not ? make_error_code(why_not->code) : boost::system::error_code();
+    if (!api::may_block()) {
+        ec = make_error_code(errc::would_deadlock);
+        return;
+    }
+    api::blocking_hold_operation request(*parts_->where, {this_thread_as_owner(), parts_->keys},
+                                         api::hold_operation::what::release);
+    ec = request.wait();
 }
 
 lease mutex::acquire(acquire_options options) {
-    return lease(parts_->acquire(engine::waiting::in_line, never, std::move(options), parts::no::is_error));
+    return parts_->acquire(engine::waiting::in_line, never, std::move(options), parts::no::is_error);
 }
 
 lease mutex::try_acquire(acquire_options options) {
-    return lease(parts_->acquire(engine::waiting::not_at_all, parts_->request_deadline(), std::move(options),
-                                 parts::no::is_answer));
+    return parts_->acquire(engine::waiting::not_at_all, parts_->request_deadline(), std::move(options),
+                           parts::no::is_answer);
 }
 
 lease mutex::try_acquire_within(milliseconds wait, acquire_options options) {
     if (wait <= milliseconds(0)) return try_acquire(std::move(options));
     return lease(parts_->acquire(engine::waiting::in_line, parts_->within(wait), std::move(options),
                                  parts::no::is_answer));
+}
+
+std::shared_ptr<api::core> mutex::shared_core() const {
+    return parts_->where;
+}
+
+void mutex::start_acquire(milliseconds wait, acquire_options options,
+                          std::unique_ptr<acquire_completion> handler) {
+    parts_->where->check_not_forked();
+    const bool waits = wait > milliseconds(0);
+    const instant deadline = wait == for_ever ? never
+                             : waits          ? parts_->within(wait)
+                                              : parts_->request_deadline();
+    auto terms = parts_->terms(engine::owner_id::nobody, parts_->chosen_lease(options),
+                               waits ? engine::waiting::in_line : engine::waiting::not_at_all, deadline);
+    api::async_acquire::start(parts_->where, std::move(terms), std::move(options.stop), std::move(handler));
 }
 
 }  // namespace holdfast

@@ -13,6 +13,7 @@ void serial_section::enter(serial_task& task) {
         }
         occupied_ = true;
     }
+    ++depth_;
     task.run();
     work_and_leave();
 }
@@ -33,6 +34,7 @@ void serial_section::work_and_leave() {
         }
         settle();
     } while (!leave_if_idle());
+    --depth_;
 }
 
 serial_task* serial_section::take_all() {

@@ -42,10 +42,14 @@ public:
     // occupant's.
     void enter(serial_task& task);
 
+    // True on a thread that is inside this or any other section.
+    static bool inside_any() noexcept { return depth_ > 0; }
+
     // The same for any function object; allocates only if the section is occupied.
     template <typename Function>
     void enter_with(Function&& function) {
         if (occupy()) {
+            ++depth_;
             function();
             work_and_leave();
         } else {
@@ -75,6 +79,8 @@ private:
     void work_and_leave();
     serial_task* take_all();
     bool leave_if_idle();
+
+    static inline thread_local unsigned depth_ = 0;
 
     std::mutex mutex_;  // guards the three below, and is never held while a task or settle() runs
     bool occupied_ = false;

@@ -75,6 +75,8 @@ class hold_listener {
 public:
     virtual void on_validity(instant until) = 0;
     virtual void on_lost(errc why) = 0;
+    // Released: the reference to the hold is void.
+    virtual void on_gone() = 0;
 
 protected:
     ~hold_listener() = default;
@@ -96,8 +98,8 @@ public:
     fencing_token token() const noexcept { return token_; }
     instant valid_until() const noexcept { return valid_until_; }
     const acquire_terms& terms() const noexcept { return terms_; }
-    // Not null only between acquired() and forget().
-    void listen(hold_listener* listener) noexcept { listener_ = listener; }
+    void listen(std::shared_ptr<hold_listener> listener) noexcept { listener_ = std::move(listener); }
+    const std::shared_ptr<hold_listener>& listener() const noexcept { return listener_; }
 
 private:
     friend class engine;
@@ -114,7 +116,7 @@ private:
     acquire_request* request_ = nullptr;
     hold_request* release_ = nullptr;
     hold_request* renew_ = nullptr;  // asked for on demand
-    hold_listener* listener_ = nullptr;
+    std::shared_ptr<hold_listener> listener_;
     call* asking_ = nullptr;  // calls under way, each at most one
     call* renewing_ = nullptr;
     call* leaving_ = nullptr;

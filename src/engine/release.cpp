@@ -20,7 +20,7 @@ void engine::release(hold& h, hold_request* request, instant answer_by, instant 
         }
         return;
     }
-    h.listener_ = nullptr;
+    if (const auto listener = std::exchange(h.listener_, nullptr)) listener->on_gone();
     const auto owned = owned_.find(owned_lock{h.terms_.owner, h.terms_.keys->lock});
     if (owned != owned_.end() && owned->second == &h) owned_.erase(owned);
     const bool was_lost = h.state_ == state::lost;

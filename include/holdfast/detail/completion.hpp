@@ -1,0 +1,117 @@
+// Where templates end: any Asio completion handler, as an object that the library can call without knowing
+// its type.
+//
+// The handler runs on its associated executor, posted, never inside the library; a handler without one runs
+// on the client's own callback thread. While an operation is under way its executor has outstanding work.
+#pragma once
+
+#include <holdfast/errors.hpp>
+#include <holdfast/export.hpp>
+
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/execution/blocking.hpp>
+#include <boost/asio/execution/context.hpp>
+#include <boost/asio/execution/outstanding_work.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/prefer.hpp>
+#include <boost/asio/system_context.hpp>
+#include <functional>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+namespace holdfast::api {
+class core;
+}
+
+namespace holdfast::detail {
+
+/// Runs functions one after the other on the client's callback thread.
+class HOLDFAST_EXPORT callback_executor {
+public:
+    explicit callback_executor(std::shared_ptr<api::core> core) noexcept : core_(std::move(core)) {}
+
+    template <typename Function>
+    void execute(Function&& function) const {
+        auto shared = std::make_shared<std::decay_t<Function>>(std::forward<Function>(function));
+        push([shared] { std::move (*shared)(); });
+    }
+
+    boost::asio::system_context& query(boost::asio::execution::context_t) const noexcept;
+    static constexpr boost::asio::execution::blocking_t query(boost::asio::execution::blocking_t) noexcept {
+        return boost::asio::execution::blocking.never;
+    }
+    callback_executor require(boost::asio::execution::blocking_t::never_t) const { return *this; }
+
+    friend bool operator==(const callback_executor&, const callback_executor&) noexcept = default;
+
+private:
+    void push(std::function<void()> function) const;
+
+    std::shared_ptr<api::core> core_;
+};
+
+template <typename... Results>
+class completion {
+public:
+    virtual ~completion() = default;
+    /// Posts the handler; `self` is this object. Called once.
+    virtual void complete(std::unique_ptr<completion> self, Results... results) = 0;
+    /// `cancel` may be called from the handler's own context until it is posted, and harmlessly afterwards.
+    virtual void on_cancellation(std::function<void()> cancel) = 0;
+};
+
+template <typename Handler, typename... Results>
+class completion_of final : public completion<Results...> {
+public:
+    completion_of(Handler handler, const callback_executor& fallback)
+        : handler_(std::move(handler)),
+          executor_(boost::asio::prefer(boost::asio::get_associated_executor(handler_, fallback),
+                                        boost::asio::execution::outstanding_work.tracked)) {}
+
+    void complete(std::unique_ptr<completion<Results...>> self, Results... results) override {
+        auto executor = executor_;
+        boost::asio::post(executor, posted{std::move(self), std::tuple<Results...>(std::move(results)...)});
+    }
+
+    void on_cancellation(std::function<void()> cancel) override {
+        auto slot = boost::asio::get_associated_cancellation_slot(handler_);
+        if (!slot.is_connected()) return;
+        slot.assign([cancel = std::move(cancel)](boost::asio::cancellation_type type) {
+            if (type != boost::asio::cancellation_type::none) cancel();
+        });
+    }
+
+private:
+    struct posted {
+        std::unique_ptr<completion<Results...>> self;
+        std::tuple<Results...> results;
+
+        void operator()() {
+            auto& mine = static_cast<completion_of&>(*self);
+            auto slot = boost::asio::get_associated_cancellation_slot(mine.handler_);
+            if (slot.is_connected()) slot.clear();
+            Handler handler = std::move(mine.handler_);
+            auto answers = std::move(results);
+            self.reset();  // its work guard goes before the handler runs
+            std::apply(std::move(handler), std::move(answers));
+        }
+    };
+
+    using tracked_executor = std::decay_t<decltype(boost::asio::prefer(
+        std::declval<boost::asio::associated_executor_t<Handler, callback_executor>>(),
+        boost::asio::execution::outstanding_work.tracked))>;
+
+    Handler handler_;
+    tracked_executor executor_;
+};
+
+template <typename... Results, typename Handler>
+std::unique_ptr<completion<Results...>> erase_handler(Handler handler, const callback_executor& fallback) {
+    return std::make_unique<completion_of<Handler, Results...>>(std::move(handler), fallback);
+}
+
+}  // namespace holdfast::detail

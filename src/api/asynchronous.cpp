@@ -1,0 +1,80 @@
+#include "api/asynchronous.hpp"
+
+#include "api/lease_access.hpp"
+
+#include <boost/asio/error.hpp>
+#include <utility>
+
+namespace holdfast {
+namespace api {
+
+async_acquire::async_acquire(std::shared_ptr<core> where, engine::acquire_terms terms,
+                             std::unique_ptr<completion> handler)
+    : acquire_operation(std::move(where), std::move(terms), face::wanted), handler_(std::move(handler)) {}
+
+void async_acquire::start(std::shared_ptr<core> where, engine::acquire_terms terms, std::stop_token stop,
+                          std::unique_ptr<completion> handler) {
+    const auto operation =
+        std::make_shared<async_acquire>(std::move(where), std::move(terms), std::move(handler));
+    operation->self_ = operation;
+    operation->where().loop().expect_in_background();
+    operation->handler_->on_cancellation([weak = std::weak_ptr(operation)] {
+        if (const auto live = weak.lock()) live->cancel(errc::cancelled);
+    });
+    if (stop.stop_possible()) {
+        operation->on_stop_.emplace(std::move(stop), [weak = std::weak_ptr(operation)] {
+            if (const auto live = weak.lock()) live->cancel(errc::cancelled);
+        });
+    }
+    operation->acquire_operation::start();
+}
+
+void async_acquire::cancel(errc why) {
+    where().enter_with([live = shared_from_this(), why] { live->cancel_now(why); });
+}
+
+void async_acquire::finished() {
+    const auto keep_alive = std::move(self_);
+    on_stop_.reset();
+    where().loop().expected_has_come();
+    auto& handler = *handler_;
+    if (acquired()) return handler.complete(std::move(handler_), {}, lease_access::make(held()));
+    boost::system::error_code code = make_error_code(why().code);
+    if (why().code == errc::cancelled) code = boost::asio::error::operation_aborted;
+    handler.complete(std::move(handler_), code, lease());
+}
+
+async_hold_operation::async_hold_operation(std::shared_ptr<hold_face> target, what kind,
+                                           std::unique_ptr<completion> handler)
+    : hold_operation(target, kind), keep_alive_(std::move(target)), handler_(std::move(handler)) {}
+
+void async_hold_operation::start(std::shared_ptr<hold_face> target, what kind,
+                                 std::unique_ptr<completion> handler) {
+    auto* const operation = new async_hold_operation(std::move(target), kind, std::move(handler));
+    operation->where().loop().expect_in_background();
+    operation->hold_operation::start();
+}
+
+void async_hold_operation::finished() {
+    const std::unique_ptr<async_hold_operation> self(this);
+    where().loop().expected_has_come();
+    if (!handler_) return;
+    auto& handler = *handler_;
+    handler.complete(std::move(handler_), result());
+}
+
+}  // namespace api
+
+namespace detail {
+
+boost::asio::system_context& callback_executor::query(boost::asio::execution::context_t) const noexcept {
+    static boost::asio::system_executor anywhere;
+    return boost::asio::query(anywhere, boost::asio::execution::context);
+}
+
+void callback_executor::push(std::function<void()> function) const {
+    core_->notifier().notify(std::move(function));
+}
+
+}  // namespace detail
+}  // namespace holdfast

@@ -1,0 +1,45 @@
+// What is behind one or several leases: the hold in the engine, and what any thread may read of it without
+// entering the serial section. Shared by all leases of one hold (an owner that re-entered has several).
+#pragma once
+
+#include "api/core.hpp"
+
+#include <atomic>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+namespace holdfast::api {
+
+class hold_face final : public engine::hold_listener {
+public:
+    explicit hold_face(std::shared_ptr<core> where) : core_(std::move(where)) {}
+
+    // Inside the section. The face of a hold that has one already is shared, otherwise `fresh` becomes its
+    // face.
+    static std::shared_ptr<hold_face> of(engine::hold& held, std::shared_ptr<hold_face> fresh);
+
+    core& where() const noexcept { return *core_; }
+    // Null after the hold was released. Inside the section only.
+    engine::hold* held() const noexcept { return hold_; }
+    std::uint64_t token() const noexcept { return token_; }
+    const std::string& id() const noexcept { return id_; }
+    instant valid_until() const noexcept { return valid_until_.load(std::memory_order_relaxed); }
+    bool is_lost() const noexcept { return is_lost_.load(std::memory_order_relaxed); }
+    std::stop_token lost() const noexcept { return lost_.get_token(); }
+
+private:
+    void on_validity(instant until) override;
+    void on_lost(errc why) override;
+    void on_gone() override { hold_ = nullptr; }
+
+    const std::shared_ptr<core> core_;
+    engine::hold* hold_ = nullptr;
+    std::uint64_t token_ = 0;
+    std::string id_;
+    std::atomic<instant> valid_until_{};
+    std::atomic<bool> is_lost_ = false;
+    std::stop_source lost_;
+};
+
+}  // namespace holdfast::api

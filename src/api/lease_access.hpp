@@ -1,0 +1,17 @@
+// Makes leases: only the library may.
+#pragma once
+
+#include "api/hold_face.hpp"
+
+#include <holdfast/lease.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace holdfast::api {
+
+struct lease_access {
+    static lease make(std::shared_ptr<hold_face> held) noexcept { return lease(std::move(held)); }
+};
+
+}  // namespace holdfast::api

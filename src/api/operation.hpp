@@ -1,0 +1,83 @@
+// A user's request on its way through the serial section. The blocking and the asynchronous face differ only
+// in what finished() does: wake a thread, or post a handler.
+//
+// An operation must stay alive from start() until finished() was entered; finished() may destroy it. cancel()
+// may come from any thread, but not after that: the faces see to it.
+#pragma once
+
+#include "api/core.hpp"
+#include "api/hold_face.hpp"
+
+#include <memory>
+#include <optional>
+
+namespace holdfast::api {
+
+class acquire_operation : private serial_task, private engine::acquire_request {
+public:
+    enum class face { wanted, not_wanted };
+
+    void start();
+    // Inside the section.
+    void cancel_now(errc why);
+
+    bool acquired() const noexcept { return !why_; }
+    const engine::refusal& why() const { return *why_; }
+    const std::shared_ptr<hold_face>& held() const noexcept { return face_; }
+
+protected:
+    acquire_operation(std::shared_ptr<core> where, engine::acquire_terms terms, face wish);
+    ~acquire_operation() = default;
+
+    core& where() const noexcept { return *core_; }
+
+private:
+    virtual void finished() = 0;
+
+    void run() override;
+    void acquired(engine::hold& held) override;
+    void refused(const engine::refusal& why) override;
+
+    const std::shared_ptr<core> core_;
+    engine::acquire_terms terms_;
+    std::shared_ptr<hold_face> face_;
+    std::optional<engine::refusal> why_;
+};
+
+// Releases or renews a hold: that of a lease, or the one that an owner has on a lock.
+class hold_operation : private serial_task, private engine::hold_request {
+public:
+    enum class what { release, renew };
+    struct owned_hold {
+        engine::owner_id owner;
+        std::shared_ptr<const engine::lock_keys> keys;
+    };
+
+    void start();
+
+    // Nothing: done.
+    const std::optional<engine::refusal>& why_not() const noexcept { return why_not_; }
+    boost::system::error_code result() const noexcept;
+
+protected:
+    hold_operation(std::shared_ptr<hold_face> target, what kind);
+    hold_operation(core& where, owned_hold target, what kind);
+    ~hold_operation() = default;
+
+    core& where() const noexcept { return core_; }
+
+private:
+    virtual void finished() = 0;
+
+    void run() override;
+    void answered(const std::optional<engine::refusal>& why_not) override;
+    engine::hold* target() const;
+
+    const std::shared_ptr<hold_face> face_;
+    core& core_;
+    const owned_hold owned_{};
+    const what kind_;
+    std::optional<engine::refusal> why_not_;
+};
+
+}  // namespace holdfast::api
