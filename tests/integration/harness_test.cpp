@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
-#include <ctime>
 #include <iostream>
 #include <memory>
 #include <thread>
@@ -190,20 +189,6 @@ TEST(RedisServer, AdminLinkSurvivesBeingKilled) {
     send_all(other, "CLIENT KILL ID " + std::to_string(id.integer) + "\r\n");
     ASSERT_EQ(receive(other, 4), ":1\r\n");
     EXPECT_NE(server.call({"CLIENT", "ID"}).integer, id.integer);
-}
-
-std::int64_t server_time_s(redis_server& server) {
-    return std::stoll(server.call({"TIME"}).elements.at(0).text);
-}
-
-TEST(RedisServer, ClockCanBeShifted) {
-    redis_server server{{.faketime = "-1h"}};
-    const auto off_by_s = [&] {
-        return server_time_s(server) - static_cast<std::int64_t>(std::time(nullptr));
-    };
-    EXPECT_NEAR(static_cast<double>(off_by_s()), -3600.0, 60.0);
-    server.shift_clock("+2h");
-    EXPECT_TRUE(eventually([&] { return std::abs(off_by_s() - 7200) < 60; }));
 }
 
 struct tls_attempt {

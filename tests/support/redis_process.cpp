@@ -35,21 +35,11 @@ std::string config_string(std::string_view text) {
     return out + '"';
 }
 
-std::string faketime_library() {
-    for (const auto& entry : std::filesystem::directory_iterator{"/usr/lib"}) {
-        const std::filesystem::path candidate = entry.path() / "faketime" / "libfaketimeMT.so.1";
-        std::error_code ignored;
-        if (std::filesystem::exists(candidate, ignored)) return candidate.string();
-    }
-    throw std::runtime_error{"libfaketime is not installed"};
-}
-
 }  // namespace
 
 redis_server::process::process(server_options options)
     : options_{std::move(options)}, login_{login_for(options_)}, link_{socket_path(), login_} {
     if (options_.tls) tls_ = make_tls_material(directory());
-    if (!options_.faketime.empty()) shift_clock(options_.faketime);
     start_on_free_ports();
 }
 
@@ -94,16 +84,10 @@ redis_server::process::outcome redis_server::process::start() {
 void redis_server::process::launch() {
     const unique_fd log{::open(log_path().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC)};
     if (!log) throw_errno("open " + log_path().string());
-    spawn_request request{.command = {"redis-server", (directory() / "redis.conf").string()},
-                          .directory = directory(),
-                          .output = log.get(),
-                          .errors = log.get()};
-    if (!options_.faketime.empty()) {
-        request.environment = {{"LD_PRELOAD", faketime_library()},
-                               {"FAKETIME_TIMESTAMP_FILE", clock_path().string()},
-                               {"FAKETIME_NO_CACHE", "1"},
-                               {"FAKETIME_DONT_FAKE_MONOTONIC", "1"}};
-    }
+    const spawn_request request{.command = {"redis-server", (directory() / "redis.conf").string()},
+                                .directory = directory(),
+                                .output = log.get(),
+                                .errors = log.get()};
     pid_ = spawn(request);
 }
 
@@ -197,14 +181,6 @@ void redis_server::process::remove_data() {
     std::filesystem::remove_all(directory() / "appendonlydir");  // since Redis 7
     std::filesystem::remove(directory() / "appendonly.aof");     // before
     std::filesystem::remove(directory() / "dump.rdb");
-}
-
-void redis_server::process::shift_clock(std::string_view offset) {
-    if (options_.faketime.empty()) throw std::logic_error{"this server runs on the true clock"};
-    // Replaced in one step: the server reads the file at every look at the clock.
-    const std::filesystem::path fresh = clock_path().string() + ".new";
-    std::ofstream{fresh} << offset << "\n";
-    std::filesystem::rename(fresh, clock_path());
 }
 
 redis_reply redis_server::process::call(const std::vector<std::string>& arguments) {

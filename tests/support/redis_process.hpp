@@ -33,7 +33,6 @@ public:
     void resume();
     void start_again();
     void remove_data();
-    void shift_clock(std::string_view offset);
     redis_reply call(const std::vector<std::string>& arguments);
     std::string log_tail() const;
 
@@ -49,7 +48,6 @@ private:
     void signal(int number);
     void gone() noexcept;
     std::filesystem::path log_path() const { return directory() / "redis.log"; }
-    std::filesystem::path clock_path() const { return directory() / "clock"; }
 
     server_options options_;
     temp_directory directory_{"hf-redis-"};

@@ -142,10 +142,6 @@ std::string redis_server::info(std::string_view section, std::string_view field)
     return field_of(text, name);
 }
 
-void redis_server::shift_clock(std::string_view offset) {
-    process_->shift_clock(offset);
-}
-
 std::string redis_server::log_tail() const {
     return process_->log_tail();
 }

@@ -33,7 +33,6 @@ struct server_options {
     std::vector<std::string> acl_users{};  // what follows "user ", e.g. "bob on >pw ~* +@all"
     std::vector<std::string> config{};     // further configuration lines, e.g. "maxmemory 2mb"
     bool persistent = false;               // append-only file, synced at every write
-    std::string faketime{};                // run under libfaketime, the clock shifted so, e.g. "-1h"
 };
 
 /// Movable. Calls may come from several threads; starting and stopping is for one at a time.
@@ -76,9 +75,6 @@ public:
 
     /// One field of INFO; throws std::out_of_range if there is none of that name.
     std::string info(std::string_view section, std::string_view field);
-
-    /// Sets the clock of a server started with `faketime`, e.g. "+1h" against the true time.
-    void shift_clock(std::string_view offset);
 
     /// The end of the server's log, for messages.
     std::string log_tail() const;
