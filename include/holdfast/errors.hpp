@@ -42,6 +42,7 @@ enum class errc {
     read_only,         ///< READONLY: a replica, not a primary
     loading,           ///< LOADING: the server is still reading its data
     busy_script,       ///< BUSY: a script of somebody blocks the server
+    recovering,        ///< the server was restarted a short while ago and is not trusted yet
     misconfigured,     ///< MISCONF: the server refuses writes because it cannot save
     server_error,      ///< any other error reply
     too_old,           ///< older than Redis 6.2, or without RESP3

@@ -4,5 +4,8 @@
 #include <holdfast/client.hpp>
 #include <holdfast/errors.hpp>
 #include <holdfast/lease.hpp>
+#include <holdfast/lock_all.hpp>
+#include <holdfast/metrics.hpp>
 #include <holdfast/mutex.hpp>
 #include <holdfast/options.hpp>
+#include <holdfast/owner.hpp>

@@ -5,6 +5,7 @@
 #include <holdfast/export.hpp>
 #include <holdfast/options.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <stop_token>
@@ -56,6 +57,11 @@ public:
 
     /// The hold's id on the wire: what the key of the lock holds.
     const std::string& id() const noexcept;
+
+    /// How many wait in line behind this hold, as the server sees it now: a question of its own, not free.
+    ///
+    /// Throws `error` if the server cannot be asked, errc::not_held on an empty lease.
+    std::size_t waiters() const;
 
     /// Makes the lease full again now, whether it is renewed in the background or not.
     ///

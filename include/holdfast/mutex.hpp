@@ -30,6 +30,9 @@ public:
 
     const std::string& name() const noexcept;
 
+    /// Where this lock stands among all locks: the order in which several are taken. See `lock_all`.
+    std::string place_in_order() const;
+
     /// Waits in line until the calling thread holds the lock. Throws `error` if that cannot be.
     void lock();
     /// Takes the lock if it is free. Throws `error` if the server cannot be asked.

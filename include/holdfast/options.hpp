@@ -2,8 +2,14 @@
 // most.
 #pragma once
 
+#include <holdfast/metrics.hpp>
+#include <holdfast/owner.hpp>
+
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -17,18 +23,38 @@ enum class keys {
     raw,     ///< the name itself, for locks shared with programs that use the plain SET NX PX form
 };
 
+enum class log_level { info, warning };
+
+/// What to think of a server that was started less than `max_lease` ago and so may have forgotten holds that
+/// are still believed in.
+enum class restarted_server {
+    trusted,    ///< it takes part at once; a former holder may overlap with a new one until its next renewal
+    mistrusted  ///< nothing is acquired on it until every lease it may have forgotten is over
+};
+
 /// For everything that goes through one client.
 struct client_options {
+    /// No lease is longer than this; the same for all clients of a server if they use
+    /// restarted_server::mistrusted.
+    milliseconds max_lease{std::chrono::seconds(60)};
+    restarted_server after_restart = restarted_server::trusted;
     /// How long tokens are remembered after their last use; they keep growing across a server clock that is
-    /// set back by up to this much.
+    /// set back by up to this much. At least max_lease.
     milliseconds fence_retention{std::chrono::hours(1)};
-    /// `lost()` fires when this part of the lease is all that is left of a hold's validity.
+    /// `lost()` fires when this part of the lease is all that is left of a hold's validity; from 1 to 50.
     unsigned lost_margin_percent = 10;
+    /// How often one owner may re-enter one lock.
+    unsigned max_depth = 100'000;
+    /// Counts into this while it is set; may be shared by several clients.
+    std::shared_ptr<holdfast::metrics> metrics = {};
+    /// Hears of what an operator may want to know: links that break, holds that are lost. Runs on a thread of
+    /// the library's own; never hears a secret.
+    std::function<void(log_level, const std::string&)> log = {};
 };
 
 /// For one mutex.
 struct mutex_options {
-    /// How long a hold lasts without renewal; from 10 ms to 24 h.
+    /// How long a hold lasts without renewal; from 10 ms to the client's max_lease.
     milliseconds lease{std::chrono::seconds(30)};
     /// Renew in the background while held. Without it the hold ends with its lease.
     bool renew = true;
@@ -41,6 +67,8 @@ struct mutex_options {
 struct acquire_options {
     /// Zero: the mutex's own.
     milliseconds lease{0};
+    /// Who acquires. Without one each acquisition is an owner of its own.
+    std::optional<holdfast::owner> owner = {};
     /// Stops the waiting; what was got too late is given back.
     std::stop_token stop = {};
 };

@@ -8,9 +8,11 @@
 // loop. Made by make_core(), whose deleter leaves a core alone in a forked child.
 #pragma once
 
+#include "api/client_card.hpp"
 #include "api/loop.hpp"
 #include "api/notifier.hpp"
 #include "api/system_random.hpp"
+#include "api/watcher.hpp"
 #include "base/boot_clock.hpp"
 #include "base/fork_guard.hpp"
 #include "base/serial_section.hpp"
@@ -30,7 +32,7 @@ class core final : public serial_section,
                    private net::alarm_listener,
                    private engine::outbox {
 public:
-    core(redis::server_settings settings, const client_options& options);
+    core(redis::server_settings settings, client_options options);
     ~core() override;
 
     // Throws errc::forked in a child of fork().
@@ -40,6 +42,8 @@ public:
     const redis::server_settings& settings() const noexcept { return settings_; }
     api::loop& loop() noexcept { return loop_; }
     api::notifier& notifier() noexcept { return notifier_; }
+    api::watcher& watcher() noexcept { return watcher_; }
+    milliseconds max_lease() const noexcept { return options_.max_lease; }
 
     // Inside the section only.
     engine::engine& engine() noexcept { return engine_; }
@@ -62,14 +66,17 @@ private:
 
     const std::uint64_t made_in_;
     const redis::server_settings settings_;
+    const client_options options_;
     api::notifier notifier_;
     api::loop loop_;
+    api::watcher watcher_;
     system_random random_;
     net::alarm alarm_;
     redis::connection connection_;
     engine::engine engine_;
+    client_card card_;
 };
 
-std::shared_ptr<core> make_core(std::string_view url, const client_options& options);
+std::shared_ptr<core> make_core(std::string_view url, client_options options);
 
 }  // namespace holdfast::api

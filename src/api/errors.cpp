@@ -54,6 +54,9 @@ const char* describe(errc code) noexcept {
             return "the server is still loading its data; try again when it is ready";
         case errc::busy_script:
             return "a long-running script blocks the server; end it with SCRIPT KILL";
+        case errc::recovering:
+            return "the server was restarted and may have forgotten holds; it is trusted again after "
+                   "max_lease";
         case errc::misconfigured:
             return "the server refuses writes because it cannot save or replicate; see its log";
         case errc::server_error:

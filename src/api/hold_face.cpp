@@ -9,6 +9,7 @@ std::shared_ptr<hold_face> hold_face::of(engine::hold& held, std::shared_ptr<hol
     fresh->hold_ = &held;
     fresh->token_ = held.token();
     fresh->id_ = held.id().text();
+    fresh->keys_ = held.terms().keys;
     fresh->valid_until_.store(held.valid_until(), std::memory_order_relaxed);
     held.listen(fresh);
     return fresh;

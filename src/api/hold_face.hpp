@@ -24,6 +24,7 @@ public:
     engine::hold* held() const noexcept { return hold_; }
     std::uint64_t token() const noexcept { return token_; }
     const std::string& id() const noexcept { return id_; }
+    const engine::lock_keys& keys() const noexcept { return *keys_; }
     instant valid_until() const noexcept { return valid_until_.load(std::memory_order_relaxed); }
     bool is_lost() const noexcept { return is_lost_.load(std::memory_order_relaxed); }
     std::stop_token lost() const noexcept { return lost_.get_token(); }
@@ -37,6 +38,7 @@ private:
     engine::hold* hold_ = nullptr;
     std::uint64_t token_ = 0;
     std::string id_;
+    std::shared_ptr<const engine::lock_keys> keys_;
     std::atomic<instant> valid_until_{};
     std::atomic<bool> is_lost_ = false;
     std::stop_source lost_;

@@ -2,6 +2,7 @@
 
 #include "api/asynchronous.hpp"
 #include "api/blocking.hpp"
+#include "api/blocking_command.hpp"
 #include "api/hold_face.hpp"
 
 #include <new>
@@ -58,6 +59,15 @@ std::stop_token lease::lost() const noexcept {
 const std::string& lease::id() const noexcept {
     static const std::string none;
     return face_ ? face_->id() : none;
+}
+
+std::size_t lease::waiters() const {
+    if (!face_) throw error(errc::not_held, "an empty lease");
+    std::size_t count = 0;
+    api::ask_server(face_->where(), {"ZCARD", face_->keys().queue}, [&count](const redis::reply_view& reply) {
+        count = static_cast<std::size_t>(reply.to_integer().value_or(0));
+    });
+    return count;
 }
 
 boost::system::error_code lease::renew() noexcept {

@@ -3,28 +3,15 @@
 #include "api/asynchronous.hpp"
 #include "api/blocking.hpp"
 #include "api/lease_access.hpp"
+#include "api/thread_owner.hpp"
 
-#include <atomic>
+#include <algorithm>
 #include <utility>
 
 namespace holdfast {
 namespace {
 
 constexpr milliseconds shortest_lease{10};
-constexpr milliseconds longest_lease{std::chrono::hours(24)};
-
-// Unlike std::thread::id never used again, so a dead thread's hold is not its successor's.
-engine::owner_id this_thread_as_owner() {
-    static std::atomic<std::uint64_t> next{1};
-    thread_local const std::uint64_t mine = next.fetch_add(1, std::memory_order_relaxed);
-    return engine::owner_id{mine};
-}
-
-void check_lease(milliseconds lease) {
-    if (lease < shortest_lease || lease > longest_lease) {
-        throw error(errc::bad_option, "a lease must be from 10 ms to 24 h");
-    }
-}
 
 std::string describe(const engine::refusal& why, const std::string& name) {
     std::string text = "lock '" + name + "'";
@@ -67,16 +54,18 @@ struct mutex::parts {
 
     bool lock_thread(engine::waiting wait, instant deadline, no refusal) const {
         check_may_wait();
-        api::blocking_acquire request(where, terms(this_thread_as_owner(), options.lease, wait, deadline),
+        api::blocking_acquire request(where,
+                                      terms(api::this_thread_as_owner(), options.lease, wait, deadline),
                                       api::acquire_operation::face::not_wanted);
         request.wait({});
-        return request.acquired() || answer_no(request.why(), refusal);
+        if (!request.acquired()) return answer_no(request.why(), refusal);
+        api::thread_locked(where);
+        return true;
     }
 
     lease acquire(engine::waiting wait, instant deadline, acquire_options call, no refusal) const {
         check_may_wait();
-        api::blocking_acquire request(where,
-                                      terms(engine::owner_id::nobody, chosen_lease(call), wait, deadline),
+        api::blocking_acquire request(where, terms(owner_of(call), chosen_lease(call), wait, deadline),
                                       api::acquire_operation::face::wanted);
         request.wait(std::move(call.stop));
         if (request.acquired()) return api::lease_access::make(request.held());
@@ -90,6 +79,16 @@ struct mutex::parts {
         return chosen;
     }
 
+    void check_lease(milliseconds lease) const {
+        if (lease >= shortest_lease && lease <= where->max_lease()) return;
+        throw error(errc::bad_option, "a lease must be from 10 ms to the client's max_lease, which is " +
+                                          std::to_string(where->max_lease().count()) + " ms");
+    }
+
+    static engine::owner_id owner_of(const acquire_options& call) {
+        return call.owner ? engine::owner_id{call.owner->number()} : engine::owner_id::nobody;
+    }
+
     bool answer_no(const engine::refusal& why, no refusal) const {
         if (refusal == no::is_answer && is_plain_no(why.code)) return false;
         throw error(why.code, describe(why, name));
@@ -101,19 +100,23 @@ struct mutex::parts {
 
 mutex::mutex(const client& client, std::string name, mutex_options options)
     : parts_(std::make_unique<parts>()) {
-    check_lease(options.lease);
     const auto naming = options.keys == keys::raw ? scripts::key_naming::raw : scripts::key_naming::tagged;
     parts_->where = client.shared_core();
     parts_->keys = std::make_shared<const scripts::lock_keys>(
         scripts::make_keys(scripts::lock_name(name), naming, options.prefix));
     parts_->name = std::move(name);
     parts_->options = std::move(options);
+    parts_->check_lease(parts_->options.lease);
 }
 
 mutex::~mutex() = default;
 
 const std::string& mutex::name() const noexcept {
     return parts_->name;
+}
+
+std::string mutex::place_in_order() const {
+    return parts_->where->settings().display() + ' ' + parts_->keys->lock;
 }
 
 void mutex::lock() {
@@ -143,9 +146,10 @@ void mutex::unlock(boost::system::error_code& ec) noexcept {
         ec = make_error_code(errc::would_deadlock);
         return;
     }
-    api::blocking_hold_operation request(*parts_->where, {this_thread_as_owner(), parts_->keys},
+    api::blocking_hold_operation request(*parts_->where, {api::this_thread_as_owner(), parts_->keys},
                                          api::hold_operation::what::release);
     ec = request.wait();
+    if (request.found()) api::thread_unlocked(parts_->where);
 }
 
 lease mutex::acquire(acquire_options options) {
@@ -174,7 +178,7 @@ void mutex::start_acquire(milliseconds wait, acquire_options options,
     const instant deadline = wait == for_ever ? never
                              : waits          ? parts_->within(wait)
                                               : parts_->request_deadline();
-    auto terms = parts_->terms(engine::owner_id::nobody, parts_->chosen_lease(options),
+    auto terms = parts_->terms(parts::owner_of(options), parts_->chosen_lease(options),
                                waits ? engine::waiting::in_line : engine::waiting::not_at_all, deadline);
     api::async_acquire::start(parts_->where, std::move(terms), std::move(options.stop), std::move(handler));
 }

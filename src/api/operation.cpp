@@ -51,6 +51,7 @@ void hold_operation::run() {
     engine::hold* const held = target();
     if (held == nullptr)
         return answered(engine::refusal{errc::not_held, "the caller does not hold it", {}, {}});
+    found_ = true;
     if (kind_ == what::renew) return core_.engine().renew(*held, *this, now);
     // A release waits for its answer no longer than the lock is worth.
     const instant answer_by =

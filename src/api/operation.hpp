@@ -55,6 +55,8 @@ public:
 
     void start();
 
+    // There was a hold to release or renew.
+    bool found() const noexcept { return found_; }
     // Nothing: done.
     const std::optional<engine::refusal>& why_not() const noexcept { return why_not_; }
     boost::system::error_code result() const noexcept;
@@ -77,6 +79,7 @@ private:
     core& core_;
     const owned_hold owned_{};
     const what kind_;
+    bool found_ = false;
     std::optional<engine::refusal> why_not_;
 };
 

@@ -34,6 +34,7 @@ void engine::acquire(acquire_request& request, acquire_terms terms, instant now)
         }
         if (mine->depth_ >= settings_.max_depth) return request.refused({errc::too_deep, "", {}, {}});
         ++mine->depth_;
+        watcher_.on_reentered();
         if (mine->terms_.renewing == renewal::none && mine->renewing_ == nullptr) send_renewal(*mine, now);
         return request.acquired(*mine);
     }
@@ -41,6 +42,7 @@ void engine::acquire(acquire_request& request, acquire_terms terms, instant now)
     h.self_ = std::prev(holds_.end());
     h.id_ = hold_id(client_, ++next_counter_, random_);
     h.terms_ = std::move(terms);
+    h.asked_at_ = now;
     h.request_ = &request;
     request.subject_ = &h;
     if (h.terms_.wait == waiting::in_line) {
@@ -57,7 +59,13 @@ void engine::cancel(acquire_request& request, errc why, instant now) {
     refuse(*h, {why, "", {}, {}}, now);
 }
 
-void engine::ask(hold& h, instant) {
+void engine::ask(hold& h, instant now) {
+    if (now < trusted_from_) {
+        if (h.terms_.wait == waiting::not_at_all)
+            return refuse(h, {errc::recovering, settings_.server, {}, {}}, now);
+        h.poll_at_ = trusted_from_;
+        return set_waiting_timer(h);
+    }
     call& question = start_call(purpose::acquire, h);
     const bool waits = h.terms_.wait == waiting::in_line;
     const std::string wake_up = waits ? channel() : std::string();
@@ -144,10 +152,10 @@ void engine::believe_push(hold& h, fencing_token token, instant now) {
     // Little is left by our cautious reckoning, though the lease is fresh: a poll makes it full and proves
     // it.
     if (end - now < h.terms_.lease / 3) return poll(h, now);
-    granted(h, token, h.last_answered_poll_, now);
+    granted(h, token, h.last_answered_poll_, now, observer::how::handed_over);
 }
 
-void engine::granted(hold& h, fencing_token token, instant proved_at, instant now) {
+void engine::granted(hold& h, fencing_token token, instant proved_at, instant now, observer::how got) {
     floor_ = std::max(floor_, token);
     if (h.state_ == state::held) {
         // The answer to a poll that was under way when the grant was pushed: a renewal, if it is the same
@@ -177,6 +185,8 @@ void engine::granted(hold& h, fencing_token token, instant proved_at, instant no
     if (h.terms_.owner != owner_id::nobody)
         owned_.emplace(owned_lock{h.terms_.owner, h.terms_.keys->lock}, &h);
     set_holding_timer(h, now);
+    h.granted_at_ = now;
+    watcher_.on_acquired(now - h.asked_at_, got);
     acquire_request* const request = std::exchange(h.request_, nullptr);
     request->subject_ = nullptr;
     request->acquired(h);
@@ -205,6 +215,7 @@ void engine::refuse(hold& h, refusal why, instant now) {
         forget(h);
     }
     if (request != nullptr) {
+        watcher_.on_refused();
         request->subject_ = nullptr;
         request->refused(why);
     }

@@ -9,8 +9,8 @@
 
 namespace holdfast::engine {
 
-engine::engine(engine_settings settings, outbox& out, random_source& random)
-    : settings_(std::move(settings)), out_(out), random_(random), client_(random) {}
+engine::engine(engine_settings settings, outbox& out, random_source& random, observer& watcher)
+    : settings_(std::move(settings)), out_(out), random_(random), watcher_(watcher), client_(random) {}
 
 engine::~engine() = default;
 
@@ -73,10 +73,26 @@ refusal engine::nonsense() const {
         errc::protocol_error, settings_.server + ": a lock script was answered with something else", {}, {}};
 }
 
-void engine::on_link_up(instant now) {
-    // What was pushed while the link was down is gone: everyone in line asks where they stand.
-    for (hold& h : holds_) {
-        if (h.state_ == state::in_line) poll(h, now);
+void engine::abandon(owner_id owner) {
+    std::vector<hold*> left;
+    for (const auto& [key, held] : owned_) {
+        if (key.owner == owner && held->state_ == state::held) left.push_back(held);
+    }
+    for (hold* const held : left) lose(*held, errc::not_held);
+}
+
+void engine::on_link_up(instant trusted_from, instant now) {
+    trusted_from_ = trusted_from;
+    for (auto next = holds_.begin(); next != holds_.end();) {
+        hold& h = *next++;  // first: asking may end it
+        if (h.state_ == state::in_line) {
+            // What was pushed while the link was down is gone: everyone in line asks where they stand.
+            poll(h, now);
+        } else if (h.state_ == state::asking && now < trusted_from_) {
+            // Asked before we knew what server would answer; not written yet.
+            drop_call(h.asking_);
+            ask(h, now);
+        }
     }
 }
 

@@ -44,19 +44,35 @@ protected:
     ~outbox() = default;
 };
 
+// Hears what happens, in the serial section: for counting and logging, not for acting.
+class observer {
+public:
+    enum class how { asked, handed_over };
+    virtual void on_acquired(std::chrono::nanoseconds waited, how got) = 0;
+    virtual void on_reentered() = 0;
+    virtual void on_refused() = 0;
+    virtual void on_released(std::chrono::nanoseconds held) = 0;
+    virtual void on_renewed() = 0;
+    virtual void on_renewal_failed(const failure& why) = 0;
+    virtual void on_lost(const std::string& lock, errc why) = 0;
+
+protected:
+    ~observer() = default;
+};
+
 struct engine_settings {
     milliseconds request_timeout{2000};
     milliseconds fence_retention{3600 * 1000};
     // lost() fires this part of a lease before validity ends.
     unsigned lost_margin_percent = 10;
-    unsigned max_depth = 1'000'000;
+    unsigned max_depth = 100'000;
     std::string server;  // for messages
     std::string channel_prefix = "hf:wake:";
 };
 
 class engine {
 public:
-    engine(engine_settings settings, outbox& out, random_source& random);
+    engine(engine_settings settings, outbox& out, random_source& random, observer& watcher);
     ~engine();
     engine(const engine&) = delete;
     engine& operator=(const engine&) = delete;
@@ -75,12 +91,16 @@ public:
     void release(hold& held, hold_request* request, instant answer_by, instant now);
     // Makes the lease full again now.
     void renew(hold& held, hold_request& request, instant now);
+    // The owner will never release: what it holds is renewed no longer, and told as lost.
+    void abandon(owner_id owner);
     // The hold that this owner has on that lock, lost or not; null if none.
     hold* find(owner_id owner, const lock_keys& keys);
 
     // --- events
     // -----------------------------------------------------------------------------------------------
-    void on_link_up(instant now);
+    // Nothing is asked for before `trusted_from`: the server may have forgotten holds that are still believed
+    // in.
+    void on_link_up(instant trusted_from, instant now);
     void on_link_down(instant now);
     void on_push(const redis::reply_view& message, instant now);
     void on_timer(instant now);
@@ -99,7 +119,8 @@ private:
     void answered_acquire(hold& h, const call& asked, const redis::reply_view& reply, instant now);
     void stand_in_line(hold& h, const call& asked, const scripts::mutex::acquire_answer& answer, instant now);
     void failed_acquire(hold& h, const failure& why, instant now);
-    void granted(hold& h, fencing_token token, instant proved_at, instant now);
+    void granted(hold& h, fencing_token token, instant proved_at, instant now,
+                 observer::how got = observer::how::asked);
     void refuse(hold& h, refusal why, instant now);
     void check_waiting(hold& h, instant now);
     void believe_push(hold& h, fencing_token token, instant now);
@@ -148,7 +169,9 @@ private:
     engine_settings settings_;
     outbox& out_;
     random_source& random_;
+    observer& watcher_;
     client_id client_;
+    instant trusted_from_{};
     std::uint64_t next_counter_ = 0;
     bool subscribed_ = false;
     timer_heap timers_;

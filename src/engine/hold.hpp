@@ -125,6 +125,8 @@ private:
     std::string ticket_;
     instant last_answered_poll_{};  // when that poll was sent
     instant valid_until_{};
+    instant asked_at_{};
+    instant granted_at_{};
     instant renew_at_ = never;
     instant poll_at_ = never;
     instant answer_release_by_ = never;

@@ -24,6 +24,7 @@ void engine::release(hold& h, hold_request* request, instant answer_by, instant 
     const auto owned = owned_.find(owned_lock{h.terms_.owner, h.terms_.keys->lock});
     if (owned != owned_.end() && owned->second == &h) owned_.erase(owned);
     const bool was_lost = h.state_ == state::lost;
+    watcher_.on_released(now - h.granted_at_);
     if (was_lost) {
         // The caller is told at once; what may be left on the server is cleared all the same.
         if (request != nullptr) request->answered(refusal{errc::lost, "", {}, {}});

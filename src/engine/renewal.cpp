@@ -69,6 +69,7 @@ void engine::answered_renew(hold& h, const call& asked, const redis::reply_view&
     if (!answer) return failed_renew(h, {nonsense().code, nonsense().detail}, now);
     switch (answer->what) {
         case hold_answer::verdict::done:
+            watcher_.on_renewed();
             extend_validity(h, asked.written_at());
             set_holding_timer(h, now);
             return answer_renewal(h, std::nullopt);
@@ -81,6 +82,7 @@ void engine::answered_renew(hold& h, const call& asked, const redis::reply_view&
 
 void engine::failed_renew(hold& h, const failure& why, instant now) {
     if (h.state_ != state::held) return;
+    watcher_.on_renewal_failed(why);
     // Repeatable, so the unknown outcome of a lost link is simply asked again, on the next one.
     const std::chrono::nanoseconds pause = h.terms_.lease / retry_part;
     h.renew_at_ = why.code == errc::outcome_unknown ? now : now + pause;
@@ -95,6 +97,7 @@ void engine::lose(hold& h, errc why) {
     drop_call(h.renewing_);
     drop_call(h.asking_);
     answer_renewal(h, refusal{errc::lost, "", {}, {}});
+    watcher_.on_lost(h.terms_.keys->lock, why);
     if (h.listener_ != nullptr) h.listener_->on_lost(why);
 }
 

@@ -96,7 +96,12 @@ void read_client_info(const reply_view& reply, server_facts& facts) {
 }
 
 void read_server_info(const reply_view& reply, server_facts& facts) {
-    if (!reply.is_error() && !reply.is_aggregate()) facts.run_id = find_field(reply.text(), "run_id:");
+    if (reply.is_error() || reply.is_aggregate()) return;
+    facts.run_id = find_field(reply.text(), "run_id:");
+    const std::string uptime = find_field(reply.text(), "uptime_in_seconds:");
+    std::int64_t seconds = 0;
+    const auto [end, bad] = std::from_chars(uptime.data(), uptime.data() + uptime.size(), seconds);
+    if (bad == std::errc() && !uptime.empty()) facts.uptime = std::chrono::seconds(seconds);
 }
 
 std::string kill_previous(const server_facts& previous, const server_facts& present) {

@@ -1,0 +1,55 @@
+// What a client counts while it works.
+#pragma once
+
+#include <holdfast/export.hpp>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace holdfast {
+
+/// How long something took, in buckets that double: the n-th counts what took less than 2^n microseconds.
+class HOLDFAST_EXPORT latency_histogram {
+public:
+    static constexpr std::size_t buckets = 40;
+
+    struct snapshot {
+        std::array<std::uint64_t, buckets> counts{};
+        std::uint64_t count = 0;
+        std::chrono::microseconds sum{0};
+
+        /// An upper bound of the given quantile (0 to 1); zero if nothing was counted.
+        std::chrono::microseconds quantile(double q) const noexcept;
+    };
+
+    void add(std::chrono::nanoseconds took) noexcept;
+    snapshot read() const noexcept;
+
+private:
+    std::array<std::atomic<std::uint64_t>, buckets> counts_{};
+    std::atomic<std::uint64_t> sum_us_{0};
+};
+
+/// Counters and histograms of one client or several. Give it to `client_options::metrics`, read it whenever
+/// you like.
+///
+/// Thread safety: reading and counting may happen at the same time; every figure is exact, but figures read
+/// one after the other may be of different moments.
+struct HOLDFAST_EXPORT metrics {
+    std::atomic<std::uint64_t> acquired{0};         ///< outermost acquisitions that got the lock
+    std::atomic<std::uint64_t> handed_over{0};      ///< of these, how many were pushed to a waiter
+    std::atomic<std::uint64_t> reentered{0};        ///< inner acquisitions
+    std::atomic<std::uint64_t> refused{0};          ///< acquisitions that did not get it, for whatever reason
+    std::atomic<std::uint64_t> released{0};         ///< outermost releases, of lost holds too
+    std::atomic<std::uint64_t> renewals{0};         ///< that the server confirmed
+    std::atomic<std::uint64_t> failed_renewals{0};  ///< that were not confirmed, and tried again
+    std::atomic<std::uint64_t> losses{0};           ///< holds that ended before they were released
+    std::atomic<std::uint64_t> links{0};  ///< times a connection came up; all but the first are reconnects
+    latency_histogram acquire_wait;       ///< from the request to the grant
+    latency_histogram hold_time;          ///< from the grant to the release
+};
+
+}  // namespace holdfast

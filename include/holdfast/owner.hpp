@@ -1,0 +1,29 @@
+// Who may re-enter a lock.
+#pragma once
+
+#include <holdfast/export.hpp>
+
+#include <cstdint>
+
+namespace holdfast {
+
+/// An owner of the caller's making, for work that is neither one thread's nor one acquisition's: a job, a
+/// request, a coroutine with its children. Whoever acquires with the same owner re-enters; valid in one
+/// process.
+///
+/// Thread safety: a value; copies are the same owner.
+class HOLDFAST_EXPORT owner {
+public:
+    /// A new owner, different from all others of this process.
+    owner();
+
+    friend bool operator==(const owner&, const owner&) = default;
+
+    /// Internal.
+    std::uint64_t number() const noexcept { return number_; }
+
+private:
+    std::uint64_t number_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,37 @@
+#include <holdfast/lock_all.hpp>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace holdfast {
+
+lock_all::lock_all(std::vector<std::reference_wrapper<mutex>> mutexes, acquire_options options)
+    : leases_(mutexes.size()) {
+    if (!options.owner)
+        options.owner.emplace();  // one owner for all, so that the same lock may be named twice
+    std::vector<std::size_t> order(mutexes.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return mutexes[a].get().place_in_order() < mutexes[b].get().place_in_order();
+    });
+    taken_.reserve(order.size());
+    try {
+        for (const std::size_t i : order) {
+            leases_[i] = mutexes[i].get().acquire(options);
+            taken_.push_back(i);
+        }
+    } catch (...) {
+        while (!taken_.empty()) {
+            leases_[taken_.back()].release();
+            taken_.pop_back();
+        }
+        throw;
+    }
+}
+
+lock_all::~lock_all() {
+    for (auto last = taken_.rbegin(); last != taken_.rend(); ++last) leases_[*last].release();
+}
+
+}  // namespace holdfast

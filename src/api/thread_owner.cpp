@@ -1,0 +1,66 @@
+#include "api/thread_owner.hpp"
+
+#include "api/owner_numbers.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace holdfast::api {
+namespace {
+
+struct held_here {
+    std::weak_ptr<core> where;
+    std::size_t count = 0;
+};
+
+class this_thread {
+public:
+    this_thread() = default;
+    this_thread(const this_thread&) = delete;
+    this_thread& operator=(const this_thread&) = delete;
+
+    ~this_thread() {
+        for (const held_here& entry : held_) {
+            const auto where = entry.count > 0 ? entry.where.lock() : nullptr;
+            if (!where || where->forked()) continue;
+            where->watcher().on_thread_exit_holding();
+            where->enter_with([where, owner = owner_] { where->engine().abandon(owner); });
+        }
+    }
+
+    engine::owner_id owner() const noexcept { return owner_; }
+
+    held_here& entry_for(const std::shared_ptr<core>& where) {
+        std::erase_if(held_, [](const held_here& entry) { return entry.where.expired(); });
+        for (held_here& entry : held_) {
+            if (entry.where.lock() == where) return entry;
+        }
+        return held_.emplace_back(held_here{where, 0});
+    }
+
+private:
+    const engine::owner_id owner_{next_owner_number()};
+    std::vector<held_here> held_;
+};
+
+this_thread& mine() {
+    thread_local this_thread instance;
+    return instance;
+}
+
+}  // namespace
+
+engine::owner_id this_thread_as_owner() {
+    return mine().owner();
+}
+
+void thread_locked(const std::shared_ptr<core>& where) {
+    ++mine().entry_for(where).count;
+}
+
+void thread_unlocked(const std::shared_ptr<core>& where) noexcept {
+    held_here& entry = mine().entry_for(where);
+    if (entry.count > 0) --entry.count;
+}
+
+}  // namespace holdfast::api
