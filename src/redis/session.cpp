@@ -88,6 +88,7 @@ void session::start_connecting(instant now) {
 void session::connected(instant now) {
     HOLDFAST_ASSERT(state_ == state::connecting);
     state_ = state::greeting;
+    wires_.link_up();
     heard_bytes_ = false;
     last_heard_ = now;
     facts_ = {};
