@@ -23,8 +23,12 @@ public:
     void on_reply(const redis::reply_view& reply, instant now) override;
     void on_failure(const failure& why, instant now) override;
 
-    // The hold ended: the answer will be thrown away.
-    void orphan() noexcept { subject_ = nullptr; }
+    // The hold ended: the answer will be thrown away. What undoes this call may already be under way, so it
+    // must not be sent again behind that.
+    void orphan() noexcept {
+        subject_ = nullptr;
+        abandon();
+    }
 
 private:
     engine& owner_;

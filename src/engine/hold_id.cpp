@@ -46,6 +46,8 @@ std::string_view client_of(std::string_view id) noexcept {
     if (id.size() < length + 2 + random_digits || !id.starts_with(mark) || id[length] != '.') return {};
     const auto second_dot = id.find('.', length + 1);
     if (second_dot == std::string_view::npos || id.size() - second_dot - 1 != random_digits) return {};
+    const std::string_view counter = id.substr(length + 1, second_dot - length - 1);
+    if (counter.find_first_not_of("0123456789") != std::string_view::npos) return {};
     if (!all_digits(id.substr(mark.size(), client_digits)) || !all_digits(id.substr(second_dot + 1)))
         return {};
     return id.substr(0, length);

@@ -49,6 +49,10 @@ public:
     void give_up_at(instant deadline) noexcept { deadline_ = deadline; }
     instant deadline() const noexcept { return deadline_; }
 
+    // Nobody wants it to run any more. It still ends with an answer or a failure, but is not sent again where
+    // the server did not know the script. Lasts until the next submit().
+    void abandon() noexcept { abandoned_ = true; }
+
     // Without a script: `payload` is the whole encoded command. With one: it is the arguments that follow the
     // script (numkeys, keys, arguments), `payload_arguments` of them, so that EVALSHA and EVAL differ only in
     // what precedes.
@@ -68,6 +72,7 @@ private:
     state state_ = state::idle;
     bool confirmed_by_push_ = false;
     bool send_text_ = false;  // EVAL with the text, because the server answered NOSCRIPT
+    bool abandoned_ = false;
     instant deadline_ = never;
     instant written_at_{};
 };

@@ -10,6 +10,7 @@ namespace holdfast::redis {
 void multiplexer::submit(command& request) {
     HOLDFAST_ASSERT(request.state_ == command::state::idle || request.state_ == command::state::done);
     request.state_ = command::state::waiting;
+    request.abandoned_ = false;
     deadline_bound_ = std::min(deadline_bound_, request.deadline_);
     waiting_.push_back(&request);
 }
@@ -25,6 +26,8 @@ bool multiplexer::withdraw(command& request) {
     for (auto* line : {&waiting_, &first_}) {
         const auto found = std::find(line->begin(), line->end(), &request);
         if (found == line->end()) continue;
+        if (line == &waiting_ && found - line->begin() < static_cast<std::ptrdiff_t>(sent_again_))
+            --sent_again_;
         line->erase(found);
         request.state_ = command::state::idle;
         return true;
@@ -46,15 +49,19 @@ void multiplexer::expire(const failure& why, instant now) {
     std::deque<command*> kept;
     std::deque<command*> ended;
     deadline_bound_ = never;
-    for (command* request : waiting_) {
+    std::size_t kept_of_sent_again = 0;
+    for (std::size_t place = 0; place < waiting_.size(); ++place) {
+        command* const request = waiting_[place];
         if (request->deadline_ <= now) {
             ended.push_back(request);
         } else {
             deadline_bound_ = std::min(deadline_bound_, request->deadline_);
             kept.push_back(request);
+            if (place < sent_again_) ++kept_of_sent_again;
         }
     }
     waiting_ = std::move(kept);
+    sent_again_ = kept_of_sent_again;
     for (command* request : ended) {
         request->state_ = command::state::done;
         request->on_failure(why, now);
@@ -63,6 +70,7 @@ void multiplexer::expire(const failure& why, instant now) {
 
 void multiplexer::fail_waiting(const failure& why, instant now) {
     const std::deque<command*> ended = std::exchange(waiting_, {});
+    sent_again_ = 0;
     deadline_bound_ = never;
     for (command* request : ended) {
         request->state_ = command::state::done;
@@ -85,18 +93,20 @@ std::string_view multiplexer::begin_write(instant now) {
     take_from(first_, now);
     if (gate_open_) {
         take_from(waiting_, now);
+        sent_again_ = 0;
         deadline_bound_ = never;
     }
     return output_;
 }
 
 bool multiplexer::retry_with_text(command& request, const reply_view& reply) {
-    if (request.script_ == nullptr || request.send_text_ || !reply.is_error()) return false;
+    if (request.script_ == nullptr || request.send_text_ || request.abandoned_ || !reply.is_error())
+        return false;
     if (!reply.text().starts_with("NOSCRIPT")) return false;
     request.send_text_ = true;
     request.state_ = command::state::waiting;
     deadline_bound_ = std::min(deadline_bound_, request.deadline_);
-    waiting_.push_front(&request);
+    waiting_.insert(waiting_.begin() + static_cast<std::ptrdiff_t>(sent_again_++), &request);
     return true;
 }
 
@@ -136,11 +146,14 @@ std::optional<failure> multiplexer::deliver(push_listener& pushes, instant now) 
     }
 }
 
+void multiplexer::link_up() {
+    output_.clear();
+    reader_.reset();
+}
+
 void multiplexer::link_down(const failure& why, instant now) {
     ++link_;
     gate_open_ = false;
-    output_.clear();
-    reader_.reset();
     const std::deque<command*> unknown = std::exchange(written_, {});
     const std::deque<command*> greetings = std::exchange(first_, {});
     for (command* request : unknown) {

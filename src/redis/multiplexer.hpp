@@ -17,7 +17,8 @@
 //  is its refusal. That
 //      push is recognised by its kind while a SUBSCRIBE is the oldest unanswered command.
 //  (5) A command answered NOSCRIPT is put back in line with the script's text, once; its owner does not
-//  notice.
+//  notice. Such commands keep their order among themselves and go before the others: what was asked first
+//  runs first. One that its owner abandoned is not put back: its undo may have run already.
 #pragma once
 
 #include "base/clock.hpp"
@@ -83,9 +84,13 @@ public:
     std::optional<failure> deliver(push_listener& pushes, instant now);
 
     // --- the link
-    // --------------------------------------------------------------------------------------------- Written
-    // commands end as "outcome unknown"; waiting ones stay; the gate closes.
+    // ---------------------------------------------------------------------------------------------
+    // Written commands end as "outcome unknown"; waiting ones stay; the gate closes. The buffers are left
+    // alone: the old stream may still be reading into one and writing from the other until the owner has
+    // closed it.
     void link_down(const failure& why, instant now);
+    // The old stream is closed, a new one connected.
+    void link_up();
 
 private:
     void take_from(std::deque<command*>& line, instant now);
@@ -95,6 +100,7 @@ private:
     resp_reader reader_;
     std::deque<command*> first_;
     std::deque<command*> waiting_;
+    std::size_t sent_again_ = 0;  // the first so many of waiting_ were answered NOSCRIPT
     std::deque<command*> written_;
     std::string output_;
     bool gate_open_ = false;

@@ -55,8 +55,8 @@ void session::submit(command& request, instant now) {
         wires_.fail_waiting({errc::client_closed, settings_.display()}, now);
     } else if (state_ == state::resting) {
         // Somebody wants it now: cut the rest short, but never try more often than the shortest rest allows.
+        // Only on_timer() connects: this may be a callback of the very link that is being taken down.
         rest_until_ = std::min(rest_until_, std::max(now, attempt_started_ + settings_.backoff_min));
-        if (rest_until_ <= now) start_connecting(now);
     }
 }
 
@@ -88,6 +88,7 @@ void session::start_connecting(instant now) {
 void session::connected(instant now) {
     HOLDFAST_ASSERT(state_ == state::connecting);
     state_ = state::greeting;
+    wires_.link_up();
     heard_bytes_ = false;
     last_heard_ = now;
     facts_ = {};
@@ -259,7 +260,6 @@ void session::check_health(instant now) {
 }
 
 void session::on_timer(instant now) {
-    wires_.expire(why_not_up(), now);
     switch (state_) {
         case state::resting:
             if (now >= rest_until_) start_connecting(now);
@@ -275,6 +275,8 @@ void session::on_timer(instant now) {
         case state::closed:
             break;
     }
+    // Last: an attempt or a link that ends in the same instant is the reason that callers are told.
+    wires_.expire(why_not_up(), now);
 }
 
 instant session::deadline() const noexcept {

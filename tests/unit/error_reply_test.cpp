@@ -1,0 +1,81 @@
+// A server's errors in our words: each kind told apart, nothing dangerous passed on.
+#include "redis/error_reply.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace holdfast::redis {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+struct known {
+    const char* text;
+    errc code;
+};
+
+TEST(ErrorReply, EveryKindHasItsOwnCode) {
+    for (const known& each : std::initializer_list<known>{
+             {"WRONGPASS invalid username-password pair", errc::wrong_password},
+             {"NOAUTH Authentication required.", errc::auth_required},
+             {"NOPERM this user has no permissions", errc::no_permission},
+             {"DENIED Redis is running in protected mode", errc::no_permission},
+             {"WRONGTYPE Operation against a key", errc::wrong_type},
+             {"OOM command not allowed when used memory > 'maxmemory'.", errc::out_of_memory},
+             {"READONLY You can't write against a read only replica.", errc::read_only},
+             {"MASTERDOWN Link with MASTER is down", errc::read_only},
+             {"LOADING Redis is loading the dataset in memory", errc::loading},
+             {"BUSY Redis is busy running a script.", errc::busy_script},
+             {"MISCONF Redis is configured to save RDB snapshots", errc::misconfigured},
+             {"NOREPLICAS Not enough good replicas to write.", errc::misconfigured},
+             {"NOPROTO unsupported protocol version", errc::too_old},
+             {"ERR something else", errc::server_error},
+             {"", errc::server_error},
+             {"OOM", errc::out_of_memory},
+             {"OOMPH is no code", errc::server_error},
+             {"ERR the OOM killer", errc::server_error},
+         }) {
+        EXPECT_EQ(classify_error(each.text, "s").code, each.code) << each.text;
+    }
+}
+
+// Redis 6.2 wraps what a command inside of a script was refused with.
+TEST(ErrorReply, FindsTheCodeInsideOfAScriptError) {
+    const std::string wrapped = "ERR Error running script (call to f_0123): @user_script:3: ";
+    EXPECT_EQ(classify_error(wrapped + "-OOM command not allowed", "s").code, errc::out_of_memory);
+    EXPECT_EQ(classify_error(wrapped + "@user_script: 3: -READONLY You can't write", "s").code,
+              errc::read_only);
+    EXPECT_EQ(classify_error(wrapped + "WRONGTYPE Operation against", "s").code, errc::wrong_type);
+    EXPECT_EQ(classify_error(wrapped + "attempt to index a nil value", "s").code, errc::server_error);
+}
+
+TEST(ErrorReply, QuotesTheServerButOnlyWhatIsFitToShow) {
+    EXPECT_EQ(classify_error("ERR no", "redis://h").detail, "redis://h: ERR no");
+    EXPECT_EQ(classify_error("ERR \x1b[2J\n\x7f", "s").detail, "s: ERR ?[2J??");
+    const std::string longer = classify_error("ERR " + std::string(5000, 'x'), "s").detail;
+    EXPECT_LT(longer.size(), 400U);
+    EXPECT_THAT(longer, HasSubstr("..."));
+}
+
+TEST(ErrorReply, WhatMayPassIsNotPermanent) {
+    for (const errc passing :
+         {errc::loading, errc::busy_script, errc::read_only, errc::unreachable, errc::connection_refused,
+          errc::host_not_found, errc::request_timed_out, errc::out_of_memory, errc::misconfigured}) {
+        EXPECT_FALSE(is_permanent(passing)) << static_cast<int>(passing);
+    }
+    for (const errc lasting : {errc::wrong_password, errc::auth_required, errc::certificate_untrusted,
+                               errc::certificate_mismatch, errc::too_old, errc::protocol_error}) {
+        EXPECT_TRUE(is_permanent(lasting)) << static_cast<int>(lasting);
+    }
+}
+
+TEST(ErrorReply, ALinkToAReplicaOrWithoutLoginIsOfNoUse) {
+    EXPECT_TRUE(spoils_link(errc::read_only));
+    EXPECT_TRUE(spoils_link(errc::auth_required));
+    EXPECT_FALSE(spoils_link(errc::out_of_memory));
+    EXPECT_FALSE(spoils_link(errc::no_permission));
+}
+
+}  // namespace
+}  // namespace holdfast::redis
