@@ -1,0 +1,96 @@
+#include "cli/local_home.hpp"
+
+#include "cli/exit_code.hpp"
+#include "cli/system.hpp"
+#include "redis/url_text.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+namespace holdfast::cli {
+namespace {
+
+constexpr mode_t others = S_IRWXG | S_IRWXO;
+constexpr const char* advice = "set HOLDFAST_HOME to a directory of your own, or name a server with --url";
+
+std::string default_directory() {
+    const std::string chosen = environment("HOLDFAST_HOME");
+    if (!chosen.empty()) return std::filesystem::absolute(chosen).lexically_normal().string();
+    return fmt::format("/tmp/holdfast-{}", ::geteuid());
+}
+
+void make_private(const std::string& directory) {
+    if (::mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+        throw trouble(fmt::format("cannot make {}: {}; {}", directory, std::strerror(errno), advice));
+    }
+    const unique_fd opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!opened) {
+        const bool link = errno == ELOOP || errno == ENOTDIR;
+        throw trouble(fmt::format("{} cannot be used: {}; {}", directory,
+                                  link ? "it is not a directory, or a link to one" : std::strerror(errno),
+                                  advice));
+    }
+    struct stat facts {};
+    if (::fstat(opened.get(), &facts) != 0) throw_errno(directory);
+    if (facts.st_uid != ::geteuid()) {
+        throw trouble(fmt::format("{} belongs to another user; {}", directory, advice));
+    }
+    if ((facts.st_mode & others) != 0) {
+        throw trouble(
+            fmt::format("{} is open to other users; close it with chmod 700, or {}", directory, advice));
+    }
+}
+
+sockaddr_un address_of(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path) {
+        throw trouble(
+            fmt::format("{} is too long for a socket: at most {} bytes; set a shorter HOLDFAST_HOME", path,
+                        sizeof address.sun_path - 1));
+    }
+    path.copy(address.sun_path, path.size());
+    return address;
+}
+
+}  // namespace
+
+local_home local_home::open() {
+    local_home home(default_directory());
+    address_of(home.socket());
+    make_private(home.directory_);
+    return home;
+}
+
+std::string local_home::url() const {
+    return "unix://" + redis::percent_encode(socket(), "/:@+,=");
+}
+
+unique_fd local_home::take_turn() const {
+    const std::string path = directory_ + "/turn.lock";
+    unique_fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
+    if (!file) throw_errno(path);
+    while (::flock(file.get(), LOCK_EX) != 0) {
+        if (errno != EINTR) throw_errno(path);
+    }
+    return file;
+}
+
+bool local_home::is_answered() const {
+    const sockaddr_un address = address_of(socket());
+    const unique_fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!probe) throw_errno("socket");
+    const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
+    // EAGAIN: the queue of connections is full, so there is somebody to whom they queue.
+    return ::connect(probe.get(), generic, sizeof address) == 0 || errno == EAGAIN;
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,39 @@
+// The directory of the local server: its socket, its log, and the file that makes its starters take turns.
+//
+// HOLDFAST_HOME, or /tmp/holdfast-<uid>. There is one place for a user on a machine, whatever the
+// environment: XDG_RUNTIME_DIR is set in a login session and not in cron(8), and two places would be two
+// servers that know nothing of each other's locks.
+//
+// /tmp belongs to everybody, so what is found there is looked at before it is trusted: a directory, not a
+// link to one, ours, and closed to all others.
+#pragma once
+
+#include "cli/unique_fd.hpp"
+
+#include <string>
+
+namespace holdfast::cli {
+
+class local_home {
+public:
+    // Makes the directory if it is not there. Throws trouble if it cannot be used.
+    static local_home open();
+
+    const std::string& directory() const noexcept { return directory_; }
+    std::string socket() const { return directory_ + "/redis.sock"; }
+    std::string log() const { return directory_ + "/redis.log"; }
+    std::string url() const;
+
+    // Waits until no other process starts or stops the server; it may not while the result lives.
+    unique_fd take_turn() const;
+
+    // Something accepts connections on the socket.
+    bool is_answered() const;
+
+private:
+    explicit local_home(std::string directory) : directory_(std::move(directory)) {}
+
+    std::string directory_;
+};
+
+}  // namespace holdfast::cli

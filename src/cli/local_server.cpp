@@ -1,0 +1,180 @@
+#include "cli/local_server.hpp"
+
+#include "base/boot_clock.hpp"
+#include "cli/ask.hpp"
+#include "cli/daemon.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/system.hpp"
+#include "redis/url_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+namespace holdfast::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Far more than it takes; a machine that needs longer has other troubles.
+constexpr auto longest_start = 20s;
+constexpr auto longest_stop = 20s;
+constexpr auto look_again = 5ms;
+
+std::vector<std::string> server_command(const local_home& home) {
+    return {"redis-server",
+            "--port",
+            "0",
+            "--unixsocket",
+            home.socket(),
+            "--unixsocketperm",
+            "600",
+            "--daemonize",
+            "no",
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--maxmemory-policy",
+            "noeviction",
+            "--dir",
+            home.directory(),
+            "--logfile",
+            home.log()};
+}
+
+std::string last_line(const std::string& path) {
+    std::ifstream file(path);
+    std::string last;
+    for (std::string line; std::getline(file, line);) {
+        if (!line.empty()) last = line;
+    }
+    return last;
+}
+
+bool runs(pid_t process) {
+    return ::kill(process, 0) == 0 || errno == EPERM;
+}
+
+[[noreturn]] void throw_not_started(int error) {
+    if (error == ENOENT) {
+        throw trouble(
+            "redis-server is not installed, and no server was named: install the package redis-server "
+            "(apt-get install redis-server), or give the URL of a server with --url or HOLDFAST_URL");
+    }
+    throw trouble(fmt::format("cannot run redis-server: {}", std::strerror(error)));
+}
+
+void wait_until_answered(const local_home& home, pid_t server) {
+    const instant give_up = boot_now() + longest_start;
+    while (!home.is_answered()) {
+        if (!runs(server) || boot_now() >= give_up) {
+            throw trouble(fmt::format("redis-server did not come up; {} ends with: {}", home.log(),
+                                      last_line(home.log())));
+        }
+        std::this_thread::sleep_for(look_again);
+    }
+    client(home.url()).ping();
+}
+
+// The value of a line "field:value" of INFO.
+std::string info_field(std::string_view info, const std::string& field) {
+    const std::size_t line = info.find("\n" + field + ":");
+    if (line == info.npos) return {};
+    const std::string_view value = info.substr(line + field.size() + 2);
+    return std::string(value.substr(0, value.find_first_of("\r\n")));
+}
+
+long long number(const std::string& text) {
+    long long value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+}
+
+// A lock is a string that holds its holder's id; the other strings are fencing marks, which are numbers.
+bool is_lock(const answer& value) {
+    return !value.is_null && !std::ranges::all_of(value.text, redis::is_digit);
+}
+
+void append_locks(const client& server, const answer& keys, std::vector<std::string>& held) {
+    if (keys.items.empty()) return;
+    std::vector<std::string> command{"MGET"};
+    for (const answer& key : keys.items) command.push_back(key.text);
+    const answer values = ask(server, command);
+    for (std::size_t i = 0; i < values.items.size() && i < keys.items.size(); ++i) {
+        if (is_lock(values.items[i])) held.push_back(keys.items[i].text);
+    }
+}
+
+std::vector<std::string> held_locks(const client& server) {
+    std::vector<std::string> held;
+    std::string cursor = "0";
+    do {
+        const answer page = ask(server, {"SCAN", cursor, "COUNT", "500", "TYPE", "string"});
+        if (page.items.size() != 2) throw error(errc::protocol_error, server.server());
+        cursor = page.items[0].text;
+        append_locks(server, page.items[1], held);
+    } while (cursor != "0");
+    std::ranges::sort(held);
+    held.erase(std::ranges::unique(held).begin(), held.end());  // SCAN may tell a key twice
+    return held;
+}
+
+}  // namespace
+
+found start_local_server(const local_home& home) {
+    if (home.is_answered()) return found::running;
+    const unique_fd turn = home.take_turn();
+    if (home.is_answered()) return found::running;
+    const daemon_start begun = start_daemon(server_command(home), home.directory());
+    if (begun.error != 0) throw_not_started(begun.error);
+    wait_until_answered(home, begun.pid);
+    return found::started;
+}
+
+std::string use_local_server(notices wanted) {
+    const local_home home = local_home::open();
+    if (start_local_server(home) == found::started && wanted == notices::shown) {
+        tell(
+            "started a local server: locks hold on this machine only "
+            "(--url or HOLDFAST_URL names a shared one)");
+    }
+    return home.url();
+}
+
+std::optional<local_status> ask_local_status(const local_home& home) {
+    if (!home.is_answered()) return std::nullopt;
+    const client server(home.url());
+    const std::string info = ask(server, {"INFO", "server"}).text;
+    local_status status;
+    status.pid = number(info_field(info, "process_id"));
+    status.version = info_field(info, "redis_version");
+    status.uptime = std::chrono::seconds(number(info_field(info, "uptime_in_seconds")));
+    status.held = held_locks(server);
+    return status;
+}
+
+void stop_local_server(const local_home& home) {
+    {
+        const client server(home.url());
+        try {
+            ask(server, {"SHUTDOWN", "NOSAVE"});
+        } catch (const error& why) {
+            // The server's last word is to hang up.
+            if (why.condition() != errc::outcome_unknown && why.condition() != errc::unreachable) throw;
+        }
+    }
+    const instant give_up = boot_now() + longest_stop;
+    while (home.is_answered()) {
+        if (boot_now() >= give_up) throw trouble("the local server does not end; see " + home.log());
+        std::this_thread::sleep_for(look_again);
+    }
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,72 @@
+// The holdfast command: words in, a subcommand, an exit status out.
+//
+// What follows "--" belongs to somebody else's command, so it is cut off before our own options are looked
+// for.
+#include "cli/exit_code.hpp"
+#include "cli/run_command.hpp"
+#include "cli/server_command.hpp"
+#include "cli/system.hpp"
+
+#include <holdfast/errors.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <iostream>
+#include <string>
+#include <vector>
+
+namespace holdfast::cli {
+namespace {
+
+struct split_words {
+    std::vector<std::string> ours;
+    std::vector<std::string> behind_dashes;
+};
+
+split_words split(int argc, char** argv) {
+    const std::vector<std::string> all(argv + 1, argv + argc);
+    const auto dashes = std::ranges::find(all, "--");
+    split_words words;
+    words.ours.assign(all.begin(), dashes);
+    if (dashes != all.end()) words.behind_dashes.assign(dashes + 1, all.end());
+    return words;
+}
+
+int parse_and_run(CLI::App& app, std::vector<std::string> words) {
+    std::ranges::reverse(words);  // as CLI11 wants them
+    try {
+        app.parse(std::move(words));
+    } catch (const CLI::ParseError& why) {
+        if (why.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(why);
+        tell(why.what());
+        tell("holdfast --help tells more, and so does holdfast run --help");
+        return own_failure;
+    }
+    return all_well;
+}
+
+int command(int argc, char** argv) {
+    CLI::App app("Locks for any program, across machines, kept in Redis.", "holdfast");
+    int status = all_well;
+    const split_words words = split(argc, argv);
+    app.set_version_flag("--version", "holdfast " HOLDFAST_VERSION);
+    app.require_subcommand(1);
+    add_run(app, words.behind_dashes, status);
+    add_server(app, status);
+    app.footer("holdfast run NAME -- COMMAND waits for the lock NAME, runs COMMAND, gives the lock back.");
+    const int parsed = parse_and_run(app, words.ours);
+    return parsed == all_well ? status : parsed;
+}
+
+}  // namespace
+}  // namespace holdfast::cli
+
+int main(int argc, char** argv) {
+    try {
+        return holdfast::cli::command(argc, argv);
+    } catch (const std::exception& why) {
+        holdfast::cli::tell(why.what());
+        return holdfast::cli::own_failure;
+    }
+}

@@ -1,0 +1,158 @@
+// The story of one run: choose a server; borrow if somebody above us holds the lock; else wait in line, run
+// the command under the guard's and the supervisor's eyes, and give the lock back.
+#include "cli/run_command.hpp"
+
+#include "cli/child.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/held_list.hpp"
+#include "cli/holder.hpp"
+#include "cli/run_options.hpp"
+#include "cli/system.hpp"
+#include "scripts/names.hpp"
+
+#include <holdfast/client.hpp>
+#include <holdfast/mutex.hpp>
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <memory>
+#include <set>
+#include <utility>
+
+extern char** environ;
+
+namespace holdfast::cli {
+namespace {
+
+constexpr const char* footer =
+    "Exit status: that of COMMAND, 128+n if signal n ended it; 1 lock not had (-E); 75 lock lost;\n"
+    "125 holdfast itself failed; 126 COMMAND cannot be run; 127 COMMAND not found.\n"
+    "COMMAND gets HOLDFAST_NAME, HOLDFAST_TOKEN (the fencing token) and HOLDFAST_HELD.\n\n"
+    "  holdfast run backup -- rsync -a /srv host:/srv       wait in line, then run\n"
+    "  holdfast run --no-wait nightly -- ./job || echo busy\n"
+    "  holdfast run --shell 'zcat in.gz | load' import";
+
+// CLI11 knows nothing of what is behind the dashes.
+class run_help final : public CLI::Formatter {
+public:
+    std::string make_usage(const CLI::App*, std::string) const override {
+        return "Usage: holdfast run [OPTIONS] NAME -- COMMAND...\n";
+    }
+};
+
+lock_place place_of(const run_options& options, const server_choice& server) {
+    const auto naming = options.keys == "raw" ? scripts::key_naming::raw : scripts::key_naming::tagged;
+    return {server.identity,
+            scripts::make_keys(scripts::lock_name(options.name), naming, options.prefix).lock};
+}
+
+// Our own environment, with what the command is told about its lock.
+std::vector<std::string> environment_with(const held_lock& held, const held_list& list,
+                                          const run_options& options) {
+    std::vector<std::pair<std::string, std::string>> added{{"HOLDFAST_NAME", options.name},
+                                                           {"HOLDFAST_TOKEN", std::to_string(held.token)},
+                                                           {"HOLDFAST_HELD", list.text()}};
+    // A nested run without --url of its own is to find the same server.
+    if (!options.url.empty()) added.emplace_back("HOLDFAST_URL", options.url);
+    std::set<std::string, std::less<>> replaced;
+    std::vector<std::string> result;
+    for (const auto& [name, value] : added) {
+        replaced.insert(name);
+        result.push_back(name + "=" + value);
+    }
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string_view text(*entry);
+        if (!replaced.contains(text.substr(0, text.find('=')))) result.emplace_back(text);
+    }
+    return result;
+}
+
+class run {
+public:
+    explicit run(run_options options)
+        : options_(std::move(options)),
+          command_(options_.command()),
+          limit_(options_.wait_limit()),
+          terms_(options_.terms()) {}
+
+    int go() {
+        const server_choice server = choose_server(options_.url, options_.wanted_notices());
+        const lock_place place = place_of(options_, server);
+        held_list above = held_list::parse(environment("HOLDFAST_HELD"));
+        const client link(server.url);
+        if (const auto held = above.find(place); held && still_holds(link, *held)) {
+            become({command_, environment_with(*held, above, options_)}, signals_);
+        }
+        mutex lock(link, options_.name, options_.lock_options());
+        waited got = wait_for_lock(lock, limit_, signals_);
+        if (got.signal) return killed_by_signal + *got.signal;
+        if (!got.hold) return refused(link, place);
+        const held_lock mine{place, got.hold.token(), got.hold.id()};
+        above.add(mine);
+        return run_under(got.hold, {command_, environment_with(mine, above, options_)});
+    }
+
+    bool interrupted_at_terminal() const noexcept { return interrupted_at_terminal_; }
+
+private:
+    int refused(const client& link, const lock_place& place) const {
+        const char* const why = limit_ && limit_->count() > 0 ? "not had in time" : "taken";
+        tell(fmt::format("lock '{}' is {}{}", options_.name, why, describe_holder(link, place.key)));
+        return options_.refused_status;
+    }
+
+    int run_under(lease& hold, const command_line& command) {
+        int status = own_failure;
+        {
+            terminal tty;
+            guard watcher;
+            supervisor eyes(terms_, hold, signals_, tty, watcher);
+            status = eyes.watch(start_child(command, {signals_, watcher, tty}));
+            interrupted_at_terminal_ = eyes.interrupted_at_terminal();
+        }
+        if (const auto why = hold.release(); why && status != lock_lost) {
+            tell(fmt::format("lock '{}' was not given back: {}", options_.name, why.message()));
+        }
+        return status;
+    }
+
+    run_options options_;
+    std::vector<std::string> command_;
+    patience limit_;
+    supervision terms_;
+    signal_inbox signals_;  // made before the client: its threads must not get our signals
+    bool interrupted_at_terminal_ = false;
+};
+
+int run_and_report(const run_options& options) {
+    bool interrupted = false;
+    int status = own_failure;
+    try {
+        run job(options);
+        status = job.go();
+        interrupted = job.interrupted_at_terminal();
+    } catch (const exec_failed& why) {
+        tell(why.what());
+        return why.status();
+    }
+    // The terminal sent Ctrl-C to the command alone. A script that we are a part of is to end by it, too.
+    if (interrupted) ::kill(0, SIGINT);
+    return status;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, const std::vector<std::string>& words, int& status) {
+    CLI::App* const subcommand = app.add_subcommand("run", "run a command under a lock");
+    const auto options = std::make_shared<run_options>();
+    declare(*subcommand, *options);
+    subcommand->formatter(std::make_shared<run_help>());
+    subcommand->footer(footer);
+    subcommand->callback([options, &words, &status] {
+        options->words = words;
+        status = run_and_report(*options);
+    });
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,43 @@
+// What `holdfast run` was asked to do, from words to values.
+#pragma once
+
+#include "cli/server_choice.hpp"
+#include "cli/supervisor.hpp"
+#include "cli/waiting.hpp"
+
+#include <holdfast/options.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace holdfast::cli {
+
+struct run_options {
+    std::string name;
+    std::string url;
+    std::string prefix = "hf:";
+    std::string shell;
+    std::string wait;
+    std::string lease = "30s";
+    std::string grace = "5s";
+    std::string keys = "tagged";
+    std::string reaction = "kill";
+    bool no_wait = false;
+    bool quiet = false;
+    int refused_status = 1;
+    std::vector<std::string> words;  // the command, from behind "--"
+
+    // Each throws trouble with the option's name if its value makes no sense.
+    patience wait_limit() const;
+    mutex_options lock_options() const;
+    supervision terms() const;
+    std::vector<std::string> command() const;
+    notices wanted_notices() const { return quiet ? notices::hidden : notices::shown; }
+};
+
+void declare(CLI::App& run, run_options& options);
+
+}  // namespace holdfast::cli

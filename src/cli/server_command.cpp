@@ -1,0 +1,111 @@
+#include "cli/server_command.hpp"
+
+#include "cli/exit_code.hpp"
+#include "cli/local_server.hpp"
+#include "cli/system.hpp"
+#include "redis/duration.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace holdfast::cli {
+namespace {
+
+int start() {
+    const local_home home = local_home::open();
+    const bool was_running = start_local_server(home) == found::running;
+    std::cout << fmt::format("{}: {}\n", was_running ? "already running" : "started", home.url());
+    return all_well;
+}
+
+nlohmann::json as_json(const local_home& home, const std::optional<local_status>& status) {
+    nlohmann::json out{{"running", status.has_value()}, {"url", home.url()}, {"directory", home.directory()}};
+    if (!status) return out;
+    out["pid"] = status->pid;
+    out["version"] = status->version;
+    out["uptime_s"] = status->uptime.count();
+    out["held"] = status->held;
+    return out;
+}
+
+void print(const local_home& home, const std::optional<local_status>& status) {
+    if (!status) {
+        std::cout << "not running; it starts when it is needed\n";
+        return;
+    }
+    std::cout << fmt::format("running: {}\n  pid {}, redis {}, up {}, {} lock{} held\n", home.url(),
+                             status->pid, status->version, redis::format_duration(status->uptime),
+                             status->held.size(), status->held.size() == 1 ? "" : "s");
+    for (const std::string& key : status->held) std::cout << "  " << key << "\n";
+}
+
+int show_status(const bool& json) {
+    const local_home home = local_home::open();
+    const auto status = ask_local_status(home);
+    if (json) {
+        using nlohmann::json;
+        std::cout << as_json(home, status).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+                  << "\n";
+    } else {
+        print(home, status);
+    }
+    return status ? all_well : not_running;
+}
+
+bool user_agrees(std::size_t held) {
+    if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDERR_FILENO) != 1) return false;
+    std::cerr << fmt::format("{} lock{} held here; whoever holds one loses it. Stop the server? [y/N] ", held,
+                             held == 1 ? " is" : "s are");
+    std::string line;
+    return std::getline(std::cin, line) && (line == "y" || line == "Y" || line == "yes");
+}
+
+int stop(const bool& force) {
+    const local_home home = local_home::open();
+    const unique_fd turn = home.take_turn();
+    const auto status = ask_local_status(home);
+    if (!status) {
+        std::cout << "not running\n";
+        return all_well;
+    }
+    if (!status->held.empty() && !force && !user_agrees(status->held.size())) {
+        tell(fmt::format("not stopped: {} lock{} held ({}{}); wait for the holder, or use --force",
+                         status->held.size(), status->held.size() == 1 ? " is" : "s are",
+                         status->held.front(), status->held.size() == 1 ? "" : ", ..."));
+        return not_acquired;
+    }
+    stop_local_server(home);
+    std::cout << "stopped\n";
+    return all_well;
+}
+
+}  // namespace
+
+void add_server(CLI::App& app, int& status) {
+    CLI::App* const server = app.add_subcommand("server", "the local server: start, stop, status");
+    server->require_subcommand(1);
+    server->footer(
+        "It runs in HOLDFAST_HOME, else /tmp/holdfast-<uid>, on a unix socket that only you can open.\n"
+        "holdfast run starts it when it is needed and no server is named.");
+    server->add_subcommand("start", "start it, if it does not run")->callback([&status] {
+        status = start();
+    });
+
+    CLI::App* const stopping = server->add_subcommand("stop", "stop it; asks first if locks are held");
+    const auto force = std::make_shared<bool>(false);
+    stopping->add_flag("--force", *force, "do not ask, even if locks are held");
+    stopping->callback([force, &status] { status = stop(*force); });
+
+    CLI::App* const showing =
+        server->add_subcommand("status", "what runs and what is held; exit 1 if it does not run");
+    const auto json = std::make_shared<bool>(false);
+    showing->add_flag("--json", *json, "for programs");
+    showing->callback([json, &status] { status = show_status(*json); });
+}
+
+}  // namespace holdfast::cli
