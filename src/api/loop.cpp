@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <utility>
 
 namespace holdfast::api {
 
@@ -60,6 +61,7 @@ void loop::until(wait& event) {
 
 void loop::lead(wait& event, lock& held) {
     leader_ = &event;
+    ++leads_;
     leading_thread_ = std::this_thread::get_id();
     while (!event.over_) {
         drive_once(held);
@@ -89,7 +91,7 @@ void loop::pass_the_lead() {
     if (!followers_.empty()) {
         followers_.front()->told_to_lead_ = true;
         followers_.front()->wake_.notify_one();
-    } else if (expected_ > 0) {
+    } else if (expected_ > 0 || deep_sleep_) {
         background_.wake_.notify_one();
     }
 }
@@ -135,8 +137,17 @@ std::chrono::nanoseconds loop::until_next_timer() const {
 void loop::linger(lock& held) {
     callers_were_here_ = false;
     // Whoever leads sees to the timers; only an abandoned loop must not sleep past one.
-    const std::chrono::nanoseconds most = linger_time;
-    background_.wake_.wait_for(held, leader_ != nullptr ? most : std::clamp(until_next_timer(), 0ns, most));
+    if (leader_ == nullptr) {
+        background_.wake_.wait_for(
+            held, std::clamp<std::chrono::nanoseconds>(until_next_timer(), 0ns, linger_time));
+    } else if (std::exchange(leads_seen_, leads_) != leads_) {
+        background_.wake_.wait_for(held, linger_time);
+    } else {
+        // One caller has led for all that time, so it may be a long wait: no looking again and again.
+        deep_sleep_ = true;
+        background_.wake_.wait(held);
+        deep_sleep_ = false;
+    }
 }
 
 }  // namespace holdfast::api

@@ -22,6 +22,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <condition_variable>
+#include <cstdint>
 #include <list>
 #include <mutex>
 #include <thread>
@@ -93,6 +94,9 @@ private:
     bool step_aside_ = false;  // a caller wants the lead that the background thread has
     bool stopping_ = false;
     bool callers_were_here_ = false;  // since the background thread last looked
+    bool deep_sleep_ = false;         // the background thread sleeps until the present leader is done
+    std::uint64_t leads_ = 0;         // how often a caller has taken the lead
+    std::uint64_t leads_seen_ = 0;    // by the background thread when it last looked
     unsigned expected_ = 0;
     std::atomic<instant> next_timer_{never};
     std::thread thread_;

@@ -78,7 +78,10 @@ void engine::abandon(owner_id owner) {
     for (const auto& [key, held] : owned_) {
         if (key.owner == owner && held->state_ == state::held) left.push_back(held);
     }
-    for (hold* const held : left) lose(*held, errc::not_held);
+    for (hold* const held : left) {
+        lose(*held, errc::not_held);
+        forget(*held);
+    }
 }
 
 void engine::on_link_up(instant trusted_from, instant now) {
@@ -93,6 +96,15 @@ void engine::on_link_up(instant trusted_from, instant now) {
             drop_call(h.asking_);
             ask(h, now);
         }
+    }
+}
+
+void engine::on_subscription_refused(const failure& why, instant now) {
+    subscribed_ = false;  // the next who wants to wait tries again: rights may have been given meanwhile
+    for (auto next = holds_.begin(); next != holds_.end();) {
+        hold& h = *next++;
+        const bool waits = h.terms_.wait == waiting::in_line && h.request_ != nullptr;
+        if (waits) refuse(h, {why.code, why.detail, {}, {}}, now);
     }
 }
 

@@ -91,7 +91,7 @@ public:
     void release(hold& held, hold_request* request, instant answer_by, instant now);
     // Makes the lease full again now.
     void renew(hold& held, hold_request& request, instant now);
-    // The owner will never release: what it holds is renewed no longer, and told as lost.
+    // The owner will never release: what it holds is renewed no longer, told as lost, and forgotten.
     void abandon(owner_id owner);
     // The hold that this owner has on that lock, lost or not; null if none.
     hold* find(owner_id owner, const lock_keys& keys);
@@ -102,6 +102,8 @@ public:
     // in.
     void on_link_up(instant trusted_from, instant now);
     void on_link_down(instant now);
+    // Without a wake-up channel nobody can wait in line.
+    void on_subscription_refused(const failure& why, instant now);
     void on_push(const redis::reply_view& message, instant now);
     void on_timer(instant now);
     instant deadline() const noexcept { return timers_.earliest(); }

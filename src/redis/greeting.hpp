@@ -26,10 +26,10 @@ struct server_facts {
     std::string version;
     std::string role;
     std::string mode;
-    std::string run_id;                          // empty: not allowed to ask
-    std::optional<std::chrono::seconds> uptime;  // none: not allowed to ask
+    std::string run_id;  // empty: not allowed to ask
     std::int64_t client_id = 0;
     std::string client_address;  // as the server sees it; empty: not allowed to ask
+    std::optional<std::chrono::seconds> uptime = std::nullopt;  // none: not allowed to ask
 };
 
 namespace greeting {

@@ -34,6 +34,22 @@ private:
     answer then_;
 };
 
+// SUBSCRIBE of one channel: its answer needs to say which.
+class session::subscription_command final : public command {
+public:
+    subscription_command(session& owner, std::string channel) : owner_(owner), channel_(std::move(channel)) {
+        set_subscription(channel_);
+    }
+    void on_reply(const reply_view& reply, instant now) override {
+        owner_.subscription_answered(channel_, reply, now);
+    }
+    void on_failure(const failure&, instant) override {}
+
+private:
+    session& owner_;
+    const std::string channel_;
+};
+
 session::session(server_settings settings, session_listener& listener, std::uint64_t jitter_seed)
     : settings_(std::move(settings)),
       listener_(listener),
@@ -79,6 +95,7 @@ void session::close(instant now) {
 
 void session::start_connecting(instant now) {
     greetings_.clear();
+    subscriptions_.clear();
     state_ = state::connecting;
     shaking_hands_ = false;
     attempt_started_ = now;
@@ -133,8 +150,11 @@ void session::ignored(const reply_view&, instant now) {
     if (state_ == state::settling) greeting_answered(now);
 }
 
-void session::subscribed(const reply_view& reply, instant now) {
-    if (reply.is_error()) return lose_link(classify_error(reply.text(), settings_.display()), now);
+void session::subscription_answered(const std::string& channel, const reply_view& reply, instant now) {
+    if (reply.is_error()) {
+        channels_.erase(channel);
+        listener_.on_subscription_refused(channel, classify_error(reply.text(), settings_.display()), now);
+    }
     if (state_ == state::settling) greeting_answered(now);
 }
 
@@ -160,8 +180,7 @@ void session::settle(instant now) {
 }
 
 void session::send_subscription(const std::string& channel) {
-    auto& request = *greetings_.emplace_back(std::make_unique<greeting_command>(*this, &session::subscribed));
-    request.set_subscription(channel);
+    auto& request = *subscriptions_.emplace_back(std::make_unique<subscription_command>(*this, channel));
     wires_.submit_first(request);
 }
 

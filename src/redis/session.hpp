@@ -35,6 +35,9 @@ class session_listener : public push_listener {
 public:
     virtual void on_link_up(const server_facts& facts, instant now) = 0;
     virtual void on_link_down(const failure& why, instant now) = 0;
+    // The server does not let us listen to that channel; it is not asked for again until somebody subscribes
+    // anew.
+    virtual void on_subscription_refused(const std::string& channel, const failure& why, instant now) = 0;
 
 protected:
     ~session_listener() = default;
@@ -88,6 +91,7 @@ public:
 private:
     enum class state : std::uint8_t { resting, connecting, greeting, settling, up, closed };
     class greeting_command;
+    class subscription_command;
     using answer = void (session::*)(const reply_view&, instant);
 
     void start_connecting(instant now);
@@ -97,11 +101,11 @@ private:
     void told_client_info(const reply_view& reply, instant now);
     void told_server_info(const reply_view& reply, instant now);
     void ignored(const reply_view& reply, instant now);
-    void subscribed(const reply_view& reply, instant now);
     void greeting_answered(instant now);
     void settle(instant now);
     void come_up(instant now);
     void send_subscription(const std::string& channel);
+    void subscription_answered(const std::string& channel, const reply_view& reply, instant now);
     void lose_link(failure why, instant now);
     void check_health(instant now);
     failure why_not_up() const;
@@ -128,6 +132,7 @@ private:
     server_facts previous_;  // of the last link that was up; its client_id is 0 if there was none
     std::set<std::string, std::less<>> channels_;
     std::vector<std::unique_ptr<greeting_command>> greetings_;  // under way on this link
+    std::vector<std::unique_ptr<subscription_command>> subscriptions_;
     std::unique_ptr<greeting_command> ping_;
     std::size_t greetings_open_ = 0;
 };
