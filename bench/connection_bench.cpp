@@ -200,8 +200,8 @@ double processor_time(__rusage_who whose) {
     return total(used.ru_utime) + total(used.ru_stime);
 }
 
-// What a request cost in processor time, on either side of the wire. Unlike throughput it hardly changes when
-// the machine has other things to do, so it tells whether a throughput measured in a crowd can be believed.
+// What a request cost in processor time, on either side of the wire. Other work on the machine moves it far
+// less than throughput, so it tells whether a throughput measured in a crowd can be believed.
 struct request_cost {
     std::vector<double> client_us;
     std::vector<double> server_us;
