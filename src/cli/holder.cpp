@@ -21,6 +21,22 @@ std::string printable(std::string text) {
     return text.size() <= enough ? text : text.substr(0, enough) + "...";
 }
 
+// To the second, once there are seconds.
+std::string about(milliseconds duration) {
+    using std::chrono::seconds;
+    return redis::format_duration(duration < seconds(2) ? duration : std::chrono::floor<seconds>(duration));
+}
+
+// The token of a grant is its time on the server, in microseconds, unless the clock was set back.
+std::string held_since(const client& server, const scripts::lock_keys& keys) {
+    const auto token = ask(server, {"GET", keys.fence}).integer;
+    const answer time = ask(server, {"TIME"});
+    if (!token || time.items.size() != 2) return {};
+    const auto now_us = time.items[0].integer.value_or(0) * 1'000'000 + time.items[1].integer.value_or(0);
+    if (now_us < *token) return {};
+    return " for " + about(milliseconds((now_us - *token) / 1000));
+}
+
 }  // namespace
 
 bool still_holds(const client& server, const held_lock& claim) {
@@ -28,16 +44,18 @@ bool still_holds(const client& server, const held_lock& claim) {
     return !holder.is_null && holder.text == claim.hold_id;
 }
 
-std::string describe_holder(const client& server, const std::string& key) {
+std::string describe_holder(const client& server, const scripts::lock_keys& keys) {
     try {
-        const answer holder = ask(server, {"GET", key});
-        if (holder.is_null) return " (free by now)";
-        const answer left = ask(server, {"PTTL", key});
-        std::string text = fmt::format(": held by {}", printable(holder.text));
-        if (!engine::is_ours(holder.text)) text += " (another program)";
-        const auto left_ms = left.integer.value_or(0);
-        if (left_ms > 0)
-            text += fmt::format(", {} of its lease left", redis::format_duration(milliseconds(left_ms)));
+        const answer holder = ask(server, {"GET", keys.lock});
+        if (holder.is_null) return "it is free by now";
+        std::string text = fmt::format("held by {}", printable(holder.text));
+        if (engine::is_ours(holder.text)) {
+            text += held_since(server, keys);
+        } else {
+            text += " (another program)";
+        }
+        const auto left_ms = ask(server, {"PTTL", keys.lock}).integer.value_or(0);
+        if (left_ms > 0) text += fmt::format(", {} of its lease left", about(milliseconds(left_ms)));
         if (left_ms == -1) text += ", without a time limit";
         return text;
     } catch (const error&) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/held_list.hpp"
+#include "scripts/names.hpp"
 
 #include <holdfast/client.hpp>
 
@@ -12,7 +13,7 @@ namespace holdfast::cli {
 // That very hold still has the lock. Throws holdfast::error if the server cannot be asked.
 bool still_holds(const client& server, const held_lock& claim);
 
-// ", held for 12s by …, lease left 28s" as far as it can be learnt; empty if nothing can.
-std::string describe_holder(const client& server, const std::string& key);
+// "held by … for 12s, 28s of its lease left" as far as it can be learnt; empty if nothing can.
+std::string describe_holder(const client& server, const scripts::lock_keys& keys);
 
 }  // namespace holdfast::cli

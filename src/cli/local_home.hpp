@@ -22,6 +22,7 @@ public:
     const std::string& directory() const noexcept { return directory_; }
     std::string socket() const { return directory_ + "/redis.sock"; }
     std::string log() const { return directory_ + "/redis.log"; }
+    std::string pid_file() const { return directory_ + "/redis.pid"; }
     std::string url() const;
 
     // Waits until no other process starts or stops the server; it may not while the result lives.

@@ -15,7 +15,9 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <initializer_list>
 #include <thread>
+#include <utility>
 
 namespace holdfast::cli {
 namespace {
@@ -28,25 +30,21 @@ constexpr auto longest_stop = 20s;
 constexpr auto look_again = 5ms;
 
 std::vector<std::string> server_command(const local_home& home) {
-    return {"redis-server",
-            "--port",
-            "0",
-            "--unixsocket",
-            home.socket(),
-            "--unixsocketperm",
-            "600",
-            "--daemonize",
-            "no",
-            "--save",
-            "",
-            "--appendonly",
-            "no",
-            "--maxmemory-policy",
-            "noeviction",
-            "--dir",
-            home.directory(),
-            "--logfile",
-            home.log()};
+    std::vector<std::string> words{"redis-server"};
+    const std::initializer_list<std::pair<const char*, std::string>> settings{
+        {"--port", "0"},
+        {"--unixsocket", home.socket()},
+        {"--unixsocketperm", "600"},
+        {"--daemonize", "no"},
+        {"--save", ""},
+        {"--appendonly", "no"},
+        {"--maxmemory-policy", "noeviction"},
+        {"--dir", home.directory()},
+        {"--pidfile", home.pid_file()},
+        {"--logfile", home.log()},
+    };
+    for (const auto& [name, value] : settings) words.insert(words.end(), {name, value});
+    return words;
 }
 
 std::string last_line(const std::string& path) {

@@ -8,6 +8,7 @@
 #include "cli/holder.hpp"
 #include "cli/run_options.hpp"
 #include "cli/system.hpp"
+#include "redis/duration.hpp"
 #include "scripts/names.hpp"
 
 #include <holdfast/client.hpp>
@@ -17,6 +18,7 @@
 
 #include <csignal>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -41,10 +43,10 @@ public:
     }
 };
 
-lock_place place_of(const run_options& options, const server_choice& server) {
-    const auto naming = options.keys == "raw" ? scripts::key_naming::raw : scripts::key_naming::tagged;
-    return {server.identity,
-            scripts::make_keys(scripts::lock_name(options.name), naming, options.prefix).lock};
+scripts::lock_keys keys_of(const run_options& options) {
+    const auto naming =
+        options.lock_options().keys == keys::raw ? scripts::key_naming::raw : scripts::key_naming::tagged;
+    return scripts::make_keys(scripts::lock_name(options.name), naming, options.prefix);
 }
 
 // Our own environment, with what the command is told about its lock.
@@ -68,26 +70,42 @@ std::vector<std::string> environment_with(const held_lock& held, const held_list
     return result;
 }
 
+// Leaving the line goes on in the background, on this link. What is asked after it is answered after it.
+void wait_until_undone(client& link) {
+    try {
+        link.ping();
+    } catch (const error&) {
+        return;  // then our place in line ends by itself
+    }
+}
+
 class run {
 public:
     explicit run(run_options options)
         : options_(std::move(options)),
           command_(options_.command()),
+          keys_(keys_of(options_)),
           limit_(options_.wait_limit()),
           terms_(options_.terms()) {}
 
     int go() {
         const server_choice server = choose_server(options_.url, options_.wanted_notices());
-        const lock_place place = place_of(options_, server);
+        // From here on signals are read, not suffered; before the client is made, whose threads must not get
+        // them.
+        signals_.emplace();
+        const lock_place place{server.identity, keys_.lock};
         held_list above = held_list::parse(environment("HOLDFAST_HELD"));
-        const client link(server.url);
+        client link(server.url);
         if (const auto held = above.find(place); held && still_holds(link, *held)) {
-            become({command_, environment_with(*held, above, options_)}, signals_);
+            become({command_, environment_with(*held, above, options_)}, *signals_);
         }
         mutex lock(link, options_.name, options_.lock_options());
-        waited got = wait_for_lock(lock, limit_, signals_);
-        if (got.signal) return killed_by_signal + *got.signal;
-        if (!got.hold) return refused(link, place);
+        waited got = wait_for_lock(lock, limit_, *signals_);
+        if (got.signal) {
+            wait_until_undone(link);
+            return killed_by_signal + *got.signal;
+        }
+        if (!got.hold) return refused(link);
         const held_lock mine{place, got.hold.token(), got.hold.id()};
         above.add(mine);
         return run_under(got.hold, {command_, environment_with(mine, above, options_)});
@@ -96,9 +114,12 @@ public:
     bool interrupted_at_terminal() const noexcept { return interrupted_at_terminal_; }
 
 private:
-    int refused(const client& link, const lock_place& place) const {
-        const char* const why = limit_ && limit_->count() > 0 ? "not had in time" : "taken";
-        tell(fmt::format("lock '{}' is {}{}", options_.name, why, describe_holder(link, place.key)));
+    int refused(const client& link) const {
+        const bool waited = limit_ && limit_->count() > 0;
+        const std::string why =
+            waited ? "not had within " + redis::format_duration(*limit_) : std::string("taken");
+        const std::string holder = describe_holder(link, keys_);
+        tell(fmt::format("lock '{}': {}{}{}", options_.name, why, holder.empty() ? "" : "; ", holder));
         return options_.refused_status;
     }
 
@@ -107,8 +128,8 @@ private:
         {
             terminal tty;
             guard watcher;
-            supervisor eyes(terms_, hold, signals_, tty, watcher);
-            status = eyes.watch(start_child(command, {signals_, watcher, tty}));
+            supervisor eyes(terms_, hold, *signals_, tty, watcher);
+            status = eyes.watch(start_child(command, {*signals_, watcher, tty}));
             interrupted_at_terminal_ = eyes.interrupted_at_terminal();
         }
         if (const auto why = hold.release(); why && status != lock_lost) {
@@ -119,9 +140,10 @@ private:
 
     run_options options_;
     std::vector<std::string> command_;
+    scripts::lock_keys keys_;
     patience limit_;
     supervision terms_;
-    signal_inbox signals_;  // made before the client: its threads must not get our signals
+    std::optional<signal_inbox> signals_;
     bool interrupted_at_terminal_ = false;
 };
 

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace holdfast::cli {
 namespace {
 
@@ -20,26 +22,37 @@ milliseconds duration_of(const std::string& text, const char* option) {
     return *duration;
 }
 
+// One of a few words.
+bool is_second(const std::string& text, const char* option, std::pair<const char*, const char*> words) {
+    if (text != words.first && text != words.second) {
+        throw trouble(fmt::format("{} {}: it is {} or {}", option, text, words.first, words.second));
+    }
+    return text == words.second;
+}
+
 }  // namespace
 
 patience run_options::wait_limit() const {
+    if (no_wait && !wait.empty()) throw trouble("either --wait or --no-wait, not both");
     if (no_wait) return milliseconds(0);
     if (wait.empty()) return std::nullopt;
     return duration_of(wait, "--wait");
 }
 
 mutex_options run_options::lock_options() const {
-    return {.lease = duration_of(lease, "--lease"),
-            .keys = keys == "raw" ? holdfast::keys::raw : holdfast::keys::tagged,
-            .prefix = prefix};
+    return {
+        .lease = duration_of(lease, "--lease"),
+        .keys = is_second(keys, "--keys", {"tagged", "raw"}) ? holdfast::keys::raw : holdfast::keys::tagged,
+        .prefix = prefix};
 }
 
 supervision run_options::terms() const {
     return {name, duration_of(lease, "--lease"), duration_of(grace, "--grace"),
-            reaction == "warn" ? on_lost::warn : on_lost::kill};
+            is_second(reaction, "--on-lost", {"kill", "warn"}) ? on_lost::warn : on_lost::kill};
 }
 
 std::vector<std::string> run_options::command() const {
+    if (refused_status < 0 || refused_status > 255) throw trouble("-E: an exit status is from 0 to 255");
     if (!shell.empty() && !words.empty()) throw trouble("either --shell or a command after --, not both");
     if (!shell.empty()) return {"/bin/sh", "-c", shell};
     if (words.empty()) throw trouble("no command: write it after --, as in holdfast run NAME -- COMMAND");
@@ -47,20 +60,20 @@ std::vector<std::string> run_options::command() const {
 }
 
 void declare(CLI::App& run, run_options& options) {
-    run.add_option("NAME", options.name, "what to lock")->required();
-    auto* const wait = run.add_option("--wait", options.wait, "wait at most so long, as in 30s (no limit)");
-    run.add_flag("--no-wait", options.no_wait, "give up at once if the lock is taken")->excludes(wait);
-    run.add_option("--lease", options.lease, "how long the lock outlives a crash (30s)");
-    run.add_option("--url", options.url, "the server, else HOLDFAST_URL, else one on this machine");
-    run.add_option("--keys", options.keys, "tagged, or raw: the key is NAME itself (tagged)")
-        ->check(CLI::IsMember({"tagged", "raw"}));
-    run.add_option("--prefix", options.prefix, "stands before tagged keys (hf:)");
-    run.add_option("--grace", options.grace, "from TERM to KILL if the lock is lost, at most (5s)");
-    run.add_option("--on-lost", options.reaction, "kill the command, or only warn (kill)")
-        ->check(CLI::IsMember({"kill", "warn"}));
-    run.add_option("-E", options.refused_status, "exit so if the lock was not had (1)")
-        ->check(CLI::Range(0, 255));
-    run.add_option("--shell", options.shell, "run this text by /bin/sh -c instead of COMMAND");
+    const auto add = [&run](const char* names, auto& value, const char* type, const char* text) {
+        return run.add_option(names, value, text)->type_name(type);
+    };
+    add("NAME", options.name, "", "what to lock")->required();
+    add("--wait", options.wait, "TIME", "wait at most so long, as in 30s; else without limit");
+    run.add_flag("--no-wait", options.no_wait, "give up at once if the lock is taken");
+    add("--lease", options.lease, "TIME", "how long the lock outlives a crash (30s)");
+    add("--url", options.url, "URL", "the server; else HOLDFAST_URL, else one on this machine");
+    add("--keys", options.keys, "FORM", "tagged, or raw: the key is NAME itself (tagged)");
+    add("--prefix", options.prefix, "TEXT", "stands before tagged keys (hf:)");
+    add("--on-lost", options.reaction, "kill|warn", "what to do with COMMAND if the lock is lost (kill)");
+    add("--grace", options.grace, "TIME", "from TERM to KILL if the lock is lost, at most (5s)");
+    add("-E", options.refused_status, "STATUS", "exit so if the lock was not had (1)");
+    add("--shell", options.shell, "TEXT", "run this by /bin/sh -c instead of COMMAND");
     run.add_flag("-q,--quiet", options.quiet, "no notices, only errors");
 }
 

@@ -1,0 +1,70 @@
+# What the tests of the command share. Every test has a HOLDFAST_HOME, and so a local server, of its own; whatever
+# was started is ended by its pid.
+#
+# No test measures speed: waits are for a condition and generous, and what is compared are instants that the
+# processes wrote down themselves.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    unset HOLDFAST_URL HOLDFAST_HELD HOLDFAST_NAME HOLDFAST_TOKEN
+    BOX=$(mktemp -d /tmp/hf-cli.XXXXXX)
+    export BOX HOLDFAST_HOME=$BOX/home
+    started=()
+}
+
+teardown() {
+    local pid
+    for pid in "${started[@]}" $(cat "$HOLDFAST_HOME/redis.pid" "$BOX"/*.pid 2>/dev/null); do
+        kill -CONT "$pid" 2>/dev/null || true
+        kill -KILL "$pid" 2>/dev/null || true
+    done
+    rm -rf "$BOX"
+}
+
+holdfast() { "$HOLDFAST_BIN" "$@"; }
+
+# Starts holdfast behind our back; its pid is in $last. A shell makes background jobs deaf to INT and QUIT, which
+# must not be: signals are what is tested. Output goes to $BOX/out.
+start() {
+    env --default-signal=INT,QUIT "$HOLDFAST_BIN" "$@" </dev/null >>"$BOX/out" 2>&1 3>&- &
+    last=$!
+    started+=("$last")
+}
+
+# The exit status of a started one, in $status. Never waits for ever: every command here ends by itself.
+finish() {
+    status=0
+    wait "$1" || status=$?
+}
+
+wait_until() {
+    local tries
+    for ((tries = 0; tries < 600; ++tries)); do
+        if "$@"; then return 0; fi
+        sleep 0.05
+    done
+    echo "never came true: $*" >&2
+    cat "$BOX/out" >&2 || true
+    return 1
+}
+
+is_gone() { ! is_alive "$1"; }
+# Neither dead nor a zombie.
+is_alive() { [[ $(ps -o stat= -p "$1" 2>/dev/null) == [^Z]* ]]; }
+has_line() { grep -q -- "$2" "$1" 2>/dev/null; }
+redis() { redis-cli -s "$HOLDFAST_HOME/redis.sock" "$@"; }
+lock_is_free() { [ "$(redis exists "hf:{$1}")" = 0 ]; }
+someone_waits_for() { [ "$(redis zcard "hf:{$1}:queue")" -ge "${2:-1}" ]; }
+server_pid() { cat "$HOLDFAST_HOME/redis.pid"; }
+now_ms() { date +%s%3N; }
+
+# A job that says that it runs, then waits until it is told to end.
+cat_until_told='touch "$BOX/$1.runs"; while [ ! -e "$BOX/$1.end" ]; do sleep 0.05; done'
+hold() {
+    local name=$1
+    shift
+    start run "$@" "$name" -- sh -c "$cat_until_told" hold "$name"
+    wait_until test -e "$BOX/$name.runs"
+}
+let_go() { touch "$BOX/$1.end"; }

@@ -1,0 +1,94 @@
+# A lock that is lost: the command is gone before somebody else can have the lock.
+load common
+
+# Deaf to TERM; writes down that it is alive, again and again.
+deaf='trap "echo TERM >>\"$BOX/heard\"" TERM; echo $$ >"$BOX/job"
+      while :; do date +%s%3N >>"$BOX/alive"; sleep 0.02; done'
+
+@test "Lost.CommandIsKilledBeforeTheLeaseCanEnd" {
+    start run --lease 4s a -- bash -c "$deaf"
+    wait_until test -s "$BOX/alive"
+    kill -STOP "$(server_pid)"
+    # No renewal was answered after this instant, so the lease ends at most four seconds after it.
+    local stopped_ms
+    stopped_ms=$(now_ms)
+    finish "$last"
+    local last_sign
+    last_sign=$(tail -n 1 "$BOX/alive")
+    echo "$status, alive until $((last_sign - stopped_ms)) ms after the server stopped"
+    [ "$status" -eq 75 ]
+    [ $((last_sign - stopped_ms)) -lt 4000 ]
+    has_line "$BOX/heard" TERM
+    has_line "$BOX/out" "lost the lock 'a'"
+    is_gone "$(cat "$BOX/job")"
+    kill -CONT "$(server_pid)"
+}
+
+@test "Lost.TermComesFirstAndIsGivenTime" {
+    # Somebody takes the lock away; there is a whole lease left to end well in.
+    start run --lease 6s --grace 60s a -- bash -c \
+        'trap "sleep 0.3; echo tidy >\"$BOX/tidy\"; exit 0" TERM; touch "$BOX/a.runs"; while :; do sleep 0.05; done'
+    wait_until test -e "$BOX/a.runs"
+    redis del 'hf:{a}'
+    finish "$last"
+    [ "$status" -eq 75 ]
+    has_line "$BOX/tidy" tidy
+}
+
+@test "Lost.WhatTheCommandStartedIsKilledToo" {
+    start run --lease 3s --grace 100ms a -- bash -c \
+        '(trap "" TERM; echo $BASHPID >"$BOX/child"; while :; do sleep 0.05; done) & trap "exit 0" TERM; while :; do sleep 0.05; done'
+    wait_until test -s "$BOX/child"
+    redis set 'hf:{a}' somebody
+    finish "$last"
+    [ "$status" -eq 75 ]
+    wait_until is_gone "$(cat "$BOX/child")"
+    [ "$(redis get 'hf:{a}')" = somebody ]
+}
+
+@test "Lost.WithWarnTheCommandGoesOn" {
+    hold a --lease 2s --on-lost warn
+    redis del 'hf:{a}'
+    wait_until has_line "$BOX/out" "lost the lock 'a'"
+    is_alive "$last"
+    let_go a
+    finish "$last"
+    [ "$status" -eq 0 ]
+}
+
+@test "Lost.WhileHoldfastItselfIsStoppedTheGuardKills" {
+    start run --lease 2s a -- bash -c "$deaf"
+    wait_until test -s "$BOX/alive"
+    kill -STOP "$last"
+    local stopped_ms
+    stopped_ms=$(now_ms)
+    wait_until is_gone "$(cat "$BOX/job")"
+    local last_sign
+    last_sign=$(tail -n 1 "$BOX/alive")
+    echo "alive until $((last_sign - stopped_ms)) ms after holdfast stopped"
+    [ $((last_sign - stopped_ms)) -lt 2000 ]
+    kill -CONT "$last"
+    finish "$last"
+    [ "$status" -eq 75 ]
+}
+
+@test "Lost.OnlyAtTheEndIsAWarning" {
+    start run --lease 60s a -- sh -c "$cat_until_told" hold a
+    wait_until test -e "$BOX/a.runs"
+    redis del 'hf:{a}'
+    let_go a
+    finish "$last"
+    [ "$status" -eq 0 ]
+    has_line "$BOX/out" "lock 'a' was not given back"
+}
+
+@test "Lost.NotByAServerThatIsAwayForLessThanTheLease" {
+    hold a --lease 20s
+    kill -STOP "$(server_pid)"
+    sleep 1
+    kill -CONT "$(server_pid)"
+    let_go a
+    finish "$last"
+    [ "$status" -eq 0 ]
+    lock_is_free a
+}
