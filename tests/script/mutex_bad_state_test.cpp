@@ -1,0 +1,181 @@
+// A script that fails half-way is not rolled back (§4.9). So whatever can fail must fail before the first
+// write: keys that somebody else uses for something else, entries that somebody else wrote, a full server, a
+// user without rights.
+#include "script/script_rows.hpp"
+
+namespace holdfast::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Gt;
+using ::testing::Le;
+
+// --- keys of the wrong type ------------------------------------------------------------------------------
+
+// Puts something of another type under one of the lock's keys, in states from which a script would write, and
+// calls everything.
+class MutexWrongType : public script_rows {
+protected:
+    void expect_nothing_changes_if(const std::string& key) {
+        for (const auto& [what, prepare] : states()) {
+            SCOPED_TRACE(what);
+            must({"FLUSHALL"});
+            const std::string token = (this->*prepare)();
+            must({"DEL", key});
+            if (key == queue || key == waiters) {
+                must({"SET", key, "text"});
+            } else {
+                must({"HSET", key, "field", "text"});
+            }
+            const keyspace before = everything();
+            EXPECT_THAT(acquire("holder"), IsError("WRONGTYPE"));
+            EXPECT_EQ(everything(), before) << "acquire by the holder";
+            EXPECT_THAT(acquire("me"), IsError("WRONGTYPE"));
+            EXPECT_EQ(everything(), before) << "acquire";
+            EXPECT_THAT(wait("me"), IsError("WRONGTYPE"));
+            EXPECT_EQ(everything(), before) << "wait";
+            EXPECT_THAT(wait("me", {.ticket = "5"}), IsError("WRONGTYPE"));
+            EXPECT_EQ(everything(), before) << "wait with a ticket";
+            EXPECT_THAT(wait("a"), IsError("WRONGTYPE"));
+            EXPECT_EQ(everything(), before) << "poll";
+            EXPECT_THAT(release("holder", token), IsError("WRONGTYPE"));
+            EXPECT_EQ(everything(), before) << "release";
+            EXPECT_THAT(release("a", "0"), IsError("WRONGTYPE"));
+            EXPECT_EQ(everything(), before) << "give up";
+        }
+    }
+
+private:
+    using preparation = std::string (MutexWrongType::*)();
+    static std::vector<std::pair<const char*, preparation>> states() {
+        return {{"free", &MutexWrongType::free_lock},
+                {"held", &MutexWrongType::held},
+                {"held, waited for", &MutexWrongType::waited_for},
+                {"free, waited for", &MutexWrongType::expired}};
+    }
+    std::string free_lock() { return "1"; }
+    std::string held() {
+        const std::string token = hold("holder");
+        must({"PEXPIRE", lock, "30000"});  // so that a refresh would show
+        return token;
+    }
+    std::string waited_for() {
+        const std::string token = held();
+        wait("a");
+        wait("b");
+        return token;
+    }
+    std::string expired() {
+        const std::string token = waited_for();
+        lease_ends();
+        return token;
+    }
+};
+
+TEST_F(MutexWrongType, OfTheLockIsAnErrorAndNothingElse) {
+    expect_nothing_changes_if(lock);
+}
+// --- entries that we did not write -----------------------------------------------------------------------
+
+class MutexBadEntry : public script_rows {
+protected:
+    static std::vector<std::string> bad_entries() {
+        return {"", "rubbish", "1 2 3", "0 1000 1 0 wake:bad", "-5 1000 1 0 wake:bad", "60000 1000 1 0 ",
+                "60000 1e3 1 0 wake:bad", "99999999999999999999 1000 9007199254740991 0 wake:bad",
+                // Alive by its last poll, with a floor above every token.
+                "60000 99999999 9007199254740991 9007199254740993 wake:bad"};
+    }
+};
+
+TEST_F(MutexBadEntry, IsReplacedByThePollOfItsWaiter) {
+    hold("holder");
+    wait("a");
+    must({"HSET", waiters, "a", "rubbish"});
+    lease_ends();
+    expect_granted(wait("a"));
+}
+
+// --- questions that make no sense ------------------------------------------------------------------------
+
+class MutexBadQuestion : public script_rows {};
+
+// --- a full server ---------------------------------------------------------------------------------------
+
+class MutexFullServer : public script_rows {};
+
+TEST_F(MutexFullServer, RefusesAnAcquireAndChangesNothing) {
+    server_is_full();
+    EXPECT_THAT(acquire("me"), IsError("OOM"));
+    EXPECT_THAT(wait("me"), IsError("OOM"));
+    EXPECT_TRUE(everything().empty());
+}
+
+TEST_F(MutexFullServer, RefusesANewWaiterAndChangesNothing) {
+    hold("holder");
+    wait("a");
+    server_is_full();
+    const keyspace before = everything();
+    EXPECT_THAT(wait("me"), IsError("OOM"));
+    EXPECT_EQ(everything(), before);
+}
+
+TEST_F(MutexFullServer, StillTellsWhoHolds) {  // R03
+    hold("holder");
+    server_is_full();
+    EXPECT_THAT(acquire("me"), IsRefused(0, AllOf(Gt(0), Le(minute)), "holder"));
+}
+
+TEST_F(MutexFullServer, StillRefreshesAHold) {
+    const std::string token = hold("holder");
+    must({"PEXPIRE", lock, "1000"});
+    server_is_full();
+    EXPECT_THAT(acquire("holder"), IsGranted(token));
+    EXPECT_GT(left(lock), 1000);
+}
+
+TEST_F(MutexFullServer, StillReleases) {
+    const std::string token = hold("holder");
+    server_is_full();
+    EXPECT_EQ(code(release("holder", token)), 1);
+    EXPECT_EQ(everything().count(lock), 0U);
+}
+
+TEST_F(MutexFullServer, StillHandsOver) {
+    const std::string token = hold("holder");
+    wait("a");
+    wait("b");
+    listener ear = listens("a");
+    server_is_full();
+    EXPECT_EQ(code(release("holder", token)), 1);
+    EXPECT_EQ(value(lock), "a");
+    EXPECT_EQ(ear.next(), "grant a " + value(fence));
+    expect_all_keys_expire();
+}
+
+TEST_F(MutexFullServer, StillHandsOverWhatIsFoundFree) {
+    hold("holder");
+    wait("a");
+    const listener ear = listens("a");
+    lease_ends();
+    server_is_full();
+    EXPECT_EQ(code(release("holder", "1")), 0);
+    EXPECT_EQ(value(lock), "a");
+}
+
+// --- missing rights --------------------------------------------------------------------------------------
+
+class MutexWithoutRights : public script_rows {};
+
+TEST_F(MutexWithoutRights, ToPublishHandsOverAndLeavesTheRestToPolls) {
+    const std::string token = hold("holder");
+    wait("a");
+    const listener ear = listens("a");
+    must({"ACL", "SETUSER", "rows", "-publish"});
+    EXPECT_EQ(code(release("holder", token)), 1);
+    EXPECT_EQ(value(lock), "a");
+    expect_granted(wait("a"));
+}
+
+}  // namespace
+}  // namespace holdfast::testing
