@@ -96,6 +96,15 @@ TEST_F(MutexQueue, BehindALockThatNeverExpiresIsToldSo) {  // R07
     EXPECT_EQ(fence_of(reply), "0");
 }
 
+TEST_F(MutexQueue, IsKeptAsLongAsItsMostPatientWaiterNeeds) {  // R10
+    hold("holder");
+    wait("patient", {.queue_retention = hour});
+    wait("hasty", {.interval = 100, .queue_retention = 1600});
+    // "hasty" dies, and "patient" polls next in ten seconds: its place must not be gone by then.
+    EXPECT_GT(left(queue), minute);
+    EXPECT_GT(left(waiters), minute);
+}
+
 TEST_F(MutexQueue, IsKeptLongerByAMorePatientWaiter) {
     hold("holder");
     wait("hasty", {.interval = 100, .queue_retention = 1600});

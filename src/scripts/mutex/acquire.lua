@@ -12,9 +12,13 @@ local id, lease, floor, retention = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumbe
 local channel, ticket = ARGV[5], ARGV[6]
 local holder = redis.call('GET', KEYS[1])
 
+-- Never shortens: a foreign program, a longer earlier lease or a more patient waiter may have given it more.
+local function keep_for(key, ms)
+    if redis.call('PTTL', key) < tonumber(ms) then redis.call('PEXPIRE', key, ms) end
+end
+
 if holder == id then
-    -- Never shortens: a foreign program or a longer earlier lease may have given it more.
-    if redis.call('PTTL', KEYS[1]) < tonumber(lease) then redis.call('PEXPIRE', KEYS[1], lease) end
+    keep_for(KEYS[1], lease)
     return {1, redis.call('GET', KEYS[4]) or grant(id, lease, floor, retention)}
 end
 
@@ -34,8 +38,8 @@ if channel ~= '' then
     redis.call('ZADD', KEYS[2], ticket, id)
     redis.call('HSET', KEYS[3], id,
         lease .. ' ' .. ARGV[7] .. ' ' .. string.format('%.0f', now_us) .. ' ' .. ARGV[3] .. ' ' .. channel)
-    redis.call('PEXPIRE', KEYS[2], ARGV[8])
-    redis.call('PEXPIRE', KEYS[3], ARGV[8])
+    keep_for(KEYS[2], ARGV[8])
+    keep_for(KEYS[3], ARGV[8])
 end
 
 if not holder then
