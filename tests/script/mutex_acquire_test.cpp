@@ -81,5 +81,19 @@ TEST_F(MutexAcquire, ByTheHolderWhileOthersWaitLeavesTheLineAlone) {  // R14
     EXPECT_EQ(everything()[waiters], before.at(waiters));
 }
 
+// A mark can be gone while the hold is not: evicted, or the hold was renewed for longer than the retention.
+TEST_F(MutexAcquire, ByAHolderWhoseMarkIsGoneNeverShortensItsLease) {  // R02, §4.3
+    const std::string first = hold("me");
+    must({"PEXPIRE", lock, text(hour)});
+    must({"DEL", fence});
+    const keyspace before = everything();
+    const redis_reply reply = acquire("me");
+    EXPECT_EQ(code(reply), 1);
+    EXPECT_GT(std::stoll(reply.elements[1].text), std::stoll(first));
+    EXPECT_EQ(everything()[lock], before.at(lock));
+    EXPECT_EQ(value(fence), reply.elements[1].text);
+    expect_all_keys_expire();
+}
+
 }  // namespace
 }  // namespace holdfast::testing

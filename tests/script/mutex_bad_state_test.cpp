@@ -76,6 +76,16 @@ private:
 TEST_F(MutexWrongType, OfTheLockIsAnErrorAndNothingElse) {
     expect_nothing_changes_if(lock);
 }
+TEST_F(MutexWrongType, OfTheQueueIsAnErrorAndNothingElse) {
+    expect_nothing_changes_if(queue);
+}
+TEST_F(MutexWrongType, OfTheWaitersIsAnErrorAndNothingElse) {
+    expect_nothing_changes_if(waiters);
+}
+TEST_F(MutexWrongType, OfTheFenceIsAnErrorAndNothingElse) {
+    expect_nothing_changes_if(fence);
+}
+
 // --- entries that we did not write -----------------------------------------------------------------------
 
 class MutexBadEntry : public script_rows {
@@ -88,6 +98,37 @@ protected:
     }
 };
 
+TEST_F(MutexBadEntry, IsDroppedLikeADeadWaiter) {
+    for (const std::string& entry : bad_entries()) {
+        SCOPED_TRACE("entry '" + entry + "'");
+        must({"FLUSHALL"});
+        const std::string token = hold("holder");
+        wait("bad");
+        wait("good");
+        must({"HSET", waiters, "bad", entry});
+        const listener bad = listens("bad");
+        listener good = listens("good");
+        EXPECT_EQ(code(release("holder", token)), 1);
+        EXPECT_EQ(value(lock), "good");
+        EXPECT_EQ(good.next(), "grant good " + value(fence));
+        EXPECT_EQ(everything().size(), 2U);
+    }
+}
+
+TEST_F(MutexBadEntry, OfTheNextInLineDoesNotSpoilAGrant) {
+    for (const std::string& entry : bad_entries()) {
+        SCOPED_TRACE("entry '" + entry + "'");
+        must({"FLUSHALL"});
+        const std::string token = hold("holder");
+        wait("good");
+        wait("bad");
+        must({"HSET", waiters, "bad", entry});
+        const listener good = listens("good");
+        EXPECT_EQ(code(release("holder", token)), 1);
+        EXPECT_EQ(value(lock), "good");
+    }
+}
+
 TEST_F(MutexBadEntry, IsReplacedByThePollOfItsWaiter) {
     hold("holder");
     wait("a");
@@ -99,6 +140,25 @@ TEST_F(MutexBadEntry, IsReplacedByThePollOfItsWaiter) {
 // --- questions that make no sense ------------------------------------------------------------------------
 
 class MutexBadQuestion : public script_rows {};
+
+TEST_F(MutexBadQuestion, IsRefusedBeforeAnythingIsWritten) {
+    hold("holder");
+    wait("a");
+    for (const bool is_free : {false, true}) {
+        if (is_free) lease_ends();
+        const keyspace before = everything();
+        EXPECT_THAT(wait("me", {.lease = 0}), IsError("ERR"));
+        EXPECT_THAT(wait("me", {.lease = -1}), IsError("ERR"));
+        EXPECT_THAT(wait("me", {.lease = 9'007'199'254'740'993}), IsError("ERR"));
+        EXPECT_THAT(wait("me", {.interval = -1}), IsError("ERR"));
+        EXPECT_THAT(wait("me", {.queue_retention = 0}), IsError("ERR"));
+        EXPECT_THAT(wait("me", {.retention = 0}), IsError("ERR"));
+        EXPECT_THAT(wait("me", {.ticket = "soon"}), IsError("ERR"));
+        EXPECT_THAT(wait("me", {.ticket = ""}), IsError("ERR"));
+        EXPECT_THAT(wait("me", {.ticket = "-1"}), IsError("ERR"));
+        EXPECT_EQ(everything(), before);
+    }
+}
 
 // --- a full server ---------------------------------------------------------------------------------------
 

@@ -201,6 +201,16 @@ TEST_F(MutexQueue, WaiterThatHoldsHasTheLockAtItsNextPoll) {  // §6: the push w
     EXPECT_TRUE(line().empty());
 }
 
+// The answer promises a full lease of the length asked for, whatever an earlier question had asked.
+TEST_F(MutexQueue, WhoNoLongerWaitsGetsTheLeaseItAsksForNow) {  // §4.1
+    hold("holder");
+    wait("me", {.lease = 1000});
+    lease_ends();
+    EXPECT_EQ(code(acquire("me")), 1);
+    EXPECT_GT(left(lock), 1000);
+    EXPECT_TRUE(line().empty());
+}
+
 TEST_F(MutexQueue, PlaceWithoutAnEntryIsDropped) {  // R13: the entries were evicted, the queue not
     hold("holder");
     wait("lost");

@@ -116,6 +116,13 @@ TEST_F(MutexRelease, WhoseMarkIsGoneGoesByTheIdAlone) {  // renewed for longer t
     EXPECT_TRUE(everything().empty());
 }
 
+TEST_F(MutexRelease, WhoseMarkIsNoTokenGoesByTheIdAlone) {
+    const std::string token = hold("me");
+    must({"SET", fence, "abc"});
+    EXPECT_EQ(code(release("me", token)), 1);
+    EXPECT_EQ(everything().count(lock), 0U);
+}
+
 TEST_F(MutexRelease, OfALockWithoutExpiryFreesIt) {
     const std::string token = hold("me");
     must({"PERSIST", lock});

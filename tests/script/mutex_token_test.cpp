@@ -74,6 +74,39 @@ TEST_F(MutexToken, GrowsWithEveryGrantHoweverFast) {
     }
 }
 
+TEST_F(MutexToken, IgnoresAMarkThatIsNoToken) {
+    for (const std::string mark : {"", "abc", "inf", "nan", "-5", "1.7e+15", "0x7fffffffffffff", "0", "007",
+                                   "9007199254740993", "99999999999999999999999999"}) {
+        SCOPED_TRACE("mark '" + mark + "'");
+        must({"FLUSHALL"});
+        must({"SET", fence, mark});
+        const std::int64_t before = server_us();
+        const redis_reply reply = acquire("me");
+        ASSERT_EQ(code(reply), 1);
+        EXPECT_THAT(std::stoll(reply.elements[1].text), AllOf(Ge(before), Le(server_us())));
+        expect_granted(acquire("me"));
+        expect_all_keys_expire();
+    }
+}
+
+TEST_F(MutexToken, AnswersNeverShowAMarkThatIsNoToken) {
+    hold("holder");
+    must({"SET", fence, "abc"});
+    EXPECT_EQ(fence_of(wait("a")), "0");
+    const redis_reply again = acquire("holder");
+    expect_granted(again);
+    EXPECT_THAT(value(fence), MatchesRegex("[1-9][0-9]+"));
+}
+
+TEST_F(MutexToken, RefusesAFloorThatIsNoToken) {  // §4.9: before anything is written
+    for (const std::string floor : {"", "-1", "abc", "inf", "1e3", "9007199254740993"}) {
+        SCOPED_TRACE("floor '" + floor + "'");
+        EXPECT_THAT(acquire("me", {.floor = floor}), IsError("ERR"));
+        EXPECT_THAT(wait("me", {.floor = floor}), IsError("ERR"));
+        EXPECT_TRUE(everything().empty());
+    }
+}
+
 TEST_F(MutexToken, GrowsAcrossLostData) {  // R45
     const std::string first = hold("me");
     must({"FLUSHALL"});
