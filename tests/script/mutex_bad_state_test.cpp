@@ -223,6 +223,23 @@ TEST_F(MutexFullServer, StillHandsOverWhatIsFoundFree) {
     EXPECT_EQ(value(lock), "a");
 }
 
+TEST_F(MutexFullServer, StillLetsAWaiterPoll) {  // it is there already: nothing is added
+    hold("holder");
+    const std::string ticket = ticket_of(wait("a"));
+    wait("b");
+    last_polled("a", hour);
+    server_is_full();
+    for (const std::string& given : {std::string{"0"}, ticket}) {
+        const redis_reply reply = wait("a", {.ticket = given});
+        EXPECT_THAT(reply, IsQueued("holder", 0));
+        EXPECT_EQ(ticket_of(reply), ticket);
+    }
+    EXPECT_THAT(line(), ElementsAre("a", "b"));
+    expect_all_keys_expire();
+    lease_ends();
+    expect_granted(wait("a"));
+}
+
 // --- missing rights --------------------------------------------------------------------------------------
 
 class MutexWithoutRights : public script_rows {};
@@ -235,6 +252,17 @@ TEST_F(MutexWithoutRights, ToPublishHandsOverAndLeavesTheRestToPolls) {
     EXPECT_EQ(code(release("holder", token)), 1);
     EXPECT_EQ(value(lock), "a");
     expect_granted(wait("a"));
+}
+
+TEST_F(MutexWithoutRights, ToAskWhoListensGoesByTheLastPoll) {
+    const std::string token = hold("holder");
+    wait("hung", {.interval = 1000});
+    last_polled("hung", 2001);
+    wait("a");
+    must({"ACL", "SETUSER", "rows", "-pubsub"});
+    EXPECT_EQ(code(release("holder", token)), 1);
+    EXPECT_EQ(value(lock), "a");
+    EXPECT_TRUE(line().empty());
 }
 
 }  // namespace

@@ -211,6 +211,15 @@ TEST_F(MutexQueue, WhoNoLongerWaitsGetsTheLeaseItAsksForNow) {  // §4.1
     EXPECT_TRUE(line().empty());
 }
 
+TEST_F(MutexQueue, TicketsOfAnEmptyLineNeedNoOldEntries) {  // §4.6: the queue was evicted, the entries not
+    hold("holder");
+    wait("lost");
+    must({"DEL", queue});
+    wait("me");
+    EXPECT_TRUE(must({"HGET", waiters, "lost"}).is_nil()) << "nobody would ever remove it";
+    EXPECT_FALSE(must({"HGET", waiters, "me"}).is_nil());
+}
+
 TEST_F(MutexQueue, PlaceWithoutAnEntryIsDropped) {  // R13: the entries were evicted, the queue not
     hold("holder");
     wait("lost");

@@ -11,7 +11,7 @@ local clock = redis.call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
 local holder = redis.call('GET', KEYS[1])
 local in_line = redis.call('ZCARD', KEYS[2])
-redis.call('HLEN', KEYS[3])  -- for its type
+local entries = redis.call('HLEN', KEYS[3])
 local mark = redis.call('GET', KEYS[4])
 
 -- The text as a whole number from `least` on, or nil. Lua's numbers are doubles: from 2^53 on, one more is the same.
@@ -53,10 +53,11 @@ local function entry_of(id)
 end
 
 -- True if the waiter's process listens and it has polled within its last two intervals. The count of listeners is
--- NUMSUB's and not PUBLISH's, which would count pattern subscribers too.
+-- NUMSUB's and not PUBLISH's, which would count pattern subscribers too. Where that may not be asked, its polls must do.
 local function is_alive(wants)
     if now_us - wants.seen_us > 2000 * wants.interval_ms then return false end
-    return redis.call('PUBSUB', 'NUMSUB', wants.channel)[2] > 0
+    local listening = redis.pcall('PUBSUB', 'NUMSUB', wants.channel)
+    return listening.err ~= nil or listening[2] > 0
 end
 
 local function leave_line(id)

@@ -21,12 +21,16 @@ local function keep_for(key, ms)
     if redis.call('PTTL', key) < tonumber(ms) then redis.call('PEXPIRE', key, ms) end
 end
 
+-- A place that is there already is made anew: removed first, so that a full server does not refuse a poll.
 local function stand_in_line()
     local place = redis.call('ZSCORE', KEYS[2], id)
     if ticket == '0' then
         local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] or 0
         ticket = place or string.format('%.0f', math.max(now_us, last + 1))
     end
+    if place then redis.call('HDEL', KEYS[3], id) end
+    -- Entries without a queue: it was evicted, and nobody would ever remove them.
+    if in_line == 0 and entries > 0 then redis.call('DEL', KEYS[3]) end
     redis.call('ZADD', KEYS[2], ticket, id)
     redis.call('HSET', KEYS[3], id,
         lease .. ' ' .. ARGV[7] .. ' ' .. string.format('%.0f', now_us) .. ' ' .. ARGV[3] .. ' ' .. channel)
