@@ -171,6 +171,20 @@ TEST_F(MutexHandOver, TellsTheNextToPollWhenAPollTookTheLock) {  // §6
     EXPECT_EQ(b.next(), "poll b");
 }
 
+// Only the first in line looks often at a foreign holder, and only it was told of a short lease. Whoever
+// comes to stand there must know.
+TEST_F(MutexHandOver, TellsTheNextToPollWhenTheFirstGivesUp) {  // §6, R13
+    must({"SET", lock, "python"});
+    wait("a");
+    wait("b");
+    wait("c");
+    listener b = listens("b");
+    listener c = listens("c");
+    release("a", "0");
+    EXPECT_EQ(b.next(), "poll b");
+    expect_silence(c, "c");
+}
+
 TEST_F(MutexHandOver, TellsNobodyWhenOneFurtherBackGivesUp) {  // R12
     must({"SET", lock, "python"});
     wait("a");

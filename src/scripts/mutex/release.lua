@@ -10,7 +10,11 @@
 local id, token, retention = ARGV[1], ARGV[2], whole(ARGV[3], 1)
 if not retention then return redis.error_reply('ERR holdfast: fence retention out of range') end
 
-if token == '0' then leave_line(id) end
+local was_first = false
+if token == '0' then
+    was_first = redis.call('ZRANK', KEYS[2], id) == 0
+    leave_line(id)
+end
 
 if holder == id then
     if token ~= '0' and mark and mark ~= token then return {-1, redis.call('PTTL', KEYS[1]), holder} end
@@ -24,4 +28,7 @@ if not holder then
     promote_next_waiter(nil, retention)
     return {0}
 end
+
+-- Only the first in line knows the holder's deadline, or looks often at a foreign holder: the new first must, too.
+if was_first then hurry_first_in_line(-1) end
 return {-1, redis.call('PTTL', KEYS[1]), holder}
