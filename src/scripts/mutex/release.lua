@@ -7,25 +7,28 @@
 -- Repeatable: a second call after a lost reply answers {0} or {-1} and changes nothing.
 --@include common/grant.lua
 
-local id, token, retention = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local holder = redis.call('GET', KEYS[1])
+local id, token, retention = ARGV[1], ARGV[2], whole(ARGV[3], 1)
+if not retention then return redis.error_reply('ERR holdfast: fence retention out of range') end
 
+local was_first = false
 if token == '0' then
-    redis.call('ZREM', KEYS[2], id)
-    redis.call('HDEL', KEYS[3], id)
+    was_first = redis.call('ZRANK', KEYS[2], id) == 0
+    leave_line(id)
 end
 
 if holder == id then
-    local last = redis.call('GET', KEYS[4])
-    if token ~= '0' and last and last ~= token then return {-1, redis.call('PTTL', KEYS[1]), holder} end
+    if token ~= '0' and mark and mark ~= token then return {-1, redis.call('PTTL', KEYS[1]), holder} end
     redis.call('DEL', KEYS[1])
-    promote_next_waiter('', retention)
+    promote_next_waiter(nil, retention)
     return {1, redis.call('ZCARD', KEYS[2])}
 end
 
 -- The holder's lease ended before it could release: whoever finds that out serves the line.
 if not holder then
-    promote_next_waiter('', retention)
+    promote_next_waiter(nil, retention)
     return {0}
 end
+
+-- Only the first in line knows the holder's deadline, or looks often at a foreign holder: the new first must, too.
+if was_first then hurry_first_in_line(-1) end
 return {-1, redis.call('PTTL', KEYS[1]), holder}
