@@ -1,0 +1,99 @@
+#include "node/lua_lines.hpp"
+
+#include <cstring>
+#include <lua.hpp>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace holdfast::sim {
+namespace {
+
+// Layout: lua 5.1.5, ldump.c.
+class chunk_reader {
+public:
+    explicit chunk_reader(std::string_view chunk) : left_(chunk) {
+        constexpr std::string_view expected{"\x1bLua\x51\x00\x01\x04\x08\x04\x08\x00", 12};
+        if (!left_.starts_with(expected)) throw std::logic_error("not a Lua 5.1 chunk of this machine");
+        skip(expected.size());
+    }
+
+    std::set<int> lines() {
+        function();
+        return lines_;
+    }
+
+private:
+    void function() {
+        string();
+        skip(2 * sizeof(int) + 4);
+        skip(count() * sizeof(std::uint32_t));
+        for (auto constants = count(); constants > 0; --constants) constant();
+        for (auto nested = count(); nested > 0; --nested) function();
+        const auto instructions = count();
+        for (std::size_t i = 0; i < instructions; ++i) {
+            const int line = read<int>();
+            // The last instruction is the return that every function ends with, reached or not.
+            if (i + 1 < instructions) lines_.insert(line);
+        }
+        for (auto locals = count(); locals > 0; --locals) {
+            string();
+            skip(2 * sizeof(int));
+        }
+        for (auto upvalues = count(); upvalues > 0; --upvalues) string();
+    }
+
+    void constant() {
+        switch (read<char>()) {
+            case LUA_TNIL:
+                return;
+            case LUA_TBOOLEAN:
+                return skip(1);
+            case LUA_TNUMBER:
+                return skip(sizeof(lua_Number));
+            case LUA_TSTRING:
+                return string();
+            default:
+                throw std::logic_error("unknown constant in a Lua chunk");
+        }
+    }
+
+    void string() { skip(read<std::size_t>()); }
+    std::size_t count() { return static_cast<std::size_t>(read<int>()); }
+
+    template <class T>
+    T read() {
+        T out;
+        std::memcpy(&out, take(sizeof out).data(), sizeof out);
+        return out;
+    }
+
+    void skip(std::size_t bytes) { take(bytes); }
+
+    std::string_view take(std::size_t bytes) {
+        if (bytes > left_.size()) throw std::logic_error("a Lua chunk ended early");
+        const auto taken = left_.substr(0, bytes);
+        left_.remove_prefix(bytes);
+        return taken;
+    }
+
+    std::string_view left_;
+    std::set<int> lines_;
+};
+
+int append(lua_State*, const void* bytes, std::size_t size, void* out) {
+    static_cast<std::string*>(out)->append(static_cast<const char*>(bytes), size);
+    return 0;
+}
+
+}  // namespace
+
+std::vector<int> executable_lines(lua_State* lua) {
+    std::string chunk;
+    lua_dump(lua, append, &chunk);
+    const std::set<int> lines = chunk_reader{chunk}.lines();
+    return {lines.begin(), lines.end()};
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,24 @@
+// The globals a script finds: redis-server 7.0's list, read-only.
+//
+// A real server has a patched Lua in which a table can be locked. Stock Lua has no such thing, so a locked
+// table is an empty front whose metatable reads from the real one and refuses writes; error texts and
+// positions are the same.
+#pragma once
+
+struct lua_State;
+
+namespace holdfast::sim {
+
+using lua_function = int (*)(lua_State*);
+
+/// What only the engine can do.
+struct engine_functions {
+    lua_function call;                    // redis.call
+    lua_function call_and_return_errors;  // redis.pcall
+    lua_function protected_call;          // pcall
+};
+
+/// Opens the libraries and locks everything. Leaves on the stack the table behind _G, where KEYS and ARGV go.
+void open_sandbox(lua_State* lua, engine_functions engine);
+
+}  // namespace holdfast::sim

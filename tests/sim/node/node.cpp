@@ -1,0 +1,50 @@
+#include "node/node.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+namespace holdfast::sim {
+
+node::node(node_options options)
+    : engine_(options.engine ? std::move(options.engine) : std::make_shared<script_engine>()),
+      scripts_(engine_, options.undeclared_keys) {}
+
+value node::execute(arguments command) {
+    if (command.empty()) throw std::logic_error("simulated node: an empty command");
+    context ctx{keys_, channels_, scripts_, state_, now_us_};
+    return execute_command(ctx, command);
+}
+
+value node::execute(const std::vector<std::string>& command) {
+    const std::vector<std::string_view> words{command.begin(), command.end()};
+    return execute(arguments{words});
+}
+
+void node::subscribe(std::uint64_t connection, std::string_view channel, channel_kind kind) {
+    channels_.subscribe(connection, channel, kind);
+}
+
+void node::unsubscribe(std::uint64_t connection, std::string_view channel, channel_kind kind) {
+    channels_.unsubscribe(connection, channel, kind);
+}
+
+void node::unsubscribe_all(std::uint64_t connection) {
+    channels_.unsubscribe_all(connection);
+}
+
+void node::on_message(std::function<void(const message&)> callback) {
+    channels_.on_message = std::move(callback);
+}
+
+void node::restart(snapshot data) {
+    keys_ = std::move(data);
+    channels_.clear();
+    scripts_.forget_all();
+    state_ = {};
+}
+
+std::string node::dump() const {
+    return keys_.dump({now_us_ / 1000, state_.as});
+}
+
+}  // namespace holdfast::sim

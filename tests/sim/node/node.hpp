@@ -1,0 +1,80 @@
+// One simulated redis-server: a keyspace, listeners, known scripts and a clock that is set from outside.
+//
+// It answers as redis-server 7.0 does, for the commands lock scripts use (see the tables in *_commands.cpp),
+// on RESP2. Nothing in it is random and nothing reads a clock: the same calls give the same answers. The
+// differential test beside it compares it with a real server.
+//
+// Where it differs on purpose: the clock stands still while a script runs, TIME included (a real server
+// freezes only what decides expiry); SCAN, KEYS and SMEMBERS answer in sorted order, all at once; hashes keep
+// arrival order at any size; misdeeds of scripts that would break a Cluster or hang a server are thrown as
+// exceptions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "node/channels.hpp"
+#include "node/keyspace.hpp"
+#include "node/script_host.hpp"
+#include "node/value.hpp"
+
+namespace holdfast::sim {
+
+struct node_options {
+    key_check undeclared_keys = key_check::strict;
+    std::shared_ptr<script_engine> engine;  // null: one of its own
+};
+
+class node {
+public:
+    /// What is on disk, or on a replica.
+    using snapshot = keyspace;
+
+    explicit node(node_options options = {});
+
+    /// Server time in µs since the epoch; may jump either way.
+    void set_time(std::int64_t server_us) { now_us_ = server_us; }
+    std::int64_t time_us() const { return now_us_; }
+
+    /// Runs one command. Throws undeclared_key, runaway_script, or std::logic_error for what is not modelled.
+    value execute(arguments command);
+    value execute(const std::vector<std::string>& command);
+
+    void subscribe(std::uint64_t connection, std::string_view channel,
+                   channel_kind kind = channel_kind::plain);
+    void unsubscribe(std::uint64_t connection, std::string_view channel,
+                     channel_kind kind = channel_kind::plain);
+    void unsubscribe_all(std::uint64_t connection);
+    /// Called for each listener in turn while the publishing command runs, hence before that command's reply:
+    /// the order in which 7.0 writes them, if the publisher itself listens. It must not call execute().
+    void on_message(std::function<void(const message&)> callback);
+
+    snapshot take_snapshot() const { return keys_; }
+    /// The data become the snapshot's; listeners and scripts stay.
+    void restore(snapshot data) { keys_ = std::move(data); }
+    /// A new process on these data: listeners and known scripts are gone, it is a primary again.
+    void restart(snapshot data = {});
+
+    /// A replica answers READONLY to writes and hides expired keys instead of removing them.
+    void set_role(role as) { state_.as = as; }
+    /// A full server answers OOM to what adds memory.
+    void set_memory(server_state::memory_state memory) { state_.memory = memory; }
+
+    /// The living keys, one line each, sorted: for comparison and traces.
+    std::string dump() const;
+    script_engine& engine() { return *engine_; }
+
+private:
+    std::shared_ptr<script_engine> engine_;
+    script_host scripts_;
+    keyspace keys_;
+    channels channels_;
+    server_state state_;
+    std::int64_t now_us_ = 0;
+};
+
+}  // namespace holdfast::sim
