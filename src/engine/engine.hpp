@@ -122,6 +122,7 @@ private:
     void granted(hold& h, fencing_token token, instant proved_at, instant now,
                  observer::how got = observer::how::asked);
     void refuse(hold& h, refusal why, instant now);
+    static errc too_late(const hold& h) noexcept;
     void check_waiting(hold& h, instant now);
     void believe_push(hold& h, fencing_token token, instant now);
     void set_waiting_timer(hold& h);
