@@ -107,6 +107,10 @@ void core::on_link_down(const failure& why, instant now) {
     engine_.on_link_down(now);
 }
 
+void core::on_subscription_refused(const failure& why, instant now) {
+    engine_.on_subscription_refused(why, now);
+}
+
 void core::on_push(const redis::reply_view& message, instant now) {
     engine_.on_push(message, now);
 }

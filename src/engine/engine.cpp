@@ -100,6 +100,15 @@ void engine::on_link_down(instant) {
     for (hold& h : holds_) h.polled_on_this_link_ = false;
 }
 
+void engine::on_subscription_refused(const failure& why, instant now) {
+    subscribed_ = false;
+    for (auto next = holds_.begin(); next != holds_.end();) {
+        hold& h = *next++;  // before refuse(), which may erase it
+        if (h.request_ != nullptr && h.terms_.wait == waiting::in_line)
+            refuse(h, {why.code, why.detail, {}, {}}, now);
+    }
+}
+
 // ["message", channel, "grant <hold id> <token>"] or "poll <hold id>".
 void engine::on_push(const redis::reply_view& message, instant now) {
     if (message.size() < 3 || message[0].text() != "message" || message[1].text() != channel()) return;

@@ -102,6 +102,8 @@ public:
     // in.
     void on_link_up(instant trusted_from, instant now);
     void on_link_down(instant now);
+    // Nobody can be woken: whoever waits in line is refused for that reason.
+    void on_subscription_refused(const failure& why, instant now);
     void on_push(const redis::reply_view& message, instant now);
     void on_timer(instant now);
     instant deadline() const noexcept { return timers_.earliest(); }

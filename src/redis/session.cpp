@@ -34,6 +34,19 @@ private:
     answer then_;
 };
 
+class session::subscribe_command final : public command {
+public:
+    subscribe_command(session& owner, const std::string& channel) : owner_(owner), channel_(channel) {
+        set_subscription(channel_);
+    }
+    void on_reply(const reply_view& reply, instant now) override { owner_.subscribed(channel_, reply, now); }
+    void on_failure(const failure&, instant) override {}
+
+private:
+    session& owner_;
+    const std::string channel_;
+};
+
 session::session(server_settings settings, session_listener& listener, std::uint64_t jitter_seed)
     : settings_(std::move(settings)),
       listener_(listener),
@@ -133,8 +146,14 @@ void session::ignored(const reply_view&, instant now) {
     if (state_ == state::settling) greeting_answered(now);
 }
 
-void session::subscribed(const reply_view& reply, instant now) {
-    if (reply.is_error()) return lose_link(classify_error(reply.text(), settings_.display()), now);
+void session::subscribed(const std::string& channel, const reply_view& reply, instant now) {
+    if (reply.is_error()) {
+        const failure why = classify_error(reply.text(), settings_.display());
+        if (!is_permanent(why.code)) return lose_link(why, now);  // tried again on the next link
+        // Nobody but those who listen there need suffer: holds go on being renewed and released.
+        channels_.erase(channel);
+        listener_.on_subscription_refused(why, now);
+    }
     if (state_ == state::settling) greeting_answered(now);
 }
 
@@ -160,9 +179,7 @@ void session::settle(instant now) {
 }
 
 void session::send_subscription(const std::string& channel) {
-    auto& request = *greetings_.emplace_back(std::make_unique<greeting_command>(*this, &session::subscribed));
-    request.set_subscription(channel);
-    wires_.submit_first(request);
+    wires_.submit_first(*greetings_.emplace_back(std::make_unique<subscribe_command>(*this, channel)));
 }
 
 void session::come_up(instant now) {

@@ -35,6 +35,8 @@ class session_listener : public push_listener {
 public:
     virtual void on_link_up(const server_facts& facts, instant now) = 0;
     virtual void on_link_down(const failure& why, instant now) = 0;
+    // The server will never let us listen there. The link goes on without; subscribe() again to try again.
+    virtual void on_subscription_refused(const failure& why, instant now) = 0;
 
 protected:
     ~session_listener() = default;
@@ -88,6 +90,7 @@ public:
 private:
     enum class state : std::uint8_t { resting, connecting, greeting, settling, up, closed };
     class greeting_command;
+    class subscribe_command;
     using answer = void (session::*)(const reply_view&, instant);
 
     void start_connecting(instant now);
@@ -97,7 +100,7 @@ private:
     void told_client_info(const reply_view& reply, instant now);
     void told_server_info(const reply_view& reply, instant now);
     void ignored(const reply_view& reply, instant now);
-    void subscribed(const reply_view& reply, instant now);
+    void subscribed(const std::string& channel, const reply_view& reply, instant now);
     void greeting_answered(instant now);
     void settle(instant now);
     void come_up(instant now);
@@ -127,7 +130,7 @@ private:
     server_facts facts_;
     server_facts previous_;  // of the last link that was up; its client_id is 0 if there was none
     std::set<std::string, std::less<>> channels_;
-    std::vector<std::unique_ptr<greeting_command>> greetings_;  // under way on this link
+    std::vector<std::unique_ptr<command>> greetings_;  // under way on this link
     std::unique_ptr<greeting_command> ping_;
     std::size_t greetings_open_ = 0;
 };
