@@ -73,6 +73,9 @@ public:
     // --- for the driver
     // ---------------------------------------------------------------------------------------
     bool take_connect_wish() noexcept { return std::exchange(connect_wish_, false); }
+    // The link was given up, but the driver has not closed it yet: whatever still comes from it counts no
+    // more.
+    bool wishes_hang_up() const noexcept { return hang_up_wish_; }
     bool take_hang_up_wish() noexcept { return std::exchange(hang_up_wish_, false); }
     bool has_output() const noexcept { return linked() && wires_.has_output(); }
     std::string_view begin_write(instant now) { return wires_.begin_write(now); }
