@@ -2,13 +2,13 @@
 function(holdfast_warnings target)
   target_compile_options(${target} PRIVATE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast
-    -Woverloaded-virtual -Wcast-align -Wnull-dereference -Wimplicit-fallthrough)
+    -Woverloaded-virtual -Wcast-align -Wimplicit-fallthrough)
   if(HOLDFAST_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
-  # g++ 12 reports null dereferences and uninitialised reads inside library templates once a sanitizer
-  # has changed the code it looks at; they are not in our sources.
+  # g++ 12 reports uninitialised reads inside library templates once a sanitizer has changed the code it looks at, and
+  # has no -Wnull-dereference that an optimised build of Asio would pass.
   if(HOLDFAST_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${target} PRIVATE -Wno-null-dereference -Wno-maybe-uninitialized -Wno-tsan)
+    target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized -Wno-tsan)
   endif()
 endfunction()

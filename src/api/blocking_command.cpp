@@ -38,8 +38,11 @@ private:
         }
         core_.loop().end(answered_);
     }
-    void on_failure(const failure& why, instant) override {
-        why_not_ = why;
+    void on_failure(const failure& why, instant now) override {
+        // May be asked twice: a link that broke under it says nothing about the server.
+        const bool unanswered = why.code == errc::outcome_unknown;
+        if (unanswered && now < deadline()) return core_.session().submit(*this, now);
+        why_not_ = unanswered ? failure{errc::request_timed_out, why.detail} : why;
         core_.loop().end(answered_);
     }
 

@@ -10,8 +10,8 @@
 namespace holdfast::api {
 
 // `read` looks at the reply inside the serial section; an error reply or a failure is thrown as
-// holdfast::error. The command must have no effect, or one that may be repeated: after a broken link its
-// outcome is unknown.
+// holdfast::error. The command must have no effect, or one that may be repeated: after a broken link it is
+// asked again on the next one, until the request timeout.
 void ask_server(core& where, std::initializer_list<std::string_view> words,
                 const std::function<void(const redis::reply_view&)>& read);
 

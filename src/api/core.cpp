@@ -107,7 +107,7 @@ void core::on_link_down(const failure& why, instant now) {
     engine_.on_link_down(now);
 }
 
-void core::on_subscription_refused(const std::string&, const failure& why, instant now) {
+void core::on_subscription_refused(const failure& why, instant now) {
     engine_.on_subscription_refused(why, now);
 }
 

@@ -54,7 +54,7 @@ private:
 
     void on_link_up(const redis::server_facts& facts, instant now) override;
     void on_link_down(const failure& why, instant now) override;
-    void on_subscription_refused(const std::string& channel, const failure& why, instant now) override;
+    void on_subscription_refused(const failure& why, instant now) override;
     void on_push(const redis::reply_view& message, instant now) override;
 
     void on_alarm() override;

@@ -192,11 +192,17 @@ void engine::granted(hold& h, fencing_token token, instant proved_at, instant no
     request->acquired(h);
 }
 
+errc engine::too_late(const hold& h) noexcept {
+    return h.terms_.wait == waiting::in_line ? errc::timed_out : errc::request_timed_out;
+}
+
 void engine::failed_acquire(hold& h, const failure& why, instant now) {
     if (h.request_ == nullptr) return;
     if (why.code == errc::outcome_unknown) {
         h.may_have_run_ = true;
         if (now < h.terms_.deadline) return ask(h, now);  // goes out on the next link
+        // Not "outcome unknown" to the caller: what may have been got is given back.
+        return refuse(h, {too_late(h), why.detail, {}, {}}, now);
     }
     refuse(h, {why.code, why.detail, {}, {}}, now);
 }
@@ -223,9 +229,8 @@ void engine::refuse(hold& h, refusal why, instant now) {
 
 void engine::check_waiting(hold& h, instant now) {
     if (now >= h.terms_.deadline) {
-        const bool link_is_up = out_.link_is_up();
-        const errc waited = h.terms_.wait == waiting::in_line ? errc::timed_out : errc::request_timed_out;
-        return refuse(h, {link_is_up ? waited : errc::unreachable, settings_.server, {}, {}}, now);
+        return refuse(h, {out_.link_is_up() ? too_late(h) : errc::unreachable, settings_.server, {}, {}},
+                      now);
     }
     poll(h, now);
 }

@@ -99,17 +99,17 @@ void engine::on_link_up(instant trusted_from, instant now) {
     }
 }
 
+void engine::on_link_down(instant) {
+    for (hold& h : holds_) h.polled_on_this_link_ = false;
+}
+
 void engine::on_subscription_refused(const failure& why, instant now) {
     subscribed_ = false;  // the next who wants to wait tries again: rights may have been given meanwhile
     for (auto next = holds_.begin(); next != holds_.end();) {
-        hold& h = *next++;
-        const bool waits = h.terms_.wait == waiting::in_line && h.request_ != nullptr;
-        if (waits) refuse(h, {why.code, why.detail, {}, {}}, now);
+        hold& h = *next++;  // before refuse(), which may erase it
+        if (h.request_ != nullptr && h.terms_.wait == waiting::in_line)
+            refuse(h, {why.code, why.detail, {}, {}}, now);
     }
-}
-
-void engine::on_link_down(instant) {
-    for (hold& h : holds_) h.polled_on_this_link_ = false;
 }
 
 // ["message", channel, "grant <hold id> <token>"] or "poll <hold id>".

@@ -102,7 +102,7 @@ public:
     // in.
     void on_link_up(instant trusted_from, instant now);
     void on_link_down(instant now);
-    // Without a wake-up channel nobody can wait in line.
+    // Nobody can be woken: whoever waits in line is refused for that reason.
     void on_subscription_refused(const failure& why, instant now);
     void on_push(const redis::reply_view& message, instant now);
     void on_timer(instant now);
@@ -124,6 +124,7 @@ private:
     void granted(hold& h, fencing_token token, instant proved_at, instant now,
                  observer::how got = observer::how::asked);
     void refuse(hold& h, refusal why, instant now);
+    static errc too_late(const hold& h) noexcept;
     void check_waiting(hold& h, instant now);
     void believe_push(hold& h, fencing_token token, instant now);
     void set_waiting_timer(hold& h);

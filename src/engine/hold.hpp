@@ -130,6 +130,8 @@ private:
     instant renew_at_ = never;
     instant poll_at_ = never;
     instant answer_release_by_ = never;
+    instant answer_renew_by_ = never;
+    instant release_again_at_ = never;
 };
 
 }  // namespace holdfast::engine

@@ -10,6 +10,22 @@ namespace {
 
 using scripts::mutex::hold_answer;
 
+// A release that the server refused for a reason that may pass is tried again so much later.
+constexpr milliseconds release_again_after{100};
+
+bool may_pass(errc code) {
+    switch (code) {
+        case errc::busy_script:
+        case errc::loading:
+        case errc::misconfigured:
+        case errc::out_of_memory:
+        case errc::read_only:
+            return true;
+        default:
+            return false;
+    }
+}
+
 }  // namespace
 
 void engine::release(hold& h, hold_request* request, instant answer_by, instant now) {
@@ -62,11 +78,17 @@ void engine::answer_release(hold& h, const std::optional<refusal>& why_not) {
     if (hold_request* const asked = std::exchange(h.release_, nullptr)) asked->answered(why_not);
 }
 
-void engine::answered_release(hold& h, const redis::reply_view& reply, instant) {
+void engine::answered_release(hold& h, const redis::reply_view& reply, instant now) {
     std::optional<refusal> why_not;
     if (reply.is_error()) {
         const failure why = classify(reply);
         why_not = refusal{why.code, why.detail, {}, {}};
+        if (may_pass(why.code) && now + release_again_after < h.valid_until_) {
+            // It did not run. The caller need not wait, but others would until the lease ends.
+            h.release_again_at_ = now + release_again_after;
+            timers_.set(h, h.release_again_at_);
+            return answer_release(h, why_not);
+        }
     } else if (const auto answer = scripts::mutex::read_hold(reply)) {
         // If an earlier copy may have run, not finding the hold is what success looks like.
         if (answer->what != hold_answer::verdict::done && !h.may_have_run_) {
@@ -99,7 +121,11 @@ void engine::check_leaving(hold& h, instant now) {
                 errc::outcome_unknown, settings_.server + ": the release goes on in the background", {}, {}});
     }
     if (now >= h.valid_until_) return forget(h);
-    timers_.set(h, h.valid_until_);
+    if (now >= h.release_again_at_) {
+        h.release_again_at_ = never;
+        send_release(h, now);
+    }
+    timers_.set(h, std::min(h.valid_until_, h.release_again_at_));
 }
 
 }  // namespace holdfast::engine

@@ -31,11 +31,16 @@ void engine::extend_validity(hold& h, instant proved_at) {
 void engine::set_holding_timer(hold& h, instant now) {
     const instant last_moment = h.valid_until_ - margin(h.terms_.lease);
     const instant renewal_due = h.renewing_ == nullptr ? std::max(h.renew_at_, now) : never;
-    timers_.set(h, std::min(last_moment, renewal_due));
+    timers_.set(h, std::min({last_moment, renewal_due, h.answer_renew_by_}));
 }
 
 void engine::check_holding(hold& h, instant now) {
     if (now >= h.valid_until_ - margin(h.terms_.lease)) return lose(h, errc::lost);
+    if (now >= h.answer_renew_by_) {
+        // The renewal itself goes on; only the one who asked for it waits no longer.
+        const errc why = out_.link_is_up() ? errc::request_timed_out : errc::unreachable;
+        answer_renewal(h, refusal{why, settings_.server, {}, {}});
+    }
     if (now >= h.renew_at_ && h.renewing_ == nullptr) send_renewal(h, now);
     set_holding_timer(h, now);
 }
@@ -54,11 +59,13 @@ void engine::renew(hold& h, hold_request& request, instant now) {
     if (h.renew_ != nullptr)
         return request.answered(refusal{errc::too_many, "a renewal is under way", {}, {}});
     h.renew_ = &request;
+    h.answer_renew_by_ = now + settings_.request_timeout;
     if (h.renewing_ == nullptr) send_renewal(h, now);
     set_holding_timer(h, now);
 }
 
 void engine::answer_renewal(hold& h, const std::optional<refusal>& why_not) {
+    h.answer_renew_by_ = never;
     if (hold_request* const asked = std::exchange(h.renew_, nullptr)) asked->answered(why_not);
 }
 
@@ -84,11 +91,16 @@ void engine::failed_renew(hold& h, const failure& why, instant now) {
     if (h.state_ != state::held) return;
     watcher_.on_renewal_failed(why);
     // Repeatable, so the unknown outcome of a lost link is simply asked again, on the next one.
+    const bool unknown = why.code == errc::outcome_unknown;
     const std::chrono::nanoseconds pause = h.terms_.lease / retry_part;
-    h.renew_at_ = why.code == errc::outcome_unknown ? now : now + pause;
+    h.renew_at_ = unknown ? now : now + pause;
     if (h.terms_.renewing == renewal::none) h.renew_at_ = never;
+    if (unknown && h.renew_ != nullptr) {
+        send_renewal(h, now);
+    } else {
+        answer_renewal(h, refusal{why.code, why.detail, {}, {}});
+    }
     set_holding_timer(h, now);
-    answer_renewal(h, refusal{why.code, why.detail, {}, {}});
 }
 
 void engine::lose(hold& h, errc why) {

@@ -50,16 +50,21 @@ void connection::read_more() {
     stream_->read(session_.prepare(read_at_least));
 }
 
+// A handler may have been waiting for the section while its occupant gave the link up. What it brings is
+// void.
+
 void connection::on_reached() {
-    session_.reached();
+    if (!session_.wishes_hang_up()) session_.reached();
 }
 
 void connection::on_connected() {
+    if (session_.wishes_hang_up()) return;
     session_.connected(boot_now());
     read_more();
 }
 
 void connection::on_received(std::size_t count) {
+    if (session_.wishes_hang_up()) return;
     const std::shared_ptr<net::stream> link = stream_;
     session_.received(count, boot_now());
     // If the session gave this link up while it listened, the wish is still to be carried out: no further
@@ -68,12 +73,13 @@ void connection::on_received(std::size_t count) {
 }
 
 void connection::on_sent() {
+    if (session_.wishes_hang_up()) return;
     sending_ = false;
     session_.end_write();
 }
 
 void connection::on_stream_failed(failure why) {
-    session_.failed(std::move(why), boot_now());
+    if (!session_.wishes_hang_up()) session_.failed(std::move(why), boot_now());
 }
 
 }  // namespace holdfast::redis

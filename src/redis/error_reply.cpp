@@ -41,6 +41,11 @@ std::string_view inner_error(std::string_view text) {
     return text;
 }
 
+// Redis before 7.2 has no code of its own for a command that the user may not run inside a script.
+bool is_right_lacking_in_script(std::string_view text) {
+    return text.starts_with("ERR The user executing the script can't ");
+}
+
 bool has_code(std::string_view text, std::string_view code) {
     return text.starts_with(code) && (text.size() == code.size() || text[code.size()] == ' ');
 }
@@ -57,6 +62,7 @@ std::string printable(std::string_view text) {
 
 failure classify_error(std::string_view text, std::string_view server) {
     failure result{errc::server_error, std::string(server) + ": " + printable(text)};
+    if (is_right_lacking_in_script(text)) result.code = errc::no_permission;
     const std::string_view inner = inner_error(text);
     for (const auto& [prefix, code] : prefixes) {
         if (has_code(inner, prefix)) result.code = code;

@@ -34,15 +34,12 @@ private:
     answer then_;
 };
 
-// SUBSCRIBE of one channel: its answer needs to say which.
-class session::subscription_command final : public command {
+class session::subscribe_command final : public command {
 public:
-    subscription_command(session& owner, std::string channel) : owner_(owner), channel_(std::move(channel)) {
+    subscribe_command(session& owner, const std::string& channel) : owner_(owner), channel_(channel) {
         set_subscription(channel_);
     }
-    void on_reply(const reply_view& reply, instant now) override {
-        owner_.subscription_answered(channel_, reply, now);
-    }
+    void on_reply(const reply_view& reply, instant now) override { owner_.subscribed(channel_, reply, now); }
     void on_failure(const failure&, instant) override {}
 
 private:
@@ -95,7 +92,6 @@ void session::close(instant now) {
 
 void session::start_connecting(instant now) {
     greetings_.clear();
-    subscriptions_.clear();
     state_ = state::connecting;
     shaking_hands_ = false;
     attempt_started_ = now;
@@ -150,10 +146,13 @@ void session::ignored(const reply_view&, instant now) {
     if (state_ == state::settling) greeting_answered(now);
 }
 
-void session::subscription_answered(const std::string& channel, const reply_view& reply, instant now) {
+void session::subscribed(const std::string& channel, const reply_view& reply, instant now) {
     if (reply.is_error()) {
+        const failure why = classify_error(reply.text(), settings_.display());
+        if (!is_permanent(why.code)) return lose_link(why, now);  // tried again on the next link
+        // Nobody but those who listen there need suffer: holds go on being renewed and released.
         channels_.erase(channel);
-        listener_.on_subscription_refused(channel, classify_error(reply.text(), settings_.display()), now);
+        listener_.on_subscription_refused(why, now);
     }
     if (state_ == state::settling) greeting_answered(now);
 }
@@ -180,8 +179,7 @@ void session::settle(instant now) {
 }
 
 void session::send_subscription(const std::string& channel) {
-    auto& request = *subscriptions_.emplace_back(std::make_unique<subscription_command>(*this, channel));
-    wires_.submit_first(request);
+    wires_.submit_first(*greetings_.emplace_back(std::make_unique<subscribe_command>(*this, channel)));
 }
 
 void session::come_up(instant now) {

@@ -35,9 +35,8 @@ class session_listener : public push_listener {
 public:
     virtual void on_link_up(const server_facts& facts, instant now) = 0;
     virtual void on_link_down(const failure& why, instant now) = 0;
-    // The server does not let us listen to that channel; it is not asked for again until somebody subscribes
-    // anew.
-    virtual void on_subscription_refused(const std::string& channel, const failure& why, instant now) = 0;
+    // The server will never let us listen there. The link goes on without; subscribe() again to try again.
+    virtual void on_subscription_refused(const failure& why, instant now) = 0;
 
 protected:
     ~session_listener() = default;
@@ -74,6 +73,9 @@ public:
     // --- for the driver
     // ---------------------------------------------------------------------------------------
     bool take_connect_wish() noexcept { return std::exchange(connect_wish_, false); }
+    // The link was given up, but the driver has not closed it yet: whatever still comes from it counts no
+    // more.
+    bool wishes_hang_up() const noexcept { return hang_up_wish_; }
     bool take_hang_up_wish() noexcept { return std::exchange(hang_up_wish_, false); }
     bool has_output() const noexcept { return linked() && wires_.has_output(); }
     std::string_view begin_write(instant now) { return wires_.begin_write(now); }
@@ -91,7 +93,7 @@ public:
 private:
     enum class state : std::uint8_t { resting, connecting, greeting, settling, up, closed };
     class greeting_command;
-    class subscription_command;
+    class subscribe_command;
     using answer = void (session::*)(const reply_view&, instant);
 
     void start_connecting(instant now);
@@ -101,11 +103,11 @@ private:
     void told_client_info(const reply_view& reply, instant now);
     void told_server_info(const reply_view& reply, instant now);
     void ignored(const reply_view& reply, instant now);
+    void subscribed(const std::string& channel, const reply_view& reply, instant now);
     void greeting_answered(instant now);
     void settle(instant now);
     void come_up(instant now);
     void send_subscription(const std::string& channel);
-    void subscription_answered(const std::string& channel, const reply_view& reply, instant now);
     void lose_link(failure why, instant now);
     void check_health(instant now);
     failure why_not_up() const;
@@ -131,8 +133,7 @@ private:
     server_facts facts_;
     server_facts previous_;  // of the last link that was up; its client_id is 0 if there was none
     std::set<std::string, std::less<>> channels_;
-    std::vector<std::unique_ptr<greeting_command>> greetings_;  // under way on this link
-    std::vector<std::unique_ptr<subscription_command>> subscriptions_;
+    std::vector<std::unique_ptr<command>> greetings_;  // under way on this link
     std::unique_ptr<greeting_command> ping_;
     std::size_t greetings_open_ = 0;
 };

@@ -50,6 +50,15 @@ TEST(ErrorReply, FindsTheCodeInsideOfAScriptError) {
     EXPECT_EQ(classify_error(wrapped + "attempt to index a nil value", "s").code, errc::server_error);
 }
 
+TEST(ErrorReply, ARightLackingInsideOfAScriptIsAMissingRight) {
+    for (const char* text :
+         {"ERR The user executing the script can't run this command or subcommand script: 0123, on @x:1.",
+          "ERR The user executing the script can't access at least one of the keys mentioned",
+          "ERR The user executing the script can't publish to the channel mentioned"}) {
+        EXPECT_EQ(classify_error(text, "s").code, errc::no_permission) << text;
+    }
+}
+
 TEST(ErrorReply, QuotesTheServerButOnlyWhatIsFitToShow) {
     EXPECT_EQ(classify_error("ERR no", "redis://h").detail, "redis://h: ERR no");
     EXPECT_EQ(classify_error("ERR \x1b[2J\n\x7f", "s").detail, "s: ERR ?[2J??");

@@ -16,8 +16,8 @@ public:
     explicit recorded_session_events(event_log& log) : log_(log) {}
     void on_link_up(const server_facts&, instant) override { log_.push_back("up"); }
     void on_link_down(const failure& why, instant) override { log_.push_back("down!" + name_of(why.code)); }
-    void on_subscription_refused(const std::string& channel, const failure& why, instant) override {
-        log_.push_back("no " + channel + "!" + name_of(why.code));
+    void on_subscription_refused(const failure& why, instant) override {
+        log_.push_back("refused!" + name_of(why.code));
     }
     void on_push(const reply_view& message, instant) override {
         log_.push_back("push: " + std::string(message.size() > 2 ? message[2].text() : message[0].text()));

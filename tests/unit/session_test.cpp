@@ -364,14 +364,31 @@ TEST(Session, ACommandRepeatedWhileItsLinkIsLostDisturbsNobody) {
     EXPECT_EQ(link.receive(">3\r\n+subscribe\r\n+a\r\n:1\r\n"), encoded({"repeated"}));
 }
 
-TEST(Session, ARefusedSubscriptionIsTold) {
+TEST(Session, ASubscriptionThatWillNeverBeAllowedIsToldAndTheLinkGoesOn) {
+    const std::string no = "-NOPERM this user has no permissions to access one of the channels\r\n";
     session_driver link;
     recorded_command ping(link.log, "ping");
     link.subject.subscribe("a");
     link.submit(ping);
+    EXPECT_EQ(link.greet(), encoded({"SUBSCRIBE", "a"}));
+    EXPECT_EQ(link.receive(no), encoded({"ping"}));
+    link.subject.subscribe("a");
+    EXPECT_EQ(link.pump(), encoded({"SUBSCRIBE", "a"})) << "the right may have been given meanwhile";
+    link.receive("+PONG\r\n" + no);
+    const std::string refused = "refused!" + testing::name_of(errc::no_permission);
+    EXPECT_THAT(link.log, ElementsAre(refused, "up", "ping=PONG", refused));
+    link.fail();
+    link.greet({.run_id = "two"});
+    EXPECT_TRUE(link.subject.up()) << "not asked for again by itself";
+}
+
+TEST(Session, ASubscriptionRefusedForAWhileIsTriedAgainOnTheNextLink) {
+    session_driver link;
+    link.subject.subscribe("a");
     link.greet();
-    link.receive("-NOPERM this user has no permissions to access one of the channels\r\n");
-    EXPECT_EQ(ping.last.code, errc::no_permission);
+    link.receive("-BUSY Redis is busy running a script.\r\n");
+    EXPECT_FALSE(link.subject.linked());
+    EXPECT_EQ(link.greet({.run_id = "two"}), encoded({"SUBSCRIBE", "a"}));
 }
 
 TEST(Session, ALinkThatIsDistrustedIsMadeAnew) {
