@@ -22,6 +22,5 @@ struct answer {
 
 // Throws holdfast::error with what the server said, or why it could not be asked.
 answer ask(const client& server, std::initializer_list<std::string_view> command);
-answer ask(const client& server, const std::vector<std::string>& command);
 
 }  // namespace holdfast::cli

@@ -27,6 +27,15 @@ std::string about(milliseconds duration) {
     return redis::format_duration(duration < seconds(2) ? duration : std::chrono::floor<seconds>(duration));
 }
 
+// What the holder's client says of itself on its card; without one, the hold id.
+std::string owner_of(const client& server, const std::string& hold_id) {
+    const std::string card = "hf:client:" + std::string(engine::client_of(hold_id));
+    const answer told = ask(server, {"HMGET", card, "user", "host", "program", "pid"});
+    if (told.items.size() != 4 || told.items[1].is_null) return hold_id;
+    const auto field = [&told](std::size_t i) { return printable(told.items[i].text); };
+    return fmt::format("{}@{} ({}, pid {})", field(0), field(1), field(2), field(3));
+}
+
 // The token of a grant is its time on the server, in microseconds, unless the clock was set back.
 std::string held_since(const client& server, const scripts::lock_keys& keys) {
     const auto token = ask(server, {"GET", keys.fence}).integer;
@@ -48,11 +57,11 @@ std::string describe_holder(const client& server, const scripts::lock_keys& keys
     try {
         const answer holder = ask(server, {"GET", keys.lock});
         if (holder.is_null) return "it is free by now";
-        std::string text = fmt::format("held by {}", printable(holder.text));
+        std::string text = "held by ";
         if (engine::is_ours(holder.text)) {
-            text += held_since(server, keys);
+            text += owner_of(server, holder.text) + held_since(server, keys);
         } else {
-            text += " (another program)";
+            text += printable(holder.text) + " (another program)";
         }
         const auto left_ms = ask(server, {"PTTL", keys.lock}).integer.value_or(0);
         if (left_ms > 0) text += fmt::format(", {} of its lease left", about(milliseconds(left_ms)));

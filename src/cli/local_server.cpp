@@ -100,16 +100,6 @@ bool is_lock(const answer& value) {
     return !value.is_null && !std::ranges::all_of(value.text, redis::is_digit);
 }
 
-void append_locks(const client& server, const answer& keys, std::vector<std::string>& held) {
-    if (keys.items.empty()) return;
-    std::vector<std::string> command{"MGET"};
-    for (const answer& key : keys.items) command.push_back(key.text);
-    const answer values = ask(server, command);
-    for (std::size_t i = 0; i < values.items.size() && i < keys.items.size(); ++i) {
-        if (is_lock(values.items[i])) held.push_back(keys.items[i].text);
-    }
-}
-
 std::vector<std::string> held_locks(const client& server) {
     std::vector<std::string> held;
     std::string cursor = "0";
@@ -117,7 +107,9 @@ std::vector<std::string> held_locks(const client& server) {
         const answer page = ask(server, {"SCAN", cursor, "COUNT", "500", "TYPE", "string"});
         if (page.items.size() != 2) throw error(errc::protocol_error, server.server());
         cursor = page.items[0].text;
-        append_locks(server, page.items[1], held);
+        for (const answer& key : page.items[1].items) {
+            if (is_lock(ask(server, {"GET", key.text}))) held.push_back(key.text);
+        }
     } while (cursor != "0");
     std::ranges::sort(held);
     held.erase(std::ranges::unique(held).begin(), held.end());  // SCAN may tell a key twice

@@ -95,10 +95,10 @@ public:
         signals_.emplace();
         const lock_place place{server.identity, keys_.lock};
         held_list above = held_list::parse(environment("HOLDFAST_HELD"));
-        client link(server.url);
-        if (const auto held = above.find(place); held && still_holds(link, *held)) {
+        if (const auto held = above.find(place); held && still_holds(client(server.url), *held)) {
             become({command_, environment_with(*held, above, options_)}, *signals_);
         }
+        client link(server.url);
         mutex lock(link, options_.name, options_.lock_options());
         waited got = wait_for_lock(lock, limit_, *signals_);
         if (got.signal) {

@@ -1,5 +1,6 @@
 #include "cli/supervisor.hpp"
 
+#include "base/assert.hpp"
 #include "base/boot_clock.hpp"
 #include "cli/exit_code.hpp"
 
@@ -36,7 +37,9 @@ int timeout_ms(instant until) {
 
 supervisor::supervisor(supervision terms, holdfast::lease& hold, signal_inbox& signals, terminal& tty,
                        guard& watcher)
-    : terms_(std::move(terms)), hold_(hold), signals_(signals), tty_(tty), guard_(watcher) {}
+    : terms_(std::move(terms)), hold_(hold), signals_(signals), tty_(tty), guard_(watcher) {
+    read_validity();  // before there is a command, so that the guard never guards one without a deadline
+}
 
 int supervisor::watch(pid_t group) {
     group_ = group;
@@ -80,6 +83,7 @@ instant supervisor::next_look() const {
 }
 
 void supervisor::signal_group(int signal) const noexcept {
+    HOLDFAST_ASSERT(group_ > 1);  // 0 would be our own group, 1 everybody
     ::kill(-group_, signal);
 }
 
@@ -140,14 +144,18 @@ bool supervisor::hold_is_confirmed() {
     return false;
 }
 
+milliseconds supervisor::read_validity() {
+    const milliseconds left = hold_.validity();
+    if (left <= 0ms) return left;
+    valid_until_ = std::max(valid_until_, boot_now() + left);
+    const instant last_moment = valid_until_ - kill_margin(terms_.lease) / 2;
+    guard_.allow_until(terms_.reaction == on_lost::kill ? last_moment : never);
+    return left;
+}
+
 void supervisor::check_hold() {
     if (lost_) return;
-    const milliseconds left = hold_.validity();
-    if (left > 0ms) {
-        valid_until_ = std::max(valid_until_, boot_now() + left);
-        const instant last_moment = valid_until_ - kill_margin(terms_.lease) / 2;
-        guard_.allow_until(terms_.reaction == on_lost::kill ? last_moment : never);
-    }
+    const milliseconds left = read_validity();
     if (hold_.lost().stop_requested() || left <= kill_margin(terms_.lease)) lose();
 }
 

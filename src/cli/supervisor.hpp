@@ -55,6 +55,7 @@ private:
     void stopped(int by);
     void resume();
     bool hold_is_confirmed();
+    std::chrono::milliseconds read_validity();
     void check_hold();
     void lose();
     void kill_if_due();
