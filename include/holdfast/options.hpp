@@ -2,6 +2,7 @@
 // most.
 #pragma once
 
+#include <holdfast/errors.hpp>
 #include <holdfast/metrics.hpp>
 #include <holdfast/owner.hpp>
 
@@ -52,12 +53,24 @@ struct client_options {
     std::function<void(log_level, const std::string&)> log = {};
 };
 
+/// Why a lock was not had, for those who ask.
+struct refusal {
+    errc code = errc::busy;
+    /// The hold id of the one who has it; empty if that is not the reason. Tells nothing to other programs' locks.
+    std::string holder = {};
+    /// How long the holder's lease still ran when the server answered; none: it has no expiry, or is not the reason.
+    std::optional<milliseconds> holder_left = {};
+};
+
 /// For one mutex.
 struct mutex_options {
     /// How long a hold lasts without renewal; from 10 ms to the client's max_lease.
     milliseconds lease{std::chrono::seconds(30)};
     /// Renew in the background while held. Without it the hold ends with its lease.
     bool renew = true;
+    /// How often a request whose answer was lost with its connection is sent again, of acquiring and of releasing each.
+    /// Deadline and stop_token bound it too.
+    unsigned max_repeats = static_cast<unsigned>(-1);
     holdfast::keys keys = keys::tagged;
     /// Stands before the tagged key.
     std::string prefix = "hf:";
@@ -69,6 +82,8 @@ struct acquire_options {
     milliseconds lease{0};
     /// Who acquires. Without one each acquisition is an owner of its own.
     std::optional<holdfast::owner> owner = {};
+    /// Filled by blocking calls that return without the lock or throw; must outlive the call.
+    holdfast::refusal* why_not = nullptr;
     /// Stops the waiting; what was got too late is given back.
     std::stop_token stop = {};
 };

@@ -41,7 +41,8 @@ struct mutex::parts {
                 .lease = lease,
                 .renewing = options.renew ? engine::renewal::automatic : engine::renewal::none,
                 .wait = wait,
-                .deadline = deadline};
+                .deadline = deadline,
+                .max_repeats = options.max_repeats};
     }
 
     // Whether not getting the lock is an answer or an error.
@@ -69,7 +70,9 @@ struct mutex::parts {
                                       api::acquire_operation::face::wanted);
         request.wait(std::move(call.stop));
         if (request.acquired()) return api::lease_access::make(request.held());
-        answer_no(request.why(), refusal);
+        const engine::refusal& why = request.why();
+        if (call.why_not != nullptr) *call.why_not = {why.code, why.holder, why.holder_left};
+        answer_no(why, refusal);
         return {};
     }
 

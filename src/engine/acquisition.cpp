@@ -147,6 +147,7 @@ void engine::stand_in_line(hold& h, const call& asked, const acquire_answer& ans
 }
 
 void engine::believe_push(hold& h, fencing_token token, instant now) {
+    if (h.state_ == state::leaving) return give_back(h, token, now);
     if (h.state_ != state::in_line || !h.polled_on_this_link_ || token <= h.fence_then_) return;
     const instant end = h.last_answered_poll_ + h.terms_.lease - drift(h.terms_.lease);
     // Little is left by our cautious reckoning, though the lease is fresh: a poll makes it full and proves
@@ -181,6 +182,7 @@ void engine::granted(hold& h, fencing_token token, instant proved_at, instant no
         return poll(h, now);
     }
     h.may_have_run_ = false;
+    h.repeats_ = 0;
     in_line_.erase(h.id_.text());
     if (h.terms_.owner != owner_id::nobody)
         owned_.emplace(owned_lock{h.terms_.owner, h.terms_.keys->lock}, &h);
@@ -200,7 +202,9 @@ void engine::failed_acquire(hold& h, const failure& why, instant now) {
     if (h.request_ == nullptr) return;
     if (why.code == errc::outcome_unknown) {
         h.may_have_run_ = true;
-        if (now < h.terms_.deadline) return ask(h, now);  // goes out on the next link
+        h.stray_copies_ = true;
+        const bool may_repeat = h.repeats_++ < h.terms_.max_repeats;
+        if (now < h.terms_.deadline && may_repeat) return ask(h, now);  // goes out on the next link
         // Not "outcome unknown" to the caller: what may have been got is given back.
         return refuse(h, {too_late(h), why.detail, {}, {}}, now);
     }
@@ -213,7 +217,7 @@ void engine::refuse(hold& h, refusal why, instant now) {
     const bool left_something = unanswered || h.may_have_run_ || h.state_ != state::asking;
     acquire_request* const request = std::exchange(h.request_, nullptr);
     drop_call(h.asking_);
-    in_line_.erase(h.id_.text());
+    if (!h.stray_copies_) in_line_.erase(h.id_.text());
     if (left_something) {
         h.token_ = 0;  // any grant: nobody believes in this id any more
         leave(h, now);

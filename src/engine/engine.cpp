@@ -76,10 +76,10 @@ refusal engine::nonsense() const {
 void engine::abandon(owner_id owner) {
     std::vector<hold*> left;
     for (const auto& [key, held] : owned_) {
-        if (key.owner == owner && held->state_ == state::held) left.push_back(held);
+        if (key.owner == owner) left.push_back(held);
     }
     for (hold* const held : left) {
-        lose(*held, errc::not_held);
+        if (held->state_ == state::held) lose(*held, errc::not_held);
         forget(*held);
     }
 }
@@ -88,13 +88,14 @@ void engine::on_link_up(instant trusted_from, instant now) {
     trusted_from_ = trusted_from;
     for (auto next = holds_.begin(); next != holds_.end();) {
         hold& h = *next++;  // first: asking may end it
-        if (h.state_ == state::in_line) {
-            // What was pushed while the link was down is gone: everyone in line asks where they stand.
-            poll(h, now);
-        } else if (h.state_ == state::asking && now < trusted_from_) {
-            // Asked before we knew what server would answer; not written yet.
+        if (h.state_ != state::asking && h.state_ != state::in_line) continue;
+        if (now < trusted_from_) {
+            // Asked before we knew what server would answer, and not written yet.
             drop_call(h.asking_);
             ask(h, now);
+        } else if (h.state_ == state::in_line) {
+            // What was pushed while the link was down is gone: everyone in line asks where they stand.
+            poll(h, now);
         }
     }
 }
@@ -125,7 +126,10 @@ void engine::on_push(const redis::reply_view& message, instant now) {
     const std::string_view verb = next_word();
     const auto found = in_line_.find(next_word());
     if (found == in_line_.end()) return;
-    if (verb == "poll") return poll(*found->second, now);
+    if (verb == "poll") {
+        if (found->second->state_ == state::in_line) poll(*found->second, now);
+        return;
+    }
     const std::string_view number = next_word();
     fencing_token token = 0;
     const auto [end, bad] = std::from_chars(number.data(), number.data() + number.size(), token);

@@ -145,6 +145,7 @@ private:
     void answered_release(hold& h, const redis::reply_view& reply, instant now);
     void failed_release(hold& h, const failure& why, instant now);
     void check_leaving(hold& h, instant now);
+    void give_back(hold& h, fencing_token token, instant now);
     void answer_release(hold& h, const std::optional<refusal>& why_not);
 
     // shared

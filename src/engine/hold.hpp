@@ -90,6 +90,8 @@ struct acquire_terms {
     renewal renewing = renewal::automatic;
     waiting wait = waiting::in_line;
     instant deadline = never;  // of the waiting; with waiting::not_at_all, of the request
+    // How often a request whose answer was lost with its link is sent again: of acquiring, and of releasing.
+    unsigned max_repeats = static_cast<unsigned>(-1);
 };
 
 class hold final : public timed {
@@ -111,7 +113,9 @@ private:
     acquire_terms terms_;
     state state_ = state::asking;
     bool may_have_run_ = false;  // a copy of the present request may have run without our knowing
+    bool stray_copies_ = false;  // of the acquiring request: one may still be on its way over a broken link
     bool polled_on_this_link_ = false;
+    unsigned repeats_ = 0;            // of the present request
     unsigned depth_ = 1;  // n acquires need n releases
     acquire_request* request_ = nullptr;
     hold_request* release_ = nullptr;

@@ -57,6 +57,7 @@ void engine::leave(hold& h, instant now) {
     answer_renewal(h, refusal{errc::not_held, "released meanwhile", {}, {}});
     h.state_ = state::leaving;
     h.may_have_run_ = false;
+    h.repeats_ = 0;
     // After this the server has forgotten the hold by itself.
     h.valid_until_ = std::max(h.valid_until_, now + h.terms_.lease);
     timers_.set(h, std::min(h.answer_release_by_, h.valid_until_));
@@ -100,11 +101,21 @@ void engine::answered_release(hold& h, const redis::reply_view& reply, instant n
         why_not = nonsense();
     }
     answer_release(h, why_not);
+    // An old copy of the request may yet put the id back in line and be granted; for a lease we would hear of it.
+    if (h.stray_copies_ && h.token_ == 0 && now < h.valid_until_) return timers_.set(h, h.valid_until_);
     forget(h);
 }
 
+// Granted to an id that nobody asks for any more: an old copy of its request ran after it was undone.
+void engine::give_back(hold& h, fencing_token token, instant now) {
+    if (h.leaving_ != nullptr) return;  // an undo of whatever grant is on its way
+    h.token_ = token;
+    send_release(h, now);
+}
+
 void engine::failed_release(hold& h, const failure& why, instant now) {
-    if (why.code == errc::outcome_unknown && now < h.valid_until_) {
+    const bool may_repeat = h.repeats_++ < h.terms_.max_repeats;
+    if (why.code == errc::outcome_unknown && now < h.valid_until_ && may_repeat) {
         h.may_have_run_ = true;
         return send_release(h, now);  // goes out on the next link
     }

@@ -48,8 +48,10 @@ payload& add_keys(payload& out, const lock_keys& keys) {
 }
 
 std::optional<std::uint64_t> to_token(const reply_view& value) {
+    // Beyond 2^53 Lua's numbers have gaps: no script of ours gives such a token, and it would poison our floor.
+    constexpr std::int64_t end_of_tokens = std::int64_t{1} << 53;
     const auto number = value.to_integer();
-    if (!number || *number < 0) return std::nullopt;
+    if (!number || *number < 0 || *number >= end_of_tokens) return std::nullopt;
     return static_cast<std::uint64_t>(*number);
 }
 
