@@ -46,13 +46,13 @@ auto mutex::async_try_acquire(CompletionToken&& token) {
 template <typename Rep, typename Period, typename CompletionToken>
 auto mutex::async_try_acquire_for(std::chrono::duration<Rep, Period> wait, acquire_options options,
                                   CompletionToken&& token) {
-    return initiate_acquire(std::chrono::ceil<milliseconds>(wait), std::move(options),
+    return initiate_acquire(detail::wait_time(wait), std::move(options),
                             std::forward<CompletionToken>(token));
 }
 
 template <typename Rep, typename Period, typename CompletionToken>
 auto mutex::async_try_acquire_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token) {
-    return initiate_acquire(std::chrono::ceil<milliseconds>(wait), {}, std::forward<CompletionToken>(token));
+    return initiate_acquire(detail::wait_time(wait), {}, std::forward<CompletionToken>(token));
 }
 
 template <typename CompletionToken>

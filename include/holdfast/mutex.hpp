@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/client.hpp>
+#include <holdfast/detail/wait_time.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/options.hpp>
 
@@ -40,7 +41,7 @@ public:
     /// Waits in line, at most so long.
     template <typename Rep, typename Period>
     bool try_lock_for(std::chrono::duration<Rep, Period> wait) {
-        return try_lock_within(std::chrono::ceil<milliseconds>(wait));
+        return try_lock_within(detail::wait_time(wait));
     }
     template <typename Clock, typename Duration>
     bool try_lock_until(std::chrono::time_point<Clock, Duration> deadline) {
@@ -58,7 +59,7 @@ public:
     /// Waits in line, at most so long; an empty lease if that was not enough.
     template <typename Rep, typename Period>
     lease try_acquire_for(std::chrono::duration<Rep, Period> wait, acquire_options options = {}) {
-        return try_acquire_within(std::chrono::ceil<milliseconds>(wait), std::move(options));
+        return try_acquire_within(detail::wait_time(wait), std::move(options));
     }
     template <typename Clock, typename Duration>
     lease try_acquire_until(std::chrono::time_point<Clock, Duration> deadline, acquire_options options = {}) {

@@ -13,14 +13,6 @@ namespace {
 
 constexpr milliseconds shortest_lease{10};
 
-std::string describe(const engine::refusal& why, const std::string& name) {
-    std::string text = "lock '" + name + "'";
-    if (!why.detail.empty()) text += ": " + why.detail;
-    if (!why.holder.empty()) text += ", held by " + why.holder;
-    if (why.holder_left) text += " for another " + std::to_string(why.holder_left->count()) + " ms";
-    return text;
-}
-
 // Not having got a lock is an answer, not an error, where the caller set the limit.
 bool is_plain_no(errc code) {
     return code == errc::busy || code == errc::timed_out;
@@ -94,10 +86,22 @@ struct mutex::parts {
 
     bool answer_no(const engine::refusal& why, no refusal) const {
         if (refusal == no::is_answer && is_plain_no(why.code)) return false;
-        throw error(why.code, describe(why, name));
+        throw error(why.code, describe(why));
     }
 
-    instant within(milliseconds wait) const { return boot_now() + std::max(wait, milliseconds(0)); }
+    std::string describe(const engine::refusal& why) const {
+        const std::string server = where->settings().display();
+        std::string text = "lock '" + name + "'";
+        if (why.detail.find(server) == std::string::npos) text += " on " + server;
+        if (!why.detail.empty()) text += ": " + why.detail;
+        if (!why.holder.empty()) text += ", held by " + why.holder;
+        if (why.holder_left) text += " for another " + std::to_string(why.holder_left->count()) + " ms";
+        return text;
+    }
+
+    instant within(milliseconds wait) const {
+        return wait >= detail::for_ever_from ? never : boot_now() + std::max(wait, milliseconds(0));
+    }
     instant request_deadline() const { return within(where->settings().request_timeout); }
 };
 

@@ -95,10 +95,10 @@ void engine::failed_renew(hold& h, const failure& why, instant now) {
     const std::chrono::nanoseconds pause = h.terms_.lease / retry_part;
     h.renew_at_ = unknown ? now : now + pause;
     if (h.terms_.renewing == renewal::none) h.renew_at_ = never;
-    if (unknown && h.renew_ != nullptr) {
+    if (unknown && h.renew_ != nullptr && now < h.answer_renew_by_) {
         send_renewal(h, now);
     } else {
-        answer_renewal(h, refusal{why.code, why.detail, {}, {}});
+        answer_renewal(h, refusal{unknown ? errc::request_timed_out : why.code, why.detail, {}, {}});
     }
     set_holding_timer(h, now);
 }

@@ -160,7 +160,7 @@ TEST(Reconnect, AnAcquireRepeatedAfterALostReplyFindsItsOwnHold) {
 TEST(Reconnect, AnAcquireGivenUpWhileTheLinkHungIsUndone) {
     redis_server server;
     tcp_proxy proxy{server.port()};
-    client subject{proxy.url() + "?timeout=200ms"};
+    client subject{proxy.url() + "?timeout=200ms", {.max_lease = 1h}};
     warm_up(subject);
     mutex lock{subject, "stock", {.lease = 10min}};
     proxy.stall(direction::to_client);

@@ -1,0 +1,19 @@
+// How long to wait, in milliseconds, whatever the caller's unit. std::chrono overflows silently where a wait
+// meant as "for ever" (hours::max(), time_point::max()) is made finer.
+#pragma once
+
+#include <chrono>
+
+namespace holdfast::detail {
+
+/// A wait as long as this has no end.
+inline constexpr std::chrono::hours for_ever_from{24 * 365 * 100};
+
+template <typename Rep, typename Period>
+constexpr std::chrono::milliseconds wait_time(std::chrono::duration<Rep, Period> wait) {
+    if (wait <= wait.zero()) return std::chrono::milliseconds{0};
+    if (std::chrono::duration<double>(wait) >= for_ever_from) return std::chrono::milliseconds::max();
+    return std::chrono::ceil<std::chrono::milliseconds>(wait);
+}
+
+}  // namespace holdfast::detail

@@ -1,0 +1,145 @@
+// R07: locks shared with programs that use the plain form: a string key, the owner's id, a lease in
+// milliseconds.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <holdfast/holdfast.hpp>
+
+#include <thread>
+
+#include "support/child_process.hpp"
+#include "support/eventually.hpp"
+#include "support/redis_server.hpp"
+
+namespace holdfast::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The two scripts of that protocol, as such programs have them.
+const std::string foreign_lock = R"(
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+    redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+    return 'OK'
+end
+return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
+)";
+const std::string foreign_unlock = R"(
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0
+)";
+
+class Interop : public ::testing::Test {
+protected:
+    bool foreign_acquires(const std::string& id) {
+        return server.call({"EVAL", foreign_lock, "1", "stock", id, "60000"}).text == "OK";
+    }
+    bool foreign_releases(const std::string& id) {
+        return server.call({"EVAL", foreign_unlock, "1", "stock", id}).integer == 1;
+    }
+
+    redis_server server;
+    client subject{server.url()};
+    mutex lock{subject, "stock", {.keys = keys::raw}};
+};
+
+// R07
+TEST_F(Interop, TheForeignProgramIsKeptOutByOurHold) {
+    lease held = lock.acquire();
+    EXPECT_EQ(server.call({"TYPE", "stock"}).text, "string");
+    EXPECT_EQ(server.call({"GET", "stock"}).text, held.id());
+    EXPECT_FALSE(foreign_acquires("stranger"));
+    EXPECT_FALSE(foreign_releases("stranger"));
+    EXPECT_EQ(server.call({"GET", "stock"}).text, held.id());
+    EXPECT_FALSE(held.release());
+    EXPECT_TRUE(foreign_acquires("stranger"));
+}
+
+// R07
+TEST_F(Interop, WeAreKeptOutByTheForeignProgramsHold) {
+    ASSERT_TRUE(foreign_acquires("stranger"));
+    EXPECT_FALSE(lock.try_acquire());
+    EXPECT_FALSE(lock.try_lock());
+    EXPECT_FALSE(lock.try_acquire_for(100ms));
+    EXPECT_EQ(server.call({"GET", "stock"}).text, "stranger");
+    // The line is left in the background: until then the lock may pass through the hands of who gave up.
+    EXPECT_TRUE(eventually([&] { return server.call({"EXISTS", "{stock}:queue"}).integer == 0; }));
+    EXPECT_TRUE(foreign_releases("stranger"));
+    EXPECT_TRUE(lock.try_acquire());
+}
+
+// R07: it tells nobody when it lets go, so the first in line looks.
+TEST_F(Interop, AWaiterGetsWhatAForeignProgramLetsGo) {
+    ASSERT_TRUE(foreign_acquires("stranger"));
+    lease got;
+    std::thread waiting([&] { got = lock.acquire(); });
+    EXPECT_TRUE(eventually([&] { return server.call({"ZCARD", "{stock}:queue"}).integer == 1; }));
+    EXPECT_TRUE(foreign_releases("stranger"));
+    waiting.join();
+    EXPECT_EQ(server.call({"GET", "stock"}).text, got.id());
+    EXPECT_FALSE(foreign_acquires("stranger"));
+}
+
+TEST_F(Interop, AForeignHoldWithoutAnEndIsWaitedForToo) {
+    server.call({"SET", "stock", "stranger"});
+    lease got;
+    std::thread waiting([&] { got = lock.acquire(); });
+    EXPECT_TRUE(eventually([&] { return server.call({"ZCARD", "{stock}:queue"}).integer == 1; }));
+    server.call({"DEL", "stock"});
+    waiting.join();
+    EXPECT_TRUE(got);
+}
+
+// redis-py's Lock, in a process of its own that does one step per line of its input.
+const std::string python_locker = R"(
+import sys, redis
+lock = redis.Redis(port=int(sys.argv[1])).lock("stock", timeout=60, blocking=False)
+for line in sys.stdin:
+    step = line.strip()
+    try:
+        print(step, lock.acquire() if step == "acquire" else lock.release() or True, flush=True)
+    except redis.exceptions.LockError as refused:
+        print(step, type(refused).__name__, flush=True)
+)";
+
+class python_program {
+public:
+    explicit python_program(const redis_server& server)
+        : process_{"/usr/bin/python3",
+                   {.arguments = {"-c", python_locker, std::to_string(server.port())},
+                    .after_input = input_end::open}} {}
+
+    std::string step(const std::string& name) {
+        const std::size_t before = process_.output().size();
+        process_.write_input(name + "\n");
+        EXPECT_TRUE(
+            eventually([&] { return process_.output().find('\n', before) != std::string::npos; }, 60s))
+            << process_.errors();
+        const std::string line = process_.output().substr(before);
+        return line.substr(name.size() + 1, line.find('\n') - name.size() - 1);
+    }
+
+private:
+    child_process process_;
+};
+
+// R07
+TEST_F(Interop, RedisPyAndWeExcludeEachOther) {
+    python_program python{server};
+    {
+        const lease held = lock.acquire();
+        EXPECT_EQ(python.step("acquire"), "False");
+        EXPECT_EQ(server.call({"GET", "stock"}).text, held.id());
+    }
+    EXPECT_EQ(python.step("acquire"), "True");
+    EXPECT_FALSE(lock.try_acquire());
+    lease got;
+    std::thread waiting([&] { got = lock.acquire(); });
+    EXPECT_TRUE(eventually([&] { return server.call({"ZCARD", "{stock}:queue"}).integer == 1; }));
+    EXPECT_EQ(python.step("release"), "True");
+    waiting.join();
+    EXPECT_EQ(python.step("acquire"), "False");
+}
+
+}  // namespace
+}  // namespace holdfast::testing
