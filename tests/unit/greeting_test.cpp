@@ -102,12 +102,12 @@ TEST(Greeting, RefusedFactsStayUnknown) {
 }
 
 TEST(Greeting, ThePreviousLinkIsNamedByIdAndAddress) {
-    const server_facts before{"7.0.0", "master", "standalone", "r", {}, 5, "h:1"};
-    const server_facts after{"7.0.0", "master", "standalone", "r", {}, 6, "h:2"};
+    const server_facts before{"7.0.0", "master", "standalone", "r", 5, "h:1"};
+    const server_facts after{"7.0.0", "master", "standalone", "r", 6, "h:2"};
     EXPECT_EQ(greeting::kill_previous(before, after), encoded({"CLIENT", "KILL", "ID", "5", "ADDR", "h:1"}));
     EXPECT_EQ(greeting::kill_previous({}, after), "");
     EXPECT_EQ(greeting::kill_previous(before, before), "") << "never itself";
-    EXPECT_EQ(greeting::kill_previous(before, {"7.0.0", "master", "standalone", "s", {}, 6, "h:2"}), "");
+    EXPECT_EQ(greeting::kill_previous(before, {"7.0.0", "master", "standalone", "s", 6, "h:2"}), "");
 }
 
 }  // namespace
