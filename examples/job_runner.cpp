@@ -1,0 +1,66 @@
+// A nightly job is started on every machine, so that it runs even if some are down; it must run on one only.
+// Whoever gets the lock at once runs it, the others leave. The lock renews itself for as long as the job
+// takes, and if it is lost all the same (the server was gone for too long), the job is told in time to stop.
+//
+// Usage: job_runner [URL]. The machines are threads here.
+#include <holdfast/holdfast.hpp>
+
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <iostream>
+#include <string>
+#include <syncstream>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+
+namespace {
+
+// The job looks at `stop` between two steps: from then on somebody else may be doing them.
+bool run_job(const std::string& machine, const std::stop_token& stop) {
+    for (int step = 1; step <= 4; ++step) {
+        if (stop.stop_requested()) {
+            std::osyncstream(std::cout) << machine << " lost the lock, stops before step " << step << '\n';
+            return false;
+        }
+        std::osyncstream(std::cout) << machine << ": step " << step << " of 4\n";
+        std::this_thread::sleep_for(200ms);
+    }
+    return true;
+}
+
+}  // namespace
+
+int main(int count, char** words) try {
+    const std::string url = count > 1 ? words[1] : "redis://127.0.0.1:6379";
+    constexpr int machines = 3;
+    std::barrier midnight{machines};
+    std::barrier everybody_asked{machines};
+    std::atomic<int> runs{0};
+    {
+        std::vector<std::jthread> runners;
+        for (int number = 1; number <= machines; ++number) {
+            runners.emplace_back([&, machine = "machine " + std::to_string(number)] {
+                holdfast::client redis{url};
+                // A short lease: if this machine dies, another may start over soon. Renewed every 100 ms.
+                holdfast::mutex lock{redis, "job:nightly", {.lease = 300ms}};
+                redis.ping();
+                midnight.arrive_and_wait();
+                holdfast::lease hold = lock.try_acquire();
+                everybody_asked.arrive_and_wait();
+                if (!hold) {
+                    std::osyncstream(std::cout) << machine << ": somebody else runs it\n";
+                } else if (run_job(machine, hold.lost())) {
+                    ++runs;
+                }
+            });
+        }
+    }
+    std::cout << "the job ran " << runs << " time(s)\n";
+    return runs == 1 ? 0 : 1;
+} catch (const std::exception& failure) {
+    std::cerr << "job_runner: " << failure.what() << '\n';
+    return 2;
+}

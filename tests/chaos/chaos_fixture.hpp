@@ -1,0 +1,50 @@
+// A server, and the look at what is left on it when all is over.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "chaos/worker_process.hpp"
+#include "support/eventually.hpp"
+#include "support/redis_server.hpp"
+
+namespace holdfast::testing {
+
+/// Every test ends with a keyspace in which there is nothing but fencing marks and clients' cards, all of
+/// them with an expiry. A lock whose holder was killed may need its lease's time to get there.
+class chaos_fixture : public ::testing::Test {
+protected:
+    explicit chaos_fixture(server_options options = {}) : server{std::move(options)} {}
+
+    void TearDown() override {
+        EXPECT_TRUE(eventually([this] { return leftovers().empty(); }, std::chrono::seconds{40}))
+            << "left behind:" << leftovers();
+    }
+
+    std::size_t waiters_of(const std::string& name) {
+        return static_cast<std::size_t>(server.call({"ZCARD", "hf:{" + name + "}:queue"}).integer);
+    }
+
+    [[nodiscard]] bool waits_in_line(const std::string& name, std::size_t so_many) {
+        return eventually([&] { return waiters_of(name) == so_many; }, an_age);
+    }
+
+    redis_server server;
+
+private:
+    std::string leftovers() {
+        std::string found;
+        for (const redis_reply& key : server.call({"KEYS", "*"}).elements) {
+            const auto left_ms = server.call({"PTTL", key.text}).integer;
+            if (left_ms == -2) continue;  // gone meanwhile
+            const bool may_stay = key.text.ends_with(":fence") || key.text.starts_with("hf:client:");
+            if (!may_stay || left_ms == -1) found += ' ' + key.text + " (" + std::to_string(left_ms) + " ms)";
+        }
+        return found;
+    }
+};
+
+}  // namespace holdfast::testing

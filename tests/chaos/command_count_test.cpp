@@ -1,0 +1,87 @@
+// What waiting in line costs, by the server's own count.
+#include <gtest/gtest.h>
+
+#include <holdfast/holdfast.hpp>
+#include <iostream>
+#include <set>
+#include <sstream>
+
+#include "chaos/chaos_fixture.hpp"
+
+namespace holdfast::testing {
+namespace {
+
+class CommandCount : public chaos_fixture {
+protected:
+    /// Commands that came over a connection since reset_stats(): all but what only scripts run. What the
+    /// harness itself asks is left out, too.
+    std::int64_t from_clients() {
+        const std::set<std::string> others = {
+            "time",  "get",     "set",          "del",    "pttl", "pexpire",
+            "zcard", "zadd",    "zrem",         "zrange", "hset", "zscore",
+            "zrank", "hlen",    "hget",         "hdel",   "hset", "config|resetstat",
+            "info",  "publish", "pubsub|numsub"};
+        std::istringstream text(server.call({"INFO", "commandstats"}).text);
+        std::int64_t sum = 0;
+        for (std::string line; std::getline(text, line);) {
+            const auto name_end = line.find(":calls=");
+            if (!line.starts_with("cmdstat_") || name_end == std::string::npos) continue;
+            const std::string name = line.substr(8, name_end - 8);
+            if (!others.contains(name)) sum += std::stoll(line.substr(name_end + 7));
+        }
+        return sum;
+    }
+
+    double commands_per_cycle(std::size_t processes, std::size_t threads, std::size_t cycles) {
+        std::vector<worker> workers;
+        for (std::size_t started = 0; started < processes; ++started) {
+            workers.emplace_back(std::vector<std::string>{"cycle", server.url(), "wanted",
+                                                          std::to_string(threads), std::to_string(cycles)});
+        }
+        for (worker& each : workers) each.wait_for("ready");
+        server.reset_stats();
+        for (worker& each : workers) each.process().close_input();
+        for (worker& each : workers)
+            EXPECT_EQ(each.process().wait(an_age), went_well) << each.process().errors();
+        const double per_cycle =
+            static_cast<double>(from_clients()) / static_cast<double>(processes * threads * cycles);
+        std::cout << "commands per cycle: " << per_cycle << '\n';
+        return per_cycle;
+    }
+};
+
+TEST_F(CommandCount, OfAContendedCycleIsTwoWith16Waiters) {
+    const double per_cycle = commands_per_cycle(4, 4, 100);
+    EXPECT_GE(per_cycle, 2.0);
+    EXPECT_LE(per_cycle, 2.05);
+}
+
+TEST_F(CommandCount, OfAContendedCycleIsTwoWith500WaitersOf5Processes) {
+    const double per_cycle = commands_per_cycle(5, 100, 5);
+    EXPECT_GE(per_cycle, 2.0);
+    EXPECT_LE(per_cycle, 2.05);
+}
+
+TEST_F(CommandCount, OfALongWaitIsItsPolls) {
+    using namespace std::chrono_literals;
+    client holding{server.url()};
+    client waiting{server.url()};
+    mutex held{holding, "wanted", {.lease = 30s, .renew = false}};
+    mutex wanted{waiting, "wanted", {.lease = 3s}};
+    holding.ping();
+    waiting.ping();
+    lease first = held.acquire();
+    server.reset_stats();
+    std::jthread waiter{[&] { wanted.acquire().release(); }};
+    std::this_thread::sleep_for(4s);
+    first.release();
+    waiter.join();
+    const auto scripts = server.command_calls("evalsha") + server.command_calls("eval");
+    // Two releases, one request, and a poll per second (lease/3); their own timing may make it one more or
+    // less.
+    EXPECT_GE(scripts, 2 + 1 + 3);
+    EXPECT_LE(scripts, 2 + 1 + 5);
+}
+
+}  // namespace
+}  // namespace holdfast::testing

@@ -1,0 +1,154 @@
+// Many processes with many threads on one lock: R10, R11, R12, R14.
+//
+// Runs for a short time; HOLDFAST_CHAOS_SECONDS makes it longer.
+#include <gtest/gtest.h>
+#include <hiredis/hiredis.h>
+
+#include <cstdlib>
+#include <deque>
+#include <fstream>
+#include <memory>
+#include <set>
+#include <thread>
+
+#include "chaos/chaos_fixture.hpp"
+#include "support/temp_directory.hpp"
+
+namespace holdfast::testing {
+namespace {
+
+std::string seconds_to_run(const std::string& otherwise) {
+    const char* const wanted = std::getenv("HOLDFAST_CHAOS_SECONDS");
+    return wanted != nullptr ? wanted : otherwise;
+}
+
+class ManyProcesses : public chaos_fixture {
+protected:
+    ManyProcesses() : chaos_fixture(server_options{.unix_socket = true}) {}
+
+    void SetUp() override { std::ofstream(path) << "0 0\n"; }
+
+    void start(std::size_t processes, const std::string& seconds) {
+        for (std::size_t started = 0; started < processes; ++started) {
+            workers.emplace_back(
+                std::vector<std::string>{"count", server.url(), "counter", path, "8", seconds});
+        }
+    }
+
+    /// How many critical sections there were, by what the workers say.
+    std::int64_t sections() {
+        std::int64_t sum = 0;
+        for (worker& each : workers) {
+            EXPECT_EQ(each.finish(), went_well) << each.process().errors();
+            sum += to_number(each.wait_for("done").at(1));
+        }
+        return sum;
+    }
+
+    std::int64_t counted() {
+        std::int64_t count = -1;
+        std::ifstream(path) >> count;
+        return count;
+    }
+
+    temp_directory directory;
+    std::string path = directory.path() / "counter";
+    std::vector<worker> workers;
+};
+
+// Reads the server's own account of every command, those inside of scripts included, and follows the line.
+//
+// Invariant of a first come, first served lock: whoever is made the holder (SET) is the one who has stood in
+// line longest (first ZADD), or nobody stood in line at all.
+class order_watcher {
+public:
+    order_watcher(const std::string& socket, std::string lock) : lock_(std::move(lock)) {
+        context_.reset(redisConnectUnix(socket.c_str()));
+        redisSetTimeout(context_.get(), {.tv_sec = 60, .tv_usec = 0});
+        const std::unique_ptr<void, void (*)(void*)> answer{redisCommand(context_.get(), "MONITOR"),
+                                                            freeReplyObject};
+        if (!answer) throw std::runtime_error("the server cannot be watched");
+    }
+
+    /// Until the server says this word to somebody.
+    void watch_until(const std::string& word) {
+        for (void* raw = nullptr; redisGetReply(context_.get(), &raw) == REDIS_OK; raw = nullptr) {
+            const std::unique_ptr<void, void (*)(void*)> reply{raw, freeReplyObject};
+            const std::string line = static_cast<redisReply*>(raw)->str;
+            if (line.find(word) != std::string::npos) return;
+            if (line.find(" lua] ") != std::string::npos) take(words_of(line));
+        }
+        throw std::runtime_error("the server stopped telling");
+    }
+
+    std::size_t grants = 0;
+    std::size_t from_the_line = 0;
+    std::size_t overtakings = 0;
+
+private:
+    // The quoted words of a line; none of ours has an escape in it.
+    static std::vector<std::string> words_of(const std::string& line) {
+        std::vector<std::string> words;
+        for (auto open = line.find('"'); open != std::string::npos;) {
+            const auto close = line.find('"', open + 1);
+            if (close == std::string::npos) break;
+            words.push_back(line.substr(open + 1, close - open - 1));
+            open = line.find('"', close + 1);
+        }
+        return words;
+    }
+
+    void take(const std::vector<std::string>& words) {
+        if (words.size() >= 4 && words[0] == "ZADD" && words[1] == lock_ + ":queue") {
+            if (waiting_.insert(words[3]).second) line_.push_back(words[3]);
+        } else if (words.size() >= 3 && words[0] == "SET" && words[1] == lock_) {
+            granted(words[2]);
+        }
+    }
+
+    void granted(const std::string& id) {
+        ++grants;
+        if (line_.empty()) return;
+        if (line_.front() != id) {
+            ++overtakings;
+            return;
+        }
+        ++from_the_line;
+        waiting_.erase(id);
+        line_.pop_front();
+    }
+
+    struct closer {
+        void operator()(redisContext* context) const noexcept { redisFree(context); }
+    };
+
+    std::string lock_;
+    std::unique_ptr<redisContext, closer> context_;
+    std::deque<std::string> line_;   // hold ids in the order the server saw them
+    std::set<std::string> waiting_;  // the same
+};
+
+// R11, R14
+TEST_F(ManyProcesses, LoseNotOneUpdate) {
+    start(8, seconds_to_run("3"));
+    const auto done = sections();
+    std::cout << "sections: " << done << '\n';
+    EXPECT_GT(done, 64);
+    EXPECT_EQ(counted(), done);
+}
+
+// R10, R12
+TEST_F(ManyProcesses, AreServedInTheOrderInWhichTheServerSawThem) {
+    order_watcher watcher{server.unix_path(), "hf:{counter}"};
+    std::jthread watching{[&] { watcher.watch_until("all-is-told"); }};
+    start(8, "1");
+    const auto done = sections();
+    server.call({"ECHO", "all-is-told"});
+    watching.join();
+    EXPECT_EQ(watcher.overtakings, 0U);
+    EXPECT_EQ(watcher.grants, static_cast<std::size_t>(done));
+    EXPECT_GT(watcher.from_the_line, watcher.grants / 2) << "there was hardly a line to watch";
+}
+
+}  // namespace
+}  // namespace holdfast::testing
