@@ -61,6 +61,19 @@ sockaddr_un address_of(const std::string& path) {
     return address;
 }
 
+// Without a descriptor, errno says why.
+unique_fd connected_to(const std::string& path) {
+    const sockaddr_un address = address_of(path);
+    unique_fd link(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!link) throw_errno("socket");
+    const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
+    if (::connect(link.get(), generic, sizeof address) == 0) return link;
+    const int why = errno;
+    link.reset();
+    errno = why;
+    return link;
+}
+
 }  // namespace
 
 local_home local_home::open() {
@@ -85,12 +98,14 @@ unique_fd local_home::take_turn() const {
 }
 
 bool local_home::is_answered() const {
-    const sockaddr_un address = address_of(socket());
-    const unique_fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!probe) throw_errno("socket");
-    const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
     // EAGAIN: the queue of connections is full, so there is somebody to whom they queue.
-    return ::connect(probe.get(), generic, sizeof address) == 0 || errno == EAGAIN;
+    return connected_to(socket()) || errno == EAGAIN;
+}
+
+void local_home::send_line(std::string_view command) const {
+    const unique_fd link = connected_to(socket());
+    const std::string line = std::string(command) + "\r\n";
+    if (!link || ::send(link.get(), line.data(), line.size(), MSG_NOSIGNAL) < 0) throw_errno(socket());
 }
 
 }  // namespace holdfast::cli

@@ -11,6 +11,7 @@
 #include "cli/unique_fd.hpp"
 
 #include <string>
+#include <string_view>
 
 namespace holdfast::cli {
 
@@ -30,6 +31,10 @@ public:
 
     // Something accepts connections on the socket.
     bool is_answered() const;
+
+    // Sends the server one command of a single line. Not through a client, which would take the server's
+    // hanging up for a broken link and ask again.
+    void send_line(std::string_view command) const;
 
 private:
     explicit local_home(std::string directory) : directory_(std::move(directory)) {}

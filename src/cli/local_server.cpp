@@ -151,15 +151,7 @@ std::optional<local_status> ask_local_status(const local_home& home) {
 }
 
 void stop_local_server(const local_home& home) {
-    {
-        const client server(home.url());
-        try {
-            ask(server, {"SHUTDOWN", "NOSAVE"});
-        } catch (const error& why) {
-            // The server's last word is to hang up.
-            if (why.condition() != errc::outcome_unknown && why.condition() != errc::unreachable) throw;
-        }
-    }
+    home.send_line("SHUTDOWN NOSAVE");
     const instant give_up = boot_now() + longest_stop;
     while (home.is_answered()) {
         if (boot_now() >= give_up) throw trouble("the local server does not end; see " + home.log());

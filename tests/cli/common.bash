@@ -7,6 +7,7 @@
 bats_require_minimum_version 1.5.0
 
 setup() {
+    : "${HOLDFAST_BIN:?names the binary to test}"
     unset HOLDFAST_URL HOLDFAST_HELD HOLDFAST_NAME HOLDFAST_TOKEN
     BOX=$(mktemp -d /tmp/hf-cli.XXXXXX)
     export BOX HOLDFAST_HOME=$BOX/home
