@@ -15,14 +15,20 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// Long enough for a busy machine; only those who wait for silence are quick.
+std::string patient_url(const misbehaving_server& server) {
+    return "redis://:hunter2@" + at_port(server.port()) + "?timeout=10s";
+}
 std::string quick_url(const misbehaving_server& server) {
-    return "redis://:hunter2@" + at_port(server.port()) + "?timeout=300ms";
+    return "redis://:hunter2@" + at_port(server.port()) + "?timeout=700ms";
 }
 
 // Expected when the peer treats the very greeting so.
 void expect_from_the_start(errc expected, session behaviour) {
     misbehaving_server server{std::move(behaviour)};
-    expect_client_refused(expected, quick_url(server), at_port(server.port()));
+    const bool is_silence = expected == errc::request_timed_out;
+    expect_client_refused(expected, is_silence ? quick_url(server) : patient_url(server),
+                          at_port(server.port()));
 }
 
 TEST(HostileServer, OlderThan62) {
@@ -96,19 +102,12 @@ session good_until_asked(command_handler handler) {
 // Expected when the peer was good until it was asked for a lock; it must be as good again afterwards.
 void expect_in_mid_life(errc expected, command_handler handler) {
     misbehaving_server server{good_until_asked(std::move(handler))};
-    client subject{quick_url(server)};
+    client subject{patient_url(server)};
     subject.ping();
     mutex lock{subject, "stock"};
     expect_refusal(expected, at_port(server.port()), [&] { lock.try_acquire(); });
     expect_refusal(expected, at_port(server.port()), [&] { lock.try_acquire(); });
-    EXPECT_TRUE(eventually([&] {
-        try {
-            subject.ping();
-            return true;
-        } catch (const error&) {
-            return false;
-        }
-    })) << "it makes a new link";
+    EXPECT_TRUE(gets_connected(subject)) << "it makes a new link";
 }
 
 TEST(HostileServerInMidLife, RefusalsOfTheServerAreToldApart) {
@@ -144,9 +143,9 @@ TEST(HostileServerInMidLife, SilenceEndsByTheDeadline) {
          {command_handler(&silence), command_handler(&answers::half_then_silence)}) {
         misbehaving_server server{good_until_asked(handler)};
         client subject{quick_url(server)};
-        subject.ping();
+        ASSERT_TRUE(gets_connected(subject));
         mutex lock{subject, "stock"};
-        for (int i = 0; i < 3; ++i) {
+        for (int i = 0; i < 2; ++i) {
             expect_refusal(errc::request_timed_out, at_port(server.port()), [&] { lock.try_acquire(); });
         }
         EXPECT_FALSE(lock.try_acquire_for(500ms)) << "waiting has an end, too";
@@ -159,7 +158,7 @@ TEST(HostileServerInMidLife, APingIsAskedAgainOnTheNextLinkUntilItsDeadline) {
         connection.write("$0\r\n\r\n");
     })};
     client waits{quick_url(silent)};
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 2; ++i) {
         expect_refusal(errc::request_timed_out, at_port(silent.port()), [&] { waits.ping(); });
     }
     misbehaving_server closes_once{
@@ -167,14 +166,14 @@ TEST(HostileServerInMidLife, APingIsAskedAgainOnTheNextLinkUntilItsDeadline) {
             if (asked.at(0) == "PING" && connection.number() == 0) return connection.close();
             connection.write(asked.at(0) == "PING" ? "+PONG\r\n" : "$0\r\n\r\n");
         })};
-    client subject{quick_url(closes_once)};
+    client subject{patient_url(closes_once)};
     subject.ping();
     EXPECT_EQ(closes_once.connections(), 2);
 }
 
 TEST(HostileServerInMidLife, AnswersThatNobodyAskedForEndTheLink) {
     misbehaving_server server{good_until_asked(answers::with("*2\r\n:1\r\n:5\r\n+more\r\n"))};
-    client subject{quick_url(server)};
+    client subject{patient_url(server)};
     mutex lock{subject, "stock"};
     const lease held = lock.try_acquire();
     EXPECT_TRUE(held);

@@ -26,7 +26,7 @@ protected:
     bool exists() { return server.call({"EXISTS", key}).integer == 1; }
 
     redis_server server;
-    std::unique_ptr<client> subject = std::make_unique<client>(server.url() + "?timeout=500ms");
+    std::unique_ptr<client> subject = std::make_unique<client>(server.url() + "?timeout=2s");
 };
 
 bool is_lost(const lease& held) {

@@ -10,6 +10,8 @@
 #include <chrono>
 #include <string>
 
+#include "support/eventually.hpp"
+
 namespace holdfast::testing {
 
 inline const std::string password = "hunter2";
@@ -35,6 +37,21 @@ void expect_refusal(errc expected, const std::string& server, Operation operatio
         EXPECT_THAT(refused.what(), ::testing::Not(::testing::HasSubstr(password)));
     }
     EXPECT_LT(std::chrono::steady_clock::now() - before, an_age);
+}
+
+/// Whether it is connected by now. For clients with a timeout so short that a busy machine may miss it at
+/// first.
+inline bool gets_connected(client& subject) {
+    return eventually(
+        [&] {
+            try {
+                subject.ping();
+                return true;
+            } catch (const error&) {
+                return false;
+            }
+        },
+        an_age);
 }
 
 /// A client of that URL whose first request must be refused so.
