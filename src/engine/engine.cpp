@@ -88,12 +88,14 @@ void engine::on_link_up(instant trusted_from, instant now) {
     trusted_from_ = trusted_from;
     for (auto next = holds_.begin(); next != holds_.end();) {
         hold& h = *next++;  // first: asking may end it
+        const bool waits = h.state_ == state::in_line || h.state_ == state::asking;
+        // Asked before we knew what server would answer; not written yet.
+        const bool too_early = waits && h.asking_ != nullptr && now < trusted_from_;
+        if (too_early) drop_call(h.asking_);
         if (h.state_ == state::in_line) {
             // What was pushed while the link was down is gone: everyone in line asks where they stand.
             poll(h, now);
-        } else if (h.state_ == state::asking && now < trusted_from_) {
-            // Asked before we knew what server would answer; not written yet.
-            drop_call(h.asking_);
+        } else if (too_early) {
             ask(h, now);
         }
     }

@@ -45,6 +45,8 @@ void engine::release(hold& h, hold_request* request, instant answer_by, instant 
         // The caller is told at once; what may be left on the server is cleared all the same.
         if (request != nullptr) request->answered(refusal{errc::lost, "", {}, {}});
         request = nullptr;
+        // A poll that was under way when the hold was lost may have put it in line again: that place goes too.
+        h.token_ = 0;
     }
     h.release_ = request;
     h.answer_release_by_ = answer_by;
@@ -113,7 +115,8 @@ void engine::failed_release(hold& h, const failure& why, instant now) {
 }
 
 void engine::check_leaving(hold& h, instant now) {
-    if (now >= h.answer_release_by_) {
+    // Nobody is left waiting for what is about to be forgotten.
+    if (now >= std::min(h.answer_release_by_, h.valid_until_)) {
         h.answer_release_by_ = never;
         answer_release(
             h,

@@ -147,7 +147,7 @@ day_result day::run() {
     if (!likely_.empty()) plan_mishap();
     run_until(ways_.stop);
     quiet_ = true;
-    const instant patience = time_.now() + 40s;
+    const instant patience = time_.now() + patience_;
     while (!judge_.failed() && !everybody_idle() && time_.now() < patience) run_until(time_.now() + 200ms);
     for (const person& p : actors_) {
         if (!judge_.failed() && !p.home->dead() && !p.who->idle())

@@ -59,6 +59,7 @@ private:
     bool calm_ = false;
     bool mistrusted_ = false;
     bool quiet_ = false;
+    nanoseconds patience_ = std::chrono::seconds(40);
     std::vector<mishap> likely_;
     chance::span pace_{};
     chance::span delay_{microseconds(50), milliseconds(3)};

@@ -129,8 +129,13 @@ void judge::before_script(const words& command) {
 }
 
 void judge::after_script(const words& command, const value& answer) {
-    if (answer.is_error()) return;
     const call asked = read(command);
+    if (trace) {
+        constexpr std::string_view names[] = {"acquire", "release", "renew"};
+        trace("  " + std::string(names[static_cast<std::size_t>(asked.what)]) + " " + asked.lock + " by " + asked.id +
+              ": " + answer.to_string());
+    }
+    if (answer.is_error()) return;
     lock_state& state = locks_[asked.lock];
     const std::string holder = get(asked.lock);
     check_step(asked, state, holder);

@@ -139,8 +139,11 @@ void day::to_the_server(mishap kind) {
         }
         case mishap::clock_forward:
         case mishap::clock_back: {
-            const nanoseconds size = luck_.within({1ms, luck_.percent(70) ? nanoseconds(3s) : nanoseconds(30min)});
-            const nanoseconds by = kind == mishap::clock_forward ? size : -size;
+            // Set back, leases of the dead last longer by as much: nobody could be patient enough for more.
+            const bool forward = kind == mishap::clock_forward;
+            const nanoseconds size = luck_.within({1ms, forward && luck_.percent(30) ? nanoseconds(30min) : nanoseconds(3s)});
+            const nanoseconds by = forward ? size : -size;
+            patience_ += size;
             server_.jump(by);
             judge_.clock_jumped(by);
             trouble_all_until(time_.now() + aftermath);
