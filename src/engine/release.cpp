@@ -45,9 +45,10 @@ void engine::release(hold& h, hold_request* request, instant answer_by, instant 
         // The caller is told at once; what may be left on the server is cleared all the same.
         if (request != nullptr) request->answered(refusal{errc::lost, "", {}, {}});
         request = nullptr;
-        // A poll that was under way when the hold was lost may have put it in line again: that place goes too.
-        h.token_ = 0;
     }
+    // A poll that was under way when the lock was handed over may run so late that it finds the lease over, and
+    // stands in line again: that place is given up too.
+    if (was_lost || h.asking_ != nullptr) h.token_ = 0;
     h.release_ = request;
     h.answer_release_by_ = answer_by;
     leave(h, now);

@@ -147,6 +147,8 @@ day_result day::run() {
     if (!likely_.empty()) plan_mishap();
     run_until(ways_.stop);
     quiet_ = true;
+    // A foreign hold without expiry may have come back with an older snapshot; somebody clears it up.
+    for (const auto& keys : ways_.locks) foreign_leaves(keys->lock);
     const instant patience = time_.now() + patience_;
     while (!judge_.failed() && !everybody_idle() && time_.now() < patience) run_until(time_.now() + 200ms);
     for (const person& p : actors_) {
