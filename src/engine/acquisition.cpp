@@ -180,7 +180,6 @@ void engine::granted(hold& h, fencing_token token, instant proved_at, instant no
         h.state_ = state::in_line;
         return poll(h, now);
     }
-    h.may_have_run_ = false;
     in_line_.erase(h.id_.text());
     if (h.terms_.owner != owner_id::nobody)
         owned_.emplace(owned_lock{h.terms_.owner, h.terms_.keys->lock}, &h);
@@ -197,9 +196,9 @@ errc engine::too_late(const hold& h) noexcept {
 }
 
 void engine::failed_acquire(hold& h, const failure& why, instant now) {
+    if (why.code == errc::outcome_unknown) h.may_have_run_ = true;
     if (h.request_ == nullptr) return;
     if (why.code == errc::outcome_unknown) {
-        h.may_have_run_ = true;
         if (now < h.terms_.deadline) return ask(h, now);  // goes out on the next link
         // Not "outcome unknown" to the caller: what may have been got is given back.
         return refuse(h, {too_late(h), why.detail, {}, {}}, now);

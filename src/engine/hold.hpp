@@ -110,7 +110,8 @@ private:
     hold_id id_;
     acquire_terms terms_;
     state state_ = state::asking;
-    bool may_have_run_ = false;  // a copy of the present request may have run without our knowing
+    // A copy of an acquire (while leaving: of the release) may have run, or may yet, without our knowing.
+    bool may_have_run_ = false;
     bool polled_on_this_link_ = false;
     unsigned depth_ = 1;  // n acquires need n releases
     acquire_request* request_ = nullptr;

@@ -29,7 +29,7 @@ void judge::data_lost(bool mistrusted) {
     data_lost_ = true;
     if (!mistrusted) overlap_excused_ = true;
     for (auto& [name, state] : locks_) {
-        state.known.clear();
+        state.last_step.clear();
         state.line.clear();
         state.holder.clear();
         state.fence.clear();
@@ -208,7 +208,7 @@ void judge::check_order(const lock_state& state, const std::string& id) {
     const auto mine = state.known.find(id);
     for (const std::string& other : state.line) {
         const auto found = state.known.find(other);
-        if (other == id || found == state.known.end() || vandalized_) continue;
+        if (other == id || found == state.known.end() || vandalized_ || (data_lost_ && set_back_)) continue;
         if (mine != state.known.end() && mine->second.number < found->second.number) continue;
         const auto last = state.last_step.find(other);
         if (last != state.last_step.end() && last->second == step::release) continue;

@@ -204,7 +204,9 @@ void day::vandalize() {
     const std::string first = line.items.empty() ? "nobody" : line.items[0].text;
     switch (luck_.below(5)) {
         case 0:
-            if (!line.items.empty()) server_.run({"HSET", keys.waiters, first, "12 what"});
+            if (line.items.empty()) break;
+            server_.run({"HSET", keys.waiters, first, "12 what"});
+            server_.run({"PEXPIRE", keys.waiters, "60000"});
             break;
         case 1:
             if (!line.items.empty()) server_.run({"HDEL", keys.waiters, first});
