@@ -46,8 +46,8 @@ void engine::release(hold& h, hold_request* request, instant answer_by, instant 
         if (request != nullptr) request->answered(refusal{errc::lost, "", {}, {}});
         request = nullptr;
     }
-    // A copy of a poll may run so late that it finds the lease over, and stands in line again: that place is given
-    // up too.
+    // A copy of a poll may run so late that it finds the lease over, and stands in line again: that place is
+    // given up too.
     if (was_lost || h.asking_ != nullptr || h.may_have_run_) h.token_ = 0;
     h.release_ = request;
     h.answer_release_by_ = answer_by;

@@ -1,5 +1,5 @@
-// Somebody who uses locks: asks for one in some way, holds it for a while, perhaps enters again, renews or changes its
-// mind, and lets go. Whatever it is told goes to the judge.
+// Somebody who uses locks: asks for one in some way, holds it for a while, perhaps enters again, renews or
+// changes its mind, and lets go. Whatever it is told goes to the judge.
 //
 // Like a thread of a program, it acts only while its process is awake, and never from within a callback.
 #pragma once

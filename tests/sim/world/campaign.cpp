@@ -1,11 +1,11 @@
 #include "world/campaign.hpp"
 
+#include <unistd.h>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <mutex>
 #include <thread>
-#include <unistd.h>
 
 #include "scripts/registry.hpp"
 

@@ -1,6 +1,6 @@
 // A client process: the real engine and the real session, with the driver that src/redis/connection.cpp and
-// src/api/core.cpp are to them in a program. It can be paused (its events wait, as they do for a stopped process) and
-// can die.
+// src/api/core.cpp are to them in a program. It can be paused (its events wait, as they do for a stopped
+// process) and can die.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ struct client_setup {
     std::size_t number = 0;
     redis::server_settings server;
     engine::engine_settings engine;
-    milliseconds max_lease{0};  // not zero: a restarted server is mistrusted for so long
+    milliseconds max_lease{0};           // not zero: a restarted server is mistrusted for so long
     bool clock_stops_in_pauses = false;  // mutant: CLOCK_MONOTONIC where CLOCK_BOOTTIME is due
 };
 

@@ -19,19 +19,19 @@
 namespace holdfast::sim {
 
 enum class mishap : std::uint8_t {
-    cut,              // both ends notice; what was on its way is lost
-    server_gone,      // the server's end is gone and the client does not notice
-    client_gone,      // the client gives the link up and the server does not notice; late bytes still run
-    lost_replies,     // requests get through, answers do not
-    one_way_up,       // nothing gets from a client to the server for a while
-    one_way_down,     // nor the other way
+    cut,           // both ends notice; what was on its way is lost
+    server_gone,   // the server's end is gone and the client does not notice
+    client_gone,   // the client gives the link up and the server does not notice; late bytes still run
+    lost_replies,  // requests get through, answers do not
+    one_way_up,    // nothing gets from a client to the server for a while
+    one_way_down,  // nor the other way
     slow_link,
-    pause,            // of a client
-    death,            // of a client
-    stall,            // of the server
-    restart,          // with all data
+    pause,    // of a client
+    death,    // of a client
+    stall,    // of the server
+    restart,  // with all data
     restart_empty,
-    restart_older,    // from a snapshot
+    restart_older,  // from a snapshot
     clock_forward,
     clock_back,
     script_flush,

@@ -1,9 +1,10 @@
 // Watches a simulated day and says the first thing that must not have happened.
 //
-// It sees two sides. The server's: every script call, with the lock, its line and its fence before and after. The
-// clients': who believes to hold what, until when. Neither side's own bookkeeping is trusted; the rules are checked on
-// what was seen:
-//   - never two believers at one instant; where the day had a fault outside the promise (data lost, clock set forward),
+// It sees two sides. The server's: every script call, with the lock, its line and its fence before and after.
+// The clients': who believes to hold what, until when. Neither side's own bookkeeping is trusted; the rules
+// are checked on what was seen:
+//   - never two believers at one instant; where the day had a fault outside the promise (data lost, clock set
+//   forward),
 //     the later grant must at least have the larger token
 //   - tokens grow in the order of grants
 //   - nobody who stood in line without any trouble is passed over by one who came later

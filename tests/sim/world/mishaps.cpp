@@ -14,10 +14,10 @@ constexpr milliseconds aftermath{150};
 
 std::string_view to_string(mishap kind) {
     constexpr std::string_view names[] = {
-        "cut",           "server end gone", "client end gone", "lost replies", "one way up",    "one way down",
-        "slow link",     "client pause",    "client death",    "server stall", "restart",       "restart, empty",
-        "restart, older", "clock forward",  "clock back",      "script flush", "foreign holder", "foreign, no expiry",
-        "vandal"};
+        "cut",          "server end gone", "client end gone",    "lost replies",  "one way up",
+        "one way down", "slow link",       "client pause",       "client death",  "server stall",
+        "restart",      "restart, empty",  "restart, older",     "clock forward", "clock back",
+        "script flush", "foreign holder",  "foreign, no expiry", "vandal"};
     static_assert(std::size(names) == mishap_kinds);
     return names[static_cast<std::size_t>(kind)];
 }
@@ -108,7 +108,8 @@ void day::block(client& whose, mishap kind) {
 
 void day::to_a_client(mishap kind, client& whose) {
     if (kind == mishap::pause) {
-        const instant end = time_.now() + luck_.within({1ms, luck_.percent(50) ? nanoseconds(300ms) : nanoseconds(5s)});
+        const instant end =
+            time_.now() + luck_.within({1ms, luck_.percent(50) ? nanoseconds(300ms) : nanoseconds(5s)});
         whose.pause_until(end);
         return;
     }
@@ -141,7 +142,8 @@ void day::to_the_server(mishap kind) {
         case mishap::clock_back: {
             // Set back, leases of the dead last longer by as much: nobody could be patient enough for more.
             const bool forward = kind == mishap::clock_forward;
-            const nanoseconds size = luck_.within({1ms, forward && luck_.percent(30) ? nanoseconds(30min) : nanoseconds(3s)});
+            const nanoseconds size =
+                luck_.within({1ms, forward && luck_.percent(30) ? nanoseconds(30min) : nanoseconds(3s)});
             const nanoseconds by = forward ? size : -size;
             patience_ += size;
             server_.jump(by);
@@ -196,7 +198,8 @@ void day::foreign_leaves(const std::string& lock) {
     judge_.foreign_left(lock);
 }
 
-// Nonsense in our keys, and a script called with nonsense. None of it may break anything but the line's order.
+// Nonsense in our keys, and a script called with nonsense. None of it may break anything but the line's
+// order.
 void day::vandalize() {
     const scripts::lock_keys& keys = *ways_.locks[luck_.below(ways_.locks.size())];
     judge_.waiters_vandalized();
@@ -212,7 +215,8 @@ void day::vandalize() {
             if (!line.items.empty()) server_.run({"HDEL", keys.waiters, first});
             break;
         case 2:
-            if (!server_.run({"GET", keys.fence}).text.empty()) server_.run({"SET", keys.fence, "007", "PX", "60000"});
+            if (!server_.run({"GET", keys.fence}).text.empty())
+                server_.run({"SET", keys.fence, "007", "PX", "60000"});
             break;
         case 3:
             server_.run({"DEL", keys.queue});

@@ -1,7 +1,8 @@
 // One direction of a link: bytes arrive in the order they were sent, after a while, or not at all.
 //
-// Faults are things done to a pipe: what is on its way can be held up (a partition, a slow router: TCP sends again until
-// it gets through) or lost for good together with all that follows (then not even the end of the link is heard of).
+// Faults are things done to a pipe: what is on its way can be held up (a partition, a slow router: TCP sends
+// again until it gets through) or lost for good together with all that follows (then not even the end of the
+// link is heard of).
 #pragma once
 
 #include <algorithm>

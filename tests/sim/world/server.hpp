@@ -1,8 +1,9 @@
-// One simulated redis-server with its connections: what the node does not know of (HELLO, CLIENT, INFO, SUBSCRIBE, links
-// that are closed) is answered here; everything that touches keys goes to the node.
+// One simulated redis-server with its connections: what the node does not know of (HELLO, CLIENT, INFO,
+// SUBSCRIBE, links that are closed) is answered here; everything that touches keys goes to the node.
 //
-// Its clock is its own: it starts anywhere, runs a little fast or slow (within what the drift allowance covers), and may
-// be made to jump. An answer leaves after the pushes that the same command caused, as on a real server.
+// Its clock is its own: it starts anywhere, runs a little fast or slow (within what the drift allowance
+// covers), and may be made to jump. An answer leaves after the pushes that the same command caused, as on a
+// real server.
 #pragma once
 
 #include <functional>
@@ -30,7 +31,7 @@ protected:
 
 struct server_options {
     std::shared_ptr<script_engine> engine;
-    bool kill_allowed = true;  // false: the ACL forbids CLIENT KILL
+    bool kill_allowed = true;      // false: the ACL forbids CLIENT KILL
     bool pushes_overtake = false;  // mutant: a push does not wait for the answers before it
     /// Mutants: called with a script's text, returns the text to run instead.
     std::map<std::string, std::string, std::less<>> replaced_scripts;
