@@ -86,7 +86,7 @@ void judge::lost_without_reason(const belief& held) {
 
 void judge::foreign_took(const std::string& lock, instant until) {
     belief fresh{.lock = lock, .id = "foreign", .token = 0, .until = until};
-    check_overlap(fresh);
+    if (!data_lost_) check_overlap(fresh);  // it does not know that the server was restarted
     lock_state& state = locks_[lock];
     state.holder = "foreign";
     state.free_from = until;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 
 #include "world/pipe.hpp"
@@ -20,6 +21,7 @@ struct link {
     bool client_open = false;
     pipe up;    // client to server
     pipe down;  // server to client
+    std::deque<packet> unread;  // arrived at a server that stalls
     command_reader commands;
 };
 

@@ -52,14 +52,19 @@ void server::close(link& which) {
 }
 
 void server::received(link& from, const packet& what) {
-    if (!from.server_open) return;
-    if (time_.now() < stalled_until_) {
-        time_.at(stalled_until_, [this, &from, what] { received(from, what); });
-        return;
+    from.unread.push_back(what);
+    read(from);
+}
+
+void server::read(link& from) {
+    if (time_.now() < stalled_until_) return time_.at(stalled_until_, [this, &from] { read(from); });
+    while (from.server_open && !from.unread.empty()) {
+        const packet first = std::move(from.unread.front());
+        from.unread.pop_front();
+        if (first.what == packet::kind::end) return close(from);
+        from.commands.add(first.bytes);
+        serve(from);
     }
-    if (what.what == packet::kind::end) return close(from);
-    from.commands.add(what.bytes);
-    serve(from);
 }
 
 void server::serve(link& from) {

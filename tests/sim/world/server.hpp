@@ -64,6 +64,7 @@ public:
     std::uint64_t scripts_run() const { return scripts_run_; }
 
 private:
+    void read(link& from);
     void serve(link& from);
     void answer(link& to, const words& command);
     value execute(const words& command);
