@@ -199,10 +199,10 @@ errc engine::too_late(const hold& h) noexcept {
 }
 
 void engine::failed_acquire(hold& h, const failure& why, instant now) {
+    if (why.code == errc::outcome_unknown) h.stray_copies_ = true;
     if (h.request_ == nullptr) return;
     if (why.code == errc::outcome_unknown) {
         h.may_have_run_ = true;
-        h.stray_copies_ = true;
         const bool may_repeat = h.repeats_++ < h.terms_.max_repeats;
         if (now < h.terms_.deadline && may_repeat) return ask(h, now);  // goes out on the next link
         // Not "outcome unknown" to the caller: what may have been got is given back.
@@ -214,10 +214,10 @@ void engine::failed_acquire(hold& h, const failure& why, instant now) {
 // Ends the acquisition. If anything of it may be on the server, it is undone there.
 void engine::refuse(hold& h, refusal why, instant now) {
     const bool unanswered = h.asking_ != nullptr && h.asking_->life() == redis::command::state::written;
-    const bool left_something = unanswered || h.may_have_run_ || h.state_ != state::asking;
+    const bool left_something = unanswered || h.may_have_run_ || h.stray_copies_ || h.state_ != state::asking;
     acquire_request* const request = std::exchange(h.request_, nullptr);
     drop_call(h.asking_);
-    if (!h.stray_copies_) in_line_.erase(h.id_.text());
+    in_line_.erase(h.id_.text());
     if (left_something) {
         h.token_ = 0;  // any grant: nobody believes in this id any more
         leave(h, now);

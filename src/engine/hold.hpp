@@ -115,8 +115,8 @@ private:
     bool may_have_run_ = false;  // a copy of the present request may have run without our knowing
     bool stray_copies_ = false;  // of the acquiring request: one may still be on its way over a broken link
     bool polled_on_this_link_ = false;
-    unsigned repeats_ = 0;            // of the present request
-    unsigned depth_ = 1;  // n acquires need n releases
+    unsigned repeats_ = 0;  // of the present request
+    unsigned depth_ = 1;    // n acquires need n releases
     acquire_request* request_ = nullptr;
     hold_request* release_ = nullptr;
     hold_request* renew_ = nullptr;  // asked for on demand

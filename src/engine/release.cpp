@@ -46,6 +46,9 @@ void engine::release(hold& h, hold_request* request, instant answer_by, instant 
         if (request != nullptr) request->answered(refusal{errc::lost, "", {}, {}});
         request = nullptr;
     }
+    // A copy of a poll may run so late that it finds the lease over, and stands in line again: that place is
+    // given up too.
+    if (was_lost || h.asking_ != nullptr || h.stray_copies_) h.token_ = 0;
     h.release_ = request;
     h.answer_release_by_ = answer_by;
     leave(h, now);
@@ -56,6 +59,8 @@ void engine::leave(hold& h, instant now) {
     drop_call(h.asking_);
     answer_renewal(h, refusal{errc::not_held, "released meanwhile", {}, {}});
     h.state_ = state::leaving;
+    // A grant that an old copy of the request gets is pushed to this id, and given back.
+    if (h.stray_copies_) in_line_.emplace(h.id_.text(), &h);
     h.may_have_run_ = false;
     h.repeats_ = 0;
     // After this the server has forgotten the hold by itself.
@@ -101,7 +106,8 @@ void engine::answered_release(hold& h, const redis::reply_view& reply, instant n
         why_not = nonsense();
     }
     answer_release(h, why_not);
-    // An old copy of the request may yet put the id back in line and be granted; for a lease we would hear of it.
+    // An old copy of the request may yet put the id back in line and be granted; for a lease we would hear of
+    // it.
     if (h.stray_copies_ && h.token_ == 0 && now < h.valid_until_) return timers_.set(h, h.valid_until_);
     forget(h);
 }
@@ -124,7 +130,8 @@ void engine::failed_release(hold& h, const failure& why, instant now) {
 }
 
 void engine::check_leaving(hold& h, instant now) {
-    if (now >= h.answer_release_by_) {
+    // Nobody is left waiting for what is about to be forgotten.
+    if (now >= std::min(h.answer_release_by_, h.valid_until_)) {
         h.answer_release_by_ = never;
         answer_release(
             h,

@@ -75,7 +75,9 @@ void session::submit(command& request, instant now) {
 
 void session::subscribe(std::string channel) {
     const auto [place, is_new] = channels_.insert(std::move(channel));
-    if (is_new && state_ == state::up) send_subscription(*place);
+    if (!is_new || (state_ != state::up && state_ != state::settling)) return;
+    send_subscription(*place);
+    if (state_ == state::settling) ++greetings_open_;  // the others are under way already
 }
 
 void session::close(instant now) {

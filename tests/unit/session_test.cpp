@@ -103,6 +103,19 @@ TEST(Session, SubscriptionsAreInPlaceBeforeWhatWaited) {
     EXPECT_EQ(link.receive(">3\r\n+subscribe\r\n+b\r\n:2\r\n"), encoded({"ping"}));
 }
 
+TEST(Session, ASubscriptionAskedForWhileTheLinkSettlesIsMadeBeforeWhatWaited) {
+    session_driver link;
+    recorded_command ping(link.log, "ping");
+    link.greet({.client_id = 7, .address = "1.2.3.4:5"});
+    link.fail();
+    link.submit(ping);
+    link.greet({.client_id = 8, .address = "1.2.3.4:6"});  // sends CLIENT KILL
+    link.subject.subscribe("a");
+    EXPECT_EQ(link.pump(), encoded({"SUBSCRIBE", "a"}));
+    EXPECT_EQ(link.receive(":1\r\n"), "") << "not up before it listens";
+    EXPECT_EQ(link.receive(">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n"), encoded({"ping"}));
+}
+
 TEST(Session, SubscriptionsAreRestoredOnTheNextLink) {
     session_driver link;
     link.greet();

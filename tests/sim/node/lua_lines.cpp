@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace holdfast::sim {
 namespace {
@@ -28,20 +29,46 @@ private:
     void function() {
         string();
         skip(2 * sizeof(int) + 4);
-        skip(count() * sizeof(std::uint32_t));
+        const std::vector<bool> reachable = instructions_reachable();
         for (auto constants = count(); constants > 0; --constants) constant();
         for (auto nested = count(); nested > 0; --nested) function();
         const auto instructions = count();
         for (std::size_t i = 0; i < instructions; ++i) {
             const int line = read<int>();
             // The last instruction is the return that every function ends with, reached or not.
-            if (i + 1 < instructions) lines_.insert(line);
+            if (i + 1 < instructions && reachable[i]) lines_.insert(line);
         }
         for (auto locals = count(); locals > 0; --locals) {
             string();
             skip(2 * sizeof(int));
         }
         for (auto upvalues = count(); upvalues > 0; --upvalues) string();
+    }
+
+    // Behind a return or a jump, and nothing leads there: the compiler leaves such jumps at the end of a loop
+    // whose last statement returns. Layout and numbers: lua 5.1.5, lopcodes.h.
+    std::vector<bool> instructions_reachable() {
+        constexpr std::uint32_t load_bool = 2, jump = 22, first_test = 23, last_test = 27, give_back = 30,
+                                for_loop = 31, for_prepare = 32, for_each = 33;
+        constexpr std::ptrdiff_t bias = 131071;
+        std::vector<std::uint32_t> code(count());
+        for (std::uint32_t& instruction : code) instruction = read<std::uint32_t>();
+        std::vector<bool> out(code.size(), false);
+        const auto lead_to = [&out](std::size_t from, std::ptrdiff_t step) {
+            const auto target = static_cast<std::ptrdiff_t>(from) + step;
+            if (target >= 0 && target < static_cast<std::ptrdiff_t>(out.size()))
+                out[static_cast<std::size_t>(target)] = true;
+        };
+        lead_to(0, 0);
+        for (std::size_t i = 0; i < code.size(); ++i) {
+            const std::uint32_t what = code[i] & 63U;
+            if (what != give_back && what != jump) lead_to(i, 1);
+            if (what == jump || what == for_loop || what == for_prepare)
+                lead_to(i, 1 + static_cast<std::ptrdiff_t>(code[i] >> 14U) - bias);
+            if (what == load_bool || (what >= first_test && what <= last_test) || what == for_each)
+                lead_to(i, 2);
+        }
+        return out;
     }
 
     void constant() {

@@ -1,0 +1,106 @@
+// holdfast-sim: plays simulated days. `--seed N --trace` shows one, `--seeds N` plays many.
+
+#include <unistd.h>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "world/campaign.hpp"
+
+namespace {
+
+using namespace holdfast::sim;
+using steady = std::chrono::steady_clock;
+
+struct wishes {
+    campaign_options campaign;
+    bool trace = false;
+};
+
+int usage() {
+    std::fputs(
+        "usage: holdfast-sim [--seeds N] [--first-seed N] [--jobs N]\n"
+        "       holdfast-sim --seed N [--trace]\n",
+        stderr);
+    return 2;
+}
+
+bool read(int argc, char** argv, wishes& out) {
+    out.campaign.jobs = std::max(1U, std::thread::hardware_concurrency());
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view word = argv[i];
+        if (word == "--trace") {
+            out.trace = true;
+            continue;
+        }
+        if (i + 1 == argc) return false;
+        const std::uint64_t number = std::strtoull(argv[++i], nullptr, 10);
+        if (word == "--seeds") {
+            out.campaign.seeds = number;
+        } else if (word == "--first-seed") {
+            out.campaign.first_seed = number;
+        } else if (word == "--jobs") {
+            out.campaign.jobs = static_cast<unsigned>(std::max<std::uint64_t>(number, 1));
+        } else if (word == "--seed") {
+            out.campaign.first_seed = number;
+            out.campaign.seeds = 1;
+            out.campaign.jobs = 1;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+double seconds_since(steady::time_point begin) {
+    return std::chrono::duration<double>(steady::now() - begin).count();
+}
+
+void summarize(const campaign_result& all, double took) {
+    std::printf(
+        "%llu days in %.1f s: %.0f seeds per second; %.1f hours simulated, %llu holds, %llu script calls\n",
+        static_cast<unsigned long long>(all.days), took, static_cast<double>(all.days) / took,
+        std::chrono::duration<double>(all.simulated).count() / 3600,
+        static_cast<unsigned long long>(all.holds), static_cast<unsigned long long>(all.scripts));
+    for (std::size_t i = 0; i < mishap_kinds; ++i) {
+        std::printf("  %-20s %llu\n", std::string(to_string(static_cast<mishap>(i))).c_str(),
+                    static_cast<unsigned long long>(all.mishaps[i]));
+    }
+    for (const auto& [script, lines] : all.lines) {
+        const auto& missed = all.missed.at(script);
+        std::printf("  %-20s %zu of %zu lines ran", script.c_str(), lines.size() - missed.size(),
+                    lines.size());
+        for (const int line : missed) std::printf(" -%d", line);
+        std::printf("\n");
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    wishes wanted;
+    if (!read(argc, argv, wanted)) return usage();
+    const auto begin = steady::now();
+    const std::uint64_t seeds = wanted.campaign.seeds;
+    if (wanted.trace) wanted.campaign.day.trace = [](const std::string& line) { std::puts(line.c_str()); };
+    if (isatty(STDERR_FILENO) != 0 && seeds > 1) {
+        wanted.campaign.progress = [begin, seeds](std::uint64_t done) {
+            if (done % 100 != 0) return;
+            std::fprintf(stderr, "\r%3llu %%  %llu of %llu seeds, %.0f per second ",
+                         static_cast<unsigned long long>(100 * done / seeds),
+                         static_cast<unsigned long long>(done), static_cast<unsigned long long>(seeds),
+                         static_cast<double>(done) / seconds_since(begin));
+        };
+    }
+    const campaign_result all = run_campaign(wanted.campaign);
+    if (wanted.campaign.progress) std::fputs("\r\033[K", stderr);
+    summarize(all, seconds_since(begin));
+    if (!all.found) return 0;
+    std::printf("FOUND at seed %llu: %s\n  replay: holdfast-sim --seed %llu --trace\n",
+                static_cast<unsigned long long>(all.found->seed), all.found->verdict.c_str(),
+                static_cast<unsigned long long>(all.found->seed));
+    return 1;
+}

@@ -1,0 +1,87 @@
+// Somebody who uses locks: asks for one in some way, holds it for a while, perhaps enters again, renews or
+// changes its mind, and lets go. Whatever it is told goes to the judge.
+//
+// Like a thread of a program, it acts only while its process is awake, and never from within a callback.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "world/client.hpp"
+#include "world/judge.hpp"
+
+namespace holdfast::sim {
+
+/// How people behave on this day.
+struct habits {
+    std::vector<std::shared_ptr<const scripts::lock_keys>> locks;
+    std::vector<milliseconds> leases;
+    chance::span rest{milliseconds(1), milliseconds(300)};
+    chance::span hold{microseconds(100), milliseconds(150)};
+    unsigned try_percent = 15;
+    unsigned deadline_percent = 40;  // of those who wait
+    unsigned cancel_percent = 10;
+    unsigned owner_percent = 30;
+    unsigned fixed_percent = 25;
+    unsigned renew_percent = 15;
+    instant stop{};  // nothing new is begun after this
+};
+
+class actor final : public engine::acquire_request, public engine::hold_listener {
+public:
+    struct place {
+        timeline& time;
+        client& home;
+        judge& watch;
+        const habits& ways;
+        std::function<void(const std::string&)> trace;
+    };
+    actor(place where, chance luck, std::string name, std::uint64_t owner);
+
+    void start() { rest(); }
+    /// Nothing wanted and nothing held.
+    bool idle() const { return !asking_ && held_ == nullptr; }
+    /// Its process is gone, and its beliefs with it.
+    void died() {
+        if (belief_) belief_->over = true;
+    }
+    std::string describe() const;
+
+    void acquired(engine::hold& held) override;
+    void refused(const engine::refusal& why) override;
+    void on_validity(instant until) override;
+    void on_lost(errc why) override;
+    void on_gone() override {}
+
+private:
+    class answer;
+
+    void rest();
+    void after(nanoseconds wait, void (actor::*what)());
+    void ask();
+    engine::acquire_terms draw_terms();
+    void expect_end(instant deadline, std::uint64_t serial);
+    void carry_on();
+    void enter_again();
+    void renew();
+    void release();
+    void expect_answer(const std::shared_ptr<answer>& asked, instant deadline);
+    void note(const std::string& what) const;
+
+    place where_;
+    chance luck_;
+    std::string name_;
+    engine::owner_id owner_;
+    engine::acquire_terms terms_;
+    bool asking_ = false;
+    std::uint64_t serial_ = 0;
+    engine::hold* held_ = nullptr;
+    unsigned depth_ = 0;
+    bool renewing_ = false;
+    instant granted_at_{};
+    std::shared_ptr<belief> belief_;
+    std::vector<std::shared_ptr<answer>> answers_;
+};
+
+}  // namespace holdfast::sim

@@ -1,0 +1,204 @@
+#include "world/day.hpp"
+
+#include <algorithm>
+
+#include "scripts/names.hpp"
+#include "scripts/registry.hpp"
+#include "world/day_impl.hpp"
+
+namespace holdfast::sim {
+
+using namespace std::chrono_literals;
+
+day::day(const day_options& options)
+    : options_(options),
+      luck_(options.seed),
+      network_luck_(luck_.fork()),
+      judge_(time_),
+      server_(time_, luck_.fork(), server_setup(), judge_),
+      begin_(time_.now()) {
+    judge_.watched = &server_;
+    judge_.trace = options_.trace ? [this](const std::string& what) { note(what); } : judge_.trace;
+    judge_.calm_since = [this](std::string_view id, instant since) {
+        const auto found = by_id_.find(id);
+        return found != by_id_.end() && found->second->calm_since(since);
+    };
+    draw_plan();
+    const std::size_t clients = 1 + luck_.below(4);
+    for (std::size_t i = 0; i < clients; ++i) add_client();
+}
+
+server_options day::server_setup() {
+    server_options out;
+    out.engine = options_.engine;
+    out.replaced_scripts = options_.replaced_scripts;
+    out.pushes_overtake = options_.pushes_overtake;
+    out.kill_allowed = luck_.percent(80);
+    return out;
+}
+
+void day::draw_plan() {
+    const std::size_t locks = 1 + luck_.below(3);
+    for (std::size_t i = 0; i < locks; ++i) {
+        const auto naming = luck_.percent(70) ? scripts::key_naming::tagged : scripts::key_naming::raw;
+        ways_.locks.push_back(std::make_shared<scripts::lock_keys>(
+            scripts::make_keys(scripts::lock_name("lock" + std::to_string(i)), naming, "hf:")));
+    }
+    mistrusted_ = luck_.percent(50);
+    calm_ = luck_.percent(8);
+    if (calm_) {
+        // Nothing but waiting in line and handing over: here the number of commands is promised.
+        ways_.leases = {30'000ms};
+        ways_.hold = {100us, 20ms};
+        ways_.try_percent = ways_.deadline_percent = ways_.cancel_percent = 0;
+        ways_.owner_percent = ways_.fixed_percent = ways_.renew_percent = 0;
+    } else {
+        // Short ones beside long ones: who polls rarely must still learn soon that a short lease has ended.
+        if (luck_.percent(40)) ways_.leases = {200ms, 3600ms};
+        const std::size_t more = luck_.below(3);
+        for (std::size_t i = 0; i < more || ways_.leases.empty(); ++i)
+            ways_.leases.push_back(200ms * static_cast<int>(1 + luck_.below(3) * luck_.below(7)));
+        if (luck_.percent(40)) ways_.hold = {100us, 900ms};
+        draw_mishaps();
+    }
+    const nanoseconds busy = luck_.within({2s, 6s});
+    ways_.stop = begin_ + busy;
+}
+
+void day::draw_mishaps() {
+    for (std::size_t i = 0; i < mishap_kinds; ++i) {
+        const auto kind = static_cast<mishap>(i);
+        const bool outside = kind == mishap::restart_empty || kind == mishap::restart_older ||
+                             kind == mishap::clock_forward || kind == mishap::clock_back ||
+                             kind == mishap::vandal;
+        if (luck_.percent(outside ? 8 : 30)) likely_.push_back(kind);
+    }
+    if (luck_.percent(15)) likely_.clear();
+    pace_ = {10ms, luck_.percent(50) ? nanoseconds(300ms) : nanoseconds(1500ms)};
+}
+
+client& day::add_client() {
+    client_setup setup;
+    setup.number = clients_.size();
+    setup.server.connect_timeout = 500ms;
+    setup.server.request_timeout = 500ms;
+    setup.server.health_interval = 1000ms;
+    setup.server.backoff_max = 400ms;
+    setup.engine.request_timeout = 500ms;
+    setup.engine.fence_retention = luck_.percent(50) ? 60'000ms : 3'600'000ms;
+    if (mistrusted_) setup.max_lease = longest_lease;
+    setup.clock_stops_in_pauses = options_.clock_stops_in_pauses;
+    ids_.push_back(std::make_unique<chance>(options_.ids_repeat ? options_.seed : luck_.next()));
+    clients_.push_back(std::make_unique<client>(time_, luck_.fork(), *ids_.back(), setup, *this));
+    client& fresh = *clients_.back();
+    by_id_[fresh.engine().id().text()] = &fresh;
+    const std::size_t people = 1 + luck_.below(4);
+    for (std::size_t i = 0; i < people; ++i) {
+        const std::string name = "c" + std::to_string(setup.number) + "." + std::to_string(i);
+        actor::place where{time_, fresh, judge_, ways_, judge_.trace};
+        actors_.push_back({&fresh, std::make_unique<actor>(where, luck_.fork(), name, i + 1)});
+        actors_.back().who->start();
+    }
+    fresh.start();
+    return fresh;
+}
+
+void day::note(const std::string& what) const {
+    if (!options_.trace) return;
+    const auto us = std::chrono::duration_cast<microseconds>(time_.now() - begin_).count();
+    std::string stamp = std::to_string(us);
+    stamp.insert(0, stamp.size() < 9 ? 9 - stamp.size() : 0, ' ');
+    options_.trace(stamp + " " + what);
+}
+
+// A link is made when a packet has gone there and back.
+void day::connect(client& from) {
+    const unsigned attempt = from.attempt();
+    const nanoseconds there = network_luck_.within(delay_);
+    const auto& [up, down] = blocked_[from.number()];
+    const instant arrives = std::max(time_.now() + there, up);
+    time_.at(arrives, [this, &from, attempt] {
+        const nanoseconds back = network_luck_.within(delay_);
+        const instant known = std::max(time_.now() + back, blocked_[from.number()].second);
+        if (!server_.accepts()) return time_.at(known, [&from, attempt] { from.not_connected(attempt); });
+        links_.push_back(std::make_unique<link>(
+            time_, network_luck_,
+            [this, n = links_.size()](const packet& p) { server_.received(*links_[n], p); },
+            [this, &from, n = links_.size()](const packet& p) { from.received(*links_[n], p); }));
+        link& fresh = *links_.back();
+        fresh.client = from.number();
+        fresh.up.delay = fresh.down.delay = delay_;
+        fresh.up.hold_until(blocked_[from.number()].first);
+        fresh.down.hold_until(blocked_[from.number()].second);
+        server_.accept(fresh);
+        time_.at(known, [&from, &fresh, attempt] { from.connected(fresh, attempt); });
+    });
+}
+
+bool day::run_until(instant end) {
+    std::uint64_t steps = 0;
+    while (!judge_.failed() && time_.step(end)) {
+        if (++steps > 3'000'000) judge_.fail("the day does not end: something spins");
+    }
+    return !judge_.failed();
+}
+
+bool day::everybody_idle() const {
+    return std::all_of(actors_.begin(), actors_.end(),
+                       [](const person& p) { return p.home->dead() || p.who->idle(); });
+}
+
+day_result day::run() {
+    if (!likely_.empty()) plan_mishap();
+    run_until(ways_.stop);
+    quiet_ = true;
+    // A foreign hold without expiry may have come back with an older snapshot; somebody clears it up.
+    for (const auto& keys : ways_.locks) foreign_leaves(keys->lock);
+    const instant patience = time_.now() + patience_;
+    while (!judge_.failed() && !everybody_idle() && time_.now() < patience) run_until(time_.now() + 200ms);
+    for (const person& p : actors_) {
+        if (!judge_.failed() && !p.home->dead() && !p.who->idle())
+            judge_.fail("still not served long after all mishaps: " + p.who->describe());
+    }
+    if (!judge_.failed()) run_until(time_.now() + 2s);
+    if (!judge_.failed()) check_commands();
+    for (const auto& c : clients_) {
+        if (!judge_.failed() && !c->dead()) c->close();
+    }
+    if (!judge_.failed()) check_night();
+    result_.verdict = judge_.verdict();
+    result_.holds = judge_.cycles();
+    result_.scripts = server_.scripts_run();
+    result_.simulated = time_.now() - begin_;
+    return result_;
+}
+
+// A contended cycle costs two commands. A script that is not known yet costs one more, once per client and
+// script.
+void day::check_commands() {
+    if (!calm_) return;
+    const std::uint64_t allowed = 2 * judge_.cycles() + 3 * actors_.size();
+    if (server_.scripts_run() > allowed)
+        judge_.fail("too many commands: " + std::to_string(server_.scripts_run()) + " for " +
+                    std::to_string(judge_.cycles()) + " holds");
+}
+
+void day::check_night() {
+    run_until(time_.now() + 5s);
+    const auto look = [this] { return keyspace::instant{server_.now_us() / 1000, role::primary}; };
+    const auto here = server_.snapshot();
+    for (const auto* item : here.living_entries(look())) {
+        if (item->second.expires_ms == no_expiry) judge_.fail("a key without expiry is left: " + item->first);
+    }
+    run_until(time_.now() + 2h);
+    const auto later = server_.snapshot();
+    for (const auto* item : later.living_entries(look()))
+        judge_.fail("a key is left for ever: " + item->first);
+}
+
+day_result simulate(const day_options& options) {
+    day today(options);
+    return today.run();
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,67 @@
+// One simulated day: a server, clients and their people, mishaps, and the judge. The seed decides everything.
+//
+//     the busy hours: people ask, hold and let go; mishaps happen
+//     the quiet hours: nothing new is begun, nothing goes wrong; whoever waits must be served
+//     the night: everybody is gone, leases and retentions pass; nothing may be left
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "world/actor.hpp"
+#include "world/client.hpp"
+#include "world/judge.hpp"
+#include "world/server.hpp"
+
+namespace holdfast::sim {
+
+enum class mishap : std::uint8_t {
+    cut,           // both ends notice; what was on its way is lost
+    server_gone,   // the server's end is gone and the client does not notice
+    client_gone,   // the client gives the link up and the server does not notice; late bytes still run
+    lost_replies,  // requests get through, answers do not
+    one_way_up,    // nothing gets from a client to the server for a while
+    one_way_down,  // nor the other way
+    slow_link,
+    pause,    // of a client
+    death,    // of a client
+    stall,    // of the server
+    restart,  // with all data
+    restart_empty,
+    restart_older,  // from a snapshot
+    clock_forward,
+    clock_back,
+    script_flush,
+    foreign,          // another program takes the lock
+    foreign_forever,  // the same without expiry
+    vandal,           // somebody writes nonsense
+    count_
+};
+constexpr std::size_t mishap_kinds = static_cast<std::size_t>(mishap::count_);
+std::string_view to_string(mishap kind);
+
+struct day_options {
+    std::uint64_t seed = 1;
+    std::shared_ptr<script_engine> engine;
+    std::function<void(const std::string&)> trace;
+    // Mutants, to see whether the judge notices.
+    std::map<std::string, std::string, std::less<>> replaced_scripts;
+    bool pushes_overtake = false;
+    bool ids_repeat = false;
+    bool clock_stops_in_pauses = false;
+};
+
+struct day_result {
+    std::string verdict;  // empty: nothing to complain of
+    std::array<std::uint64_t, mishap_kinds> mishaps{};
+    std::uint64_t holds = 0;
+    std::uint64_t scripts = 0;
+    nanoseconds simulated{0};
+};
+
+day_result simulate(const day_options& options);
+
+}  // namespace holdfast::sim

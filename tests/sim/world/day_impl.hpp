@@ -1,0 +1,76 @@
+// The day from inside; see day.hpp.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "world/day.hpp"
+
+namespace holdfast::sim {
+
+class day final : public network {
+public:
+    explicit day(const day_options& options);
+    day_result run();
+
+private:
+    static constexpr milliseconds longest_lease{4000};
+
+    struct person {
+        client* home;
+        std::unique_ptr<actor> who;
+    };
+
+    server_options server_setup();
+    void draw_plan();
+    void draw_mishaps();
+    client& add_client();
+    void note(const std::string& what) const;
+    void connect(client& from) override;
+    bool run_until(instant end);
+    bool everybody_idle() const;
+    void check_commands();
+    void check_night();
+
+    // mishaps.cpp
+    void plan_mishap();
+    void happen(mishap kind);
+    void to_a_link(mishap kind, client& whose);
+    void to_a_client(mishap kind, client& whose);
+    void to_the_server(mishap kind);
+    void to_the_data(mishap kind);
+    void block(client& whose, mishap kind);
+    void restart(mishap kind);
+    void trouble_all_until(instant then);
+    void foreign_takes(mishap kind);
+    void foreign_leaves(const std::string& lock);
+    void vandalize();
+    client* somebody();
+
+    day_options options_;
+    timeline time_;
+    chance luck_;
+    chance network_luck_;
+    judge judge_;
+    server server_;
+    habits ways_;
+    instant begin_;
+    bool calm_ = false;
+    bool mistrusted_ = false;
+    bool quiet_ = false;
+    nanoseconds patience_ = std::chrono::seconds(40);
+    std::vector<mishap> likely_;
+    chance::span pace_{};
+    chance::span delay_{microseconds(50), milliseconds(3)};
+    std::vector<std::unique_ptr<link>> links_;
+    std::vector<std::unique_ptr<chance>> ids_;
+    std::vector<std::unique_ptr<client>> clients_;
+    std::vector<person> actors_;
+    std::map<std::string, client*, std::less<>> by_id_;
+    std::map<std::size_t, std::pair<instant, instant>> blocked_;  // by client: nothing up, down, before then
+    node::snapshot older_;
+    day_result result_;
+};
+
+}  // namespace holdfast::sim

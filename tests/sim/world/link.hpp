@@ -1,0 +1,28 @@
+// A connection between a client and the server, with each side's own idea of whether it is still there.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+
+#include "world/pipe.hpp"
+#include "world/wire.hpp"
+
+namespace holdfast::sim {
+
+struct link {
+    link(timeline& time, chance& luck, pipe::sink to_server, pipe::sink to_client)
+        : up(time, luck, std::move(to_server)), down(time, luck, std::move(to_client)) {}
+
+    std::uint64_t id = 0;  // as the server counts; from 1
+    std::string address;   // of the client, as the server sees it
+    std::size_t client = 0;
+    bool server_open = false;
+    bool client_open = false;
+    pipe up;    // client to server
+    pipe down;  // server to client
+    std::deque<packet> unread;  // arrived at a server that stalls
+    command_reader commands;
+};
+
+}  // namespace holdfast::sim

@@ -1,0 +1,81 @@
+// One direction of a link: bytes arrive in the order they were sent, after a while, or not at all.
+//
+// Faults are things done to a pipe: what is on its way can be held up (a partition, a slow router: TCP sends
+// again until it gets through) or lost for good together with all that follows (then not even the end of the
+// link is heard of).
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "world/chance.hpp"
+#include "world/timeline.hpp"
+
+namespace holdfast::sim {
+
+struct packet {
+    enum class kind { bytes, end } what = kind::bytes;
+    std::string bytes;
+};
+
+class pipe {
+public:
+    using sink = std::function<void(const packet&)>;
+
+    pipe(timeline& time, chance& luck, sink to) : time_(time), luck_(luck), to_(std::move(to)) {}
+    pipe(const pipe&) = delete;
+    pipe& operator=(const pipe&) = delete;
+
+    void send(std::string bytes) { put({packet::kind::bytes, std::move(bytes)}); }
+    void end() { put({packet::kind::end, {}}); }
+
+    /// Nothing arrives before then.
+    void hold_until(instant then) {
+        not_before_ = std::max(not_before_, then);
+        for (auto& [due, what] : under_way_) due = std::max(due, then);
+        wake_at(then);
+    }
+    /// What is on its way is lost, and so is all that follows.
+    void lose() {
+        lost_ = true;
+        under_way_.clear();
+    }
+    /// Overtakes what is on its way: no network does that, only a mutant of one.
+    void put_in_front(std::string bytes) {
+        under_way_.emplace_front(time_.now(), packet{packet::kind::bytes, std::move(bytes)});
+        wake_at(time_.now());
+    }
+
+    chance::span delay{microseconds(50), milliseconds(2)};
+
+private:
+    void put(packet what) {
+        if (lost_) return;
+        instant due = std::max(time_.now() + luck_.within(delay), not_before_);
+        if (!under_way_.empty()) due = std::max(due, under_way_.back().first);
+        under_way_.emplace_back(due, std::move(what));
+        wake_at(due);
+    }
+    void wake_at(instant due) {
+        time_.at(due, [this] { arrive(); });
+    }
+    void arrive() {
+        while (!under_way_.empty() && under_way_.front().first <= time_.now()) {
+            const packet what = std::move(under_way_.front().second);
+            under_way_.pop_front();
+            to_(what);
+        }
+    }
+
+    timeline& time_;
+    chance& luck_;
+    sink to_;
+    std::deque<std::pair<instant, packet>> under_way_;
+    instant not_before_{};
+    bool lost_ = false;
+};
+
+}  // namespace holdfast::sim

@@ -1,0 +1,158 @@
+#include "world/server.hpp"
+
+#include <cctype>
+
+namespace holdfast::sim {
+namespace {
+
+constexpr std::int64_t epoch_us = 1'700'000'000'000'000;
+
+bool is(std::string_view word, std::string_view upper) {
+    if (word.size() != upper.size()) return false;
+    for (std::size_t i = 0; i < word.size(); ++i) {
+        if (std::toupper(static_cast<unsigned char>(word[i])) != upper[i]) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+server::server(timeline& time, chance luck, server_options options, script_watcher& watcher)
+    : time_(time),
+      luck_(luck),
+      options_(std::move(options)),
+      watcher_(watcher),
+      node_({.undeclared_keys = key_check::strict, .engine = options_.engine}),
+      started_(time.now() - std::chrono::hours(1)),
+      offset_us_(epoch_us + static_cast<std::int64_t>(luck_.below(1'000'000'000))),
+      rate_(1.0 + (static_cast<double>(luck_.below(1001)) - 500.0) / 100'000.0) {
+    node_.on_message([this](const message& what) { deliver(what); });
+    for (const auto& [original, mutant] : options_.replaced_scripts)
+        replaced_sha1_[sha1_hex(original)] = sha1_hex(mutant);
+}
+
+std::int64_t server::now_us() const {
+    const auto true_us = std::chrono::duration_cast<microseconds>(time_.now().time_since_epoch()).count();
+    return offset_us_ + static_cast<std::int64_t>(static_cast<double>(true_us) * rate_);
+}
+
+void server::accept(link& fresh) {
+    fresh.id = next_link_++;
+    fresh.address = "10.0.0." + std::to_string(fresh.client) + ":" + std::to_string(10'000 + fresh.id);
+    fresh.server_open = true;
+    links_[fresh.id] = &fresh;
+}
+
+void server::close(link& which) {
+    if (!which.server_open) return;
+    which.server_open = false;
+    links_.erase(which.id);
+    node_.unsubscribe_all(which.id);
+    which.down.end();
+}
+
+void server::received(link& from, const packet& what) {
+    from.unread.push_back(what);
+    read(from);
+}
+
+void server::read(link& from) {
+    if (time_.now() < stalled_until_) return time_.at(stalled_until_, [this, &from] { read(from); });
+    while (from.server_open && !from.unread.empty()) {
+        const packet first = std::move(from.unread.front());
+        from.unread.pop_front();
+        if (first.what == packet::kind::end) return close(from);
+        from.commands.add(first.bytes);
+        serve(from);
+    }
+}
+
+void server::serve(link& from) {
+    while (from.server_open) {
+        const words& command = from.commands.next();
+        if (command.empty()) return;
+        answer(from, command);
+    }
+}
+
+void server::answer(link& to, const words& command) {
+    if (is(command[0], "SUBSCRIBE")) return subscribe(to, command[1]);
+    std::string out;
+    if (is(command[0], "HELLO")) {
+        out = "%4\r\n" + bulk("version") + bulk("7.0.15") + bulk("role") + bulk("master") + bulk("mode") +
+              bulk("standalone") + bulk("id") + ":" + std::to_string(to.id) + "\r\n";
+    } else if (is(command[0], "CLIENT") && is(command[1], "INFO")) {
+        out = bulk("id=" + std::to_string(to.id) + " addr=" + to.address + " laddr=10.0.0.99:6379 fd=8\n");
+    } else if (is(command[0], "INFO")) {
+        const auto up = std::chrono::duration_cast<std::chrono::seconds>(time_.now() - started_).count();
+        out = bulk("# Server\r\nredis_version:7.0.15\r\nrun_id:run" + std::to_string(runs_) +
+                   "\r\nuptime_in_seconds:" + std::to_string(up) + "\r\n");
+    } else {
+        append_resp(out, execute(command));
+    }
+    if (to.server_open) to.down.send(std::move(out));
+}
+
+void server::subscribe(link& to, std::string_view channel) {
+    node_.subscribe(to.id, channel);
+    to.down.send(">3\r\n" + bulk("subscribe") + bulk(channel) + ":1\r\n");
+}
+
+void server::deliver(const message& what) {
+    const auto found = links_.find(what.connection);
+    if (found == links_.end()) return;
+    std::string push = message_push(what.channel, what.payload);
+    if (options_.pushes_overtake) return found->second->down.put_in_front(std::move(push));
+    found->second->down.send(std::move(push));
+}
+
+value server::execute(const words& command) {
+    node_.set_time(now_us());
+    if (is(command[0], "CLIENT")) return kill(command);
+    if (is(command[0], "SELECT")) return value::make_status("OK");
+    if (is(command[0], "EVAL") || is(command[0], "EVALSHA")) return run_script(command);
+    return node_.execute(arguments{command});
+}
+
+value server::run_script(const words& command) {
+    ++scripts_run_;
+    words really = command;
+    const auto& replaced = is(command[0], "EVAL") ? options_.replaced_scripts : replaced_sha1_;
+    if (const auto found = replaced.find(command[1]); found != replaced.end()) really[1] = found->second;
+    watcher_.before_script(command);
+    value answer = node_.execute(arguments{really});
+    watcher_.after_script(command, answer);
+    return answer;
+}
+
+// CLIENT KILL ID id ADDR address
+value server::kill(const words& command) {
+    if (!options_.kill_allowed) return value::make_error("NOPERM no permission to run 'client|kill'");
+    const auto found = links_.find(std::stoull(std::string(command[3])));
+    if (found == links_.end() || found->second->address != command[5]) return value::make_integer(0);
+    close(*found->second);
+    return value::make_integer(1);
+}
+
+value server::run(const std::vector<std::string>& command) {
+    node_.set_time(now_us());
+    return node_.execute(command);
+}
+
+bool server::listens(std::string_view channel) {
+    return run({"PUBSUB", "NUMSUB", std::string(channel)}).items.at(1).integer > 0;
+}
+
+void server::stop() {
+    running_ = false;
+    while (!links_.empty()) close(*links_.begin()->second);
+}
+
+void server::start(node::snapshot data) {
+    node_.restart(std::move(data));
+    running_ = true;
+    ++runs_;
+    started_ = time_.now();
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,93 @@
+// One simulated redis-server with its connections: what the node does not know of (HELLO, CLIENT, INFO,
+// SUBSCRIBE, links that are closed) is answered here; everything that touches keys goes to the node.
+//
+// Its clock is its own: it starts anywhere, runs a little fast or slow (within what the drift allowance
+// covers), and may be made to jump. An answer leaves after the pushes that the same command caused, as on a
+// real server.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "node/node.hpp"
+#include "world/link.hpp"
+
+namespace holdfast::sim {
+
+using words = std::vector<std::string_view>;
+
+/// Sees every script call, before and after.
+class script_watcher {
+public:
+    virtual void before_script(const words& command) = 0;
+    virtual void after_script(const words& command, const value& answer) = 0;
+
+protected:
+    ~script_watcher() = default;
+};
+
+struct server_options {
+    std::shared_ptr<script_engine> engine;
+    bool kill_allowed = true;      // false: the ACL forbids CLIENT KILL
+    bool pushes_overtake = false;  // mutant: a push does not wait for the answers before it
+    /// Mutants: called with a script's text, returns the text to run instead.
+    std::map<std::string, std::string, std::less<>> replaced_scripts;
+};
+
+class server {
+public:
+    server(timeline& time, chance luck, server_options options, script_watcher& watcher);
+
+    // --- links
+    bool accepts() const { return running_; }
+    void accept(link& fresh);
+    void received(link& from, const packet& what);
+
+    // --- time
+    std::int64_t now_us() const;
+    void jump(nanoseconds by) { offset_us_ += std::chrono::duration_cast<microseconds>(by).count(); }
+
+    // --- mishaps
+    void stall_until(instant then) { stalled_until_ = std::max(stalled_until_, then); }
+    void flush_scripts() { run({"SCRIPT", "FLUSH"}); }
+    void stop();
+    void start(node::snapshot data);
+    void close(link& which);
+
+    /// A command of somebody outside, at once.
+    value run(const std::vector<std::string>& command);
+    node::snapshot snapshot() const { return node_.take_snapshot(); }
+    bool listens(std::string_view channel);
+    std::uint64_t scripts_run() const { return scripts_run_; }
+
+private:
+    void read(link& from);
+    void serve(link& from);
+    void answer(link& to, const words& command);
+    value execute(const words& command);
+    value run_script(const words& command);
+    value kill(const words& command);
+    void subscribe(link& to, std::string_view channel);
+    void deliver(const message& what);
+
+    timeline& time_;
+    chance luck_;
+    server_options options_;
+    script_watcher& watcher_;
+    node node_;
+    std::map<std::uint64_t, link*> links_;  // those the server believes in
+    std::map<std::string, std::string, std::less<>> replaced_sha1_;
+    std::uint64_t next_link_ = 1;
+    std::uint64_t runs_ = 0;
+    std::uint64_t scripts_run_ = 0;
+    bool running_ = true;
+    instant started_;
+    instant stalled_until_{};
+    std::int64_t offset_us_;
+    double rate_;
+};
+
+}  // namespace holdfast::sim

@@ -1,0 +1,30 @@
+// The server's half of RESP: answers as bytes, and commands out of bytes.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "node/value.hpp"
+#include "redis/resp_reader.hpp"
+
+namespace holdfast::sim {
+
+void append_resp(std::string& out, const value& what);
+std::string bulk(std::string_view text);
+/// ["message", channel, payload] as RESP3 pushes it.
+std::string message_push(std::string_view channel, std::string_view text);
+
+/// Commands as they come: each an array of strings.
+class command_reader {
+public:
+    void add(std::string_view bytes);
+    /// Views into the reader, valid until the next call; empty: no whole command is there.
+    const std::vector<std::string_view>& next();
+
+private:
+    redis::resp_reader reader_;
+    std::vector<std::string_view> words_;
+};
+
+}  // namespace holdfast::sim
