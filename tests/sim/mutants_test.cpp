@@ -63,7 +63,6 @@ std::vector<mutant> mutants() {
         in_scripts("LineWithoutExpiry", "mutex/acquire", "keep_for(KEYS[2], keep_line)", ""),
         in_scripts("GivingUpKeepsThePlace", "mutex/release", "    leave_line(id)\nend", "end"),
         in_scripts("TheDeadAreServed", "", "return listening.err ~= nil or listening[2] > 0", "return true"),
-        in_scripts("NobodyHurries", "", "if wants and wants.interval_ms > within_ms then", "if false then"),
         in_scripts("LeaseLongerThanKept", "", "redis.call('SET', KEYS[1], id, 'PX', lease)",
                    "redis.call('SET', KEYS[1], id, 'PX', math.ceil(lease * 0.7))"),
         {"PushesOvertakeAnswers", [](day_options& day) { day.pushes_overtake = true; }},

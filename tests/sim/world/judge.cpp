@@ -72,7 +72,7 @@ void judge::check_overlap(const belief& fresh) {
             // The grants' own order was checked when they were made; the one that learns of its grant last
             // may have the older one.
             const bool distinct =
-                fresh.token == 0 || fresh.token != other->token || (data_lost_ && set_back_);
+                fresh.token == 0 || fresh.token != other->token || ((data_lost_ || vandalized_) && set_back_);
             if (distinct) continue;
         }
         fail("two believers of " + fresh.lock + ": " + other->id + " token " + std::to_string(other->token) +
@@ -202,7 +202,7 @@ void judge::granted(const call& asked, lock_state& state, const std::string& id)
 void judge::check_token(const call&, lock_state& state, const std::string& id) {
     double token = 0;
     std::from_chars(state.fence.data(), state.fence.data() + state.fence.size(), token);
-    const bool excused = data_lost_ && set_back_;
+    const bool excused = (data_lost_ || vandalized_) && set_back_;
     if (token <= state.highest_token && !excused) fail("a token did not grow: " + state.fence + " for " + id);
     state.highest_token = std::max(token, state.highest_token);
 }

@@ -19,8 +19,8 @@ struct link {
     std::size_t client = 0;
     bool server_open = false;
     bool client_open = false;
-    pipe up;    // client to server
-    pipe down;  // server to client
+    pipe up;                    // client to server
+    pipe down;                  // server to client
     std::deque<packet> unread;  // arrived at a server that stalls
     command_reader commands;
 };
