@@ -31,8 +31,7 @@ public:
     static bare_socket over_unix(const server_place& server) {
         sockaddr_un address{};
         address.sun_family = AF_UNIX;
-        if (server.socket_path.size() >= sizeof address.sun_path)
-            throw std::runtime_error("socket path too long");
+        if (server.socket_path.size() >= sizeof address.sun_path) throw std::runtime_error("socket path too long");
         std::memcpy(address.sun_path, server.socket_path.data(), server.socket_path.size());
         return {AF_UNIX, address};
     }

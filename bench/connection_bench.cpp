@@ -8,8 +8,7 @@
 //
 // All send the same script, the smallest that a lock needs: is the key's value mine? What redis-benchmark
 // does with a link is what a thread does here: put 64 requests in, wait until all are answered, again. The
-// server's own count of calls is held against what was meant to be sent; a run in which they differ is no
-// measurement.
+// server's own count of calls is held against what was meant to be sent; a run in which they differ is no measurement.
 
 #include "api/core.hpp"
 #include "bare_socket.hpp"
@@ -76,8 +75,7 @@ public:
         if (at != std::string::npos &&
             stats.substr(at, stats.find('\n', at) - at).find("failed_calls=0") != std::string::npos)
             return;
-        throw std::runtime_error("the server did not run the script " + std::to_string(wanted) + " times:\n" +
-                                 stats);
+        throw std::runtime_error("the server did not run the script " + std::to_string(wanted) + " times:\n" + stats);
     }
 
     // Since it started, in microseconds.
@@ -103,8 +101,7 @@ private:
 
 void expect_yes(const redis::reply_view& reply) {
     if (reply.type() == redis::resp_type::integer && reply.integer() == 1) return;
-    std::fprintf(stderr, "the script answered %.*s\n", static_cast<int>(reply.text().size()),
-                 reply.text().data());
+    std::fprintf(stderr, "the script answered %.*s\n", static_cast<int>(reply.text().size()), reply.text().data());
     std::abort();
 }
 
@@ -179,8 +176,8 @@ double holdfast_throughput(api::core& core, const subject& what) {
 double redis_benchmark_throughput(const server_place& server, const subject& what) {
     const std::string command = "redis-benchmark -h 127.0.0.1 -p " + std::to_string(server.port) + " -c " +
                                 std::to_string(threads) + " -P " + std::to_string(in_flight) + " -n " +
-                                std::to_string(requests) + " --csv EVALSHA " + what.sha1() + " 1 '" +
-                                std::string(key) + "' " + std::string(value);
+                                std::to_string(requests) + " --csv EVALSHA " + what.sha1() + " 1 '" + std::string(key) +
+                                "' " + std::string(value);
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> output(::popen(command.c_str(), "r"), &::pclose);
     if (!output) throw std::runtime_error("cannot start redis-benchmark");
     std::string last;
@@ -220,10 +217,8 @@ struct request_cost {
 };
 
 figure measure_throughput(const server_place& server, subject& what) {
-    figure result({.name = "connection.throughput",
-                   .unit = "requests/s",
-                   .direction = figure::better::higher,
-                   .target = 0.9});
+    figure result(
+        {.name = "connection.throughput", .unit = "requests/s", .direction = figure::better::higher, .target = 0.9});
     request_cost ours;
     request_cost theirs;
     const auto core = api::make_core(server.tcp_url(), {});
@@ -231,8 +226,7 @@ figure measure_throughput(const server_place& server, subject& what) {
     for (int i = 0; i < throughput_rounds; ++i) {
         figure::round measured;
         measured.holdfast = ours.during(what, RUSAGE_SELF, [&] { return holdfast_throughput(*core, what); });
-        measured.floor =
-            theirs.during(what, RUSAGE_CHILDREN, [&] { return redis_benchmark_throughput(server, what); });
+        measured.floor = theirs.during(what, RUSAGE_CHILDREN, [&] { return redis_benchmark_throughput(server, what); });
         result.add(measured);
     }
     result.note("holdfast_client_cpu_us", median(ours.client_us));
@@ -312,9 +306,8 @@ std::vector<figure> measure() {
     figures.push_back(measure_throughput(server, what));
     figures.push_back(measure_roundtrip({.name = "connection.roundtrip", .unit = "us, p50", .target = 1.25},
                                         server.tcp_url(), bare_socket::over_tcp(server), what));
-    figures.push_back(
-        measure_roundtrip({.name = "connection.roundtrip.unix", .unit = "us, p50", .target = 1.25},
-                          server.unix_url(), bare_socket::over_unix(server), what));
+    figures.push_back(measure_roundtrip({.name = "connection.roundtrip.unix", .unit = "us, p50", .target = 1.25},
+                                        server.unix_url(), bare_socket::over_unix(server), what));
     return figures;
 }
 

@@ -54,8 +54,7 @@ double microseconds(Work&& work) {
 // The sample below which `percent` of the samples lie (nearest rank).
 inline double percentile(std::vector<double> samples, double percent) {
     if (samples.empty()) throw std::runtime_error("a percentile of nothing");
-    const auto rank =
-        static_cast<std::size_t>(std::ceil(percent / 100.0 * static_cast<double>(samples.size())));
+    const auto rank = static_cast<std::size_t>(std::ceil(percent / 100.0 * static_cast<double>(samples.size())));
     const auto place = samples.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
     std::nth_element(samples.begin(), place, samples.end());
     return *place;
@@ -99,16 +98,15 @@ public:
     }
 
     void print() const {
-        std::printf("%-28.*s %11.1f %11.1f  %5.3f  %5.3f..%5.3f  %s %.2f: %s   (%.*s, %zu rounds)\n",
-                    width(what_.name), what_.name.data(), median(holdfast_), median(floor_), ratio(),
-                    lowest(), highest(), what_.direction == better::higher ? ">=" : "<=", what_.target,
-                    reached() ? "yes" : "NO", width(what_.unit), what_.unit.data(), ratios_.size());
+        std::printf("%-28.*s %11.1f %11.1f  %5.3f  %5.3f..%5.3f  %s %.2f: %s   (%.*s, %zu rounds)\n", width(what_.name),
+                    what_.name.data(), median(holdfast_), median(floor_), ratio(), lowest(), highest(),
+                    what_.direction == better::higher ? ">=" : "<=", what_.target, reached() ? "yes" : "NO",
+                    width(what_.unit), what_.unit.data(), ratios_.size());
         for (const auto& [name, value] : notes_) std::printf("    %-24s %11.2f\n", name.c_str(), value);
     }
 
     static void print_header() {
-        std::printf("%-28s %11s %11s  %5s  %-12s  target\n", "", "holdfast", "floor", "ratio",
-                    "ratio's range");
+        std::printf("%-28s %11s %11s  %5s  %-12s  target\n", "", "holdfast", "floor", "ratio", "ratio's range");
     }
 
     // One line of JSON. Names and units are ours and need no escapes.

@@ -2,8 +2,7 @@
 // under the lock and answers with the balance. While one waits for the lock, the thread serves the others:
 // nothing blocks. A second server process, on another machine, would take its turn in the same line.
 //
-// Usage: coroutine_server [URL]. Its ten customers are coroutines of the same program; it ends when they have
-// left.
+// Usage: coroutine_server [URL]. Its ten customers are coroutines of the same program; it ends when they have left.
 #include <holdfast/async.hpp>
 #include <holdfast/holdfast.hpp>
 

@@ -39,8 +39,7 @@ public:
 
     // Looks at the token and writes in one statement, so there is no gap between the two. False: refused.
     bool write(int amount, const holdfast::lease& hold) {
-        const auto update =
-            prepare("UPDATE stock SET amount = ?1, token = ?2 WHERE item = 1001 AND token <= ?2");
+        const auto update = prepare("UPDATE stock SET amount = ?1, token = ?2 WHERE item = 1001 AND token <= ?2");
         check(sqlite3_bind_int(update.get(), 1, amount));
         check(sqlite3_bind_int64(update.get(), 2, static_cast<sqlite3_int64>(hold.token())));
         run(update);

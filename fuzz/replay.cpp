@@ -66,8 +66,7 @@ std::vector<std::string> read_corpus(int argc, char** argv) {
 
 class mutator {
 public:
-    mutator(std::vector<std::string> corpus, std::uint32_t seed)
-        : corpus_(std::move(corpus)), random_(seed) {}
+    mutator(std::vector<std::string> corpus, std::uint32_t seed) : corpus_(std::move(corpus)), random_(seed) {}
 
     std::string next() {
         std::string input = any();

@@ -1,6 +1,5 @@
 // Any bytes, as a server's: the reader must not crash, must keep the shape of its replies, and must not care
-// where the pieces end. Compared with hiredis by tests/unit/resp_hiredis_test.cpp, which knows where the two
-// differ.
+// where the pieces end. Compared with hiredis by tests/unit/resp_hiredis_test.cpp, which knows where the two differ.
 //
 // The first byte chooses the limits and seeds the pieces, the rest is what the server says.
 #include <algorithm>
@@ -20,8 +19,7 @@ void require(bool holds) {
     if (!holds) std::abort();
 }
 
-// Writes the reply down, so that two can be compared, and checks its shape on the way. Returns how many
-// elements.
+// Writes the reply down, so that two can be compared, and checks its shape on the way. Returns how many elements.
 std::size_t record(reply_view reply, std::string& out, std::size_t depth_left) {
     require(depth_left > 0);
     out += std::to_string(static_cast<int>(reply.type())) + '/' + std::to_string(reply.size()) + '/';
@@ -35,8 +33,7 @@ std::size_t record(reply_view reply, std::string& out, std::size_t depth_left) {
     std::size_t elements = 1;
     std::size_t children = 0;
     for (const reply_view child : reply) {
-        if (children < 4)
-            require(reply[children].type() == child.type() && reply[children].text() == child.text());
+        if (children < 4) require(reply[children].type() == child.type() && reply[children].text() == child.text());
         elements += record(child, out, depth_left - 1);
         ++children;
     }

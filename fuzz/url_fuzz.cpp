@@ -1,5 +1,4 @@
-// Any bytes as a URL: parsed or refused with holdfast::error, never a crash, and the password nowhere to be
-// seen.
+// Any bytes as a URL: parsed or refused with holdfast::error, never a crash, and the password nowhere to be seen.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -22,8 +21,7 @@ void require(bool rule, const char* what) {
 }
 
 // In a URL that was accepted the user info ends at the last '@' in front of path and query. What is shown of
-// the URL must not depend on it: but for hiding everything, it is what would be shown with any other user and
-// password.
+// the URL must not depend on it: but for hiding everything, it is what would be shown with any other user and password.
 void check_redacted(std::string_view url) {
     const std::size_t begin = url.find("://") + 3;
     const std::size_t end = url.substr(0, url.find_first_of("/?", begin)).rfind('@');
@@ -44,8 +42,7 @@ void check_displayed(const server_settings& settings) {
 void check_accepted(std::string_view url, const server_settings& settings) {
     require(settings.port != 0, "a port is not 0");
     require(settings.backoff_min <= settings.backoff_max, "backoff_min <= backoff_max");
-    require(settings.connect_timeout.count() > 0 && settings.request_timeout.count() > 0,
-            "timeouts are positive");
+    require(settings.connect_timeout.count() > 0 && settings.request_timeout.count() > 0, "timeouts are positive");
     // Unless its user has no password in front of '@', which is refused, what is displayed is itself a URL.
     if (settings.user.empty()) {
         const server_settings again = parse_url(settings.display());
@@ -63,8 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(redact(once) == once, "redact() is idempotent");
 
     if (const auto duration = parse_duration(url)) {
-        require(parse_duration(format_duration(*duration)) == duration,
-                "a duration survives being formatted");
+        require(parse_duration(format_duration(*duration)) == duration, "a duration survives being formatted");
     }
 
     if (url.find("password_file") != url.npos) return 0;  // would open whatever file the fuzzer thinks of
@@ -72,8 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         check_accepted(url, parse_url(url));
     } catch (const holdfast::error& problem) {
         require(problem.condition() == holdfast::errc::bad_url, "refused as a bad URL");
-        require(std::string_view(problem.what()).find(once) != std::string_view::npos,
-                "the message shows the URL");
+        require(std::string_view(problem.what()).find(once) != std::string_view::npos, "the message shows the URL");
     }
     return 0;
 }

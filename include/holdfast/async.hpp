@@ -1,5 +1,4 @@
-// The asynchronous operations. Apart from the rest, because Asio is slow to compile and not everyone needs
-// it.
+// The asynchronous operations. Apart from the rest, because Asio is slow to compile and not everyone needs it.
 #pragma once
 
 #include <holdfast/detail/completion.hpp>
@@ -46,8 +45,7 @@ auto mutex::async_try_acquire(CompletionToken&& token) {
 template <typename Rep, typename Period, typename CompletionToken>
 auto mutex::async_try_acquire_for(std::chrono::duration<Rep, Period> wait, acquire_options options,
                                   CompletionToken&& token) {
-    return initiate_acquire(detail::wait_time(wait), std::move(options),
-                            std::forward<CompletionToken>(token));
+    return initiate_acquire(detail::wait_time(wait), std::move(options), std::forward<CompletionToken>(token));
 }
 
 template <typename Rep, typename Period, typename CompletionToken>

@@ -70,8 +70,7 @@ HOLDFAST_EXPORT const boost::system::error_category& category() noexcept;
 
 HOLDFAST_EXPORT boost::system::error_code make_error_code(errc code) noexcept;
 
-/// What blocking calls throw. `code()` compares with `errc`; `what()` names the lock and the server, never a
-/// secret.
+/// What blocking calls throw. `code()` compares with `errc`; `what()` names the lock and the server, never a secret.
 class HOLDFAST_EXPORT error : public std::system_error {
 public:
     error(errc code, const std::string& detail);

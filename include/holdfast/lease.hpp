@@ -40,8 +40,7 @@ public:
     lease(const lease&) = delete;
     lease& operator=(const lease&) = delete;
 
-    /// True until released or moved from, even if the hold was lost meanwhile: ask `lost()` or `validity()`
-    /// for that.
+    /// True until released or moved from, even if the hold was lost meanwhile: ask `lost()` or `validity()` for that.
     explicit operator bool() const noexcept { return face_ != nullptr; }
 
     /// The fencing token: larger than that of every earlier grant of this lock. Have what the lock protects

@@ -33,8 +33,7 @@ private:
     std::atomic<std::uint64_t> sum_us_{0};
 };
 
-/// Counters and histograms of one client or several. Give it to `client_options::metrics`, read it whenever
-/// you like.
+/// Counters and histograms of one client or several. Give it to `client_options::metrics`, read it whenever you like.
 ///
 /// Thread safety: reading and counting may happen at the same time; every figure is exact, but figures read
 /// one after the other may be of different moments.
@@ -47,9 +46,9 @@ struct HOLDFAST_EXPORT metrics {
     std::atomic<std::uint64_t> renewals{0};         ///< that the server confirmed
     std::atomic<std::uint64_t> failed_renewals{0};  ///< that were not confirmed, and tried again
     std::atomic<std::uint64_t> losses{0};           ///< holds that ended before they were released
-    std::atomic<std::uint64_t> links{0};  ///< times a connection came up; all but the first are reconnects
-    latency_histogram acquire_wait;       ///< from the request to the grant
-    latency_histogram hold_time;          ///< from the grant to the release
+    std::atomic<std::uint64_t> links{0};            ///< times a connection came up; all but the first are reconnects
+    latency_histogram acquire_wait;                 ///< from the request to the grant
+    latency_histogram hold_time;                    ///< from the grant to the release
 };
 
 }  // namespace holdfast

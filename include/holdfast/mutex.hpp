@@ -98,8 +98,7 @@ private:
     lease try_acquire_within(milliseconds wait, acquire_options options);
     template <typename CompletionToken>
     auto initiate_acquire(milliseconds wait, acquire_options options, CompletionToken&& token);
-    void start_acquire(milliseconds wait, acquire_options options,
-                       std::unique_ptr<acquire_completion> handler);
+    void start_acquire(milliseconds wait, acquire_options options, std::unique_ptr<acquire_completion> handler);
     std::shared_ptr<api::core> shared_core() const;
 
     // For start_acquire(): a wait that has no end.

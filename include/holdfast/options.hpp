@@ -1,5 +1,4 @@
-// What can be chosen for a client, a lock and a single call. Every field has a default that is right for
-// most.
+// What can be chosen for a client, a lock and a single call. Every field has a default that is right for most.
 #pragma once
 
 #include <holdfast/errors.hpp>

@@ -8,8 +8,7 @@
 namespace holdfast {
 
 /// An owner of the caller's making, for work that is neither one thread's nor one acquisition's: a job, a
-/// request, a coroutine with its children. Whoever acquires with the same owner re-enters; valid in one
-/// process.
+/// request, a coroutine with its children. Whoever acquires with the same owner re-enters; valid in one process.
 ///
 /// Thread safety: a value; copies are the same owner.
 class HOLDFAST_EXPORT owner {

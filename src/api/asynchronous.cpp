@@ -14,8 +14,7 @@ async_acquire::async_acquire(std::shared_ptr<core> where, engine::acquire_terms 
 
 void async_acquire::start(std::shared_ptr<core> where, engine::acquire_terms terms, std::stop_token stop,
                           std::unique_ptr<completion> handler) {
-    const auto operation =
-        std::make_shared<async_acquire>(std::move(where), std::move(terms), std::move(handler));
+    const auto operation = std::make_shared<async_acquire>(std::move(where), std::move(terms), std::move(handler));
     operation->self_ = operation;
     operation->where().loop().expect_in_background();
     operation->handler_->on_cancellation([weak = std::weak_ptr(operation)] {
@@ -48,8 +47,7 @@ async_hold_operation::async_hold_operation(std::shared_ptr<hold_face> target, wh
                                            std::unique_ptr<completion> handler)
     : hold_operation(target, kind), keep_alive_(std::move(target)), handler_(std::move(handler)) {}
 
-void async_hold_operation::start(std::shared_ptr<hold_face> target, what kind,
-                                 std::unique_ptr<completion> handler) {
+void async_hold_operation::start(std::shared_ptr<hold_face> target, what kind, std::unique_ptr<completion> handler) {
     auto* const operation = new async_hold_operation(std::move(target), kind, std::move(handler));
     operation->where().loop().expect_in_background();
     operation->hold_operation::start();

@@ -24,8 +24,7 @@ public:
                       std::unique_ptr<completion> handler);
 
     // Used by start() only: the constructor is public for std::make_shared.
-    async_acquire(std::shared_ptr<core> where, engine::acquire_terms terms,
-                  std::unique_ptr<completion> handler);
+    async_acquire(std::shared_ptr<core> where, engine::acquire_terms terms, std::unique_ptr<completion> handler);
 
 private:
     void cancel(errc why);

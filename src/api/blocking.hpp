@@ -25,8 +25,7 @@ public:
     void wait(std::stop_token stop);
 
 private:
-    // Ends the acquisition from another thread. Its turn in the section may come after the answer: wait()
-    // waits for it.
+    // Ends the acquisition from another thread. Its turn in the section may come after the answer: wait() waits for it.
     class canceller final : public holdfast::serial_task {
     public:
         explicit canceller(blocking_acquire& owner) : owner_(owner) {}
@@ -45,8 +44,7 @@ private:
 
 class blocking_hold_operation final : public hold_operation {
 public:
-    blocking_hold_operation(std::shared_ptr<hold_face> target, what kind)
-        : hold_operation(std::move(target), kind) {}
+    blocking_hold_operation(std::shared_ptr<hold_face> target, what kind) : hold_operation(std::move(target), kind) {}
     blocking_hold_operation(core& where, owned_hold target, what kind)
         : hold_operation(where, std::move(target), kind) {}
 

@@ -12,8 +12,7 @@ namespace {
 
 class blocking_command final : private serial_task, private redis::command {
 public:
-    blocking_command(core& where, std::string encoded,
-                     const std::function<void(const redis::reply_view&)>& read)
+    blocking_command(core& where, std::string encoded, const std::function<void(const redis::reply_view&)>& read)
         : core_(where), read_(read) {
         set_payload(std::move(encoded));
     }

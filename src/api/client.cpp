@@ -7,8 +7,7 @@
 
 namespace holdfast {
 
-client::client(std::string_view url, client_options options)
-    : core_(api::make_core(url, std::move(options))) {}
+client::client(std::string_view url, client_options options) : core_(api::make_core(url, std::move(options))) {}
 client::~client() = default;
 client::client(client&&) noexcept = default;
 client& client::operator=(client&&) noexcept = default;

@@ -34,11 +34,10 @@ std::string user_name() {
 
 client_card::client_card(std::string client_id) : key_("hf:client:" + std::move(client_id)) {
     std::string write;
-    redis::append_command(write, {"HSET", key_, "host", host_name(), "pid", std::to_string(::getpid()),
-                                  "program", program_invocation_short_name, "user", user_name()});
+    redis::append_command(write, {"HSET", key_, "host", host_name(), "pid", std::to_string(::getpid()), "program",
+                                  program_invocation_short_name, "user", user_name()});
     std::string expire;
-    redis::append_command(expire,
-                          {"PEXPIRE", key_, std::to_string(std::chrono::milliseconds(lives_for).count())});
+    redis::append_command(expire, {"PEXPIRE", key_, std::to_string(std::chrono::milliseconds(lives_for).count())});
     std::string remove;
     redis::append_command(remove, {"DEL", key_});
     commands_[0].set_payload(std::move(write));

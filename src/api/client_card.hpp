@@ -1,5 +1,4 @@
-// Tells tools who a client is: host, pid, program and user, in a hash of its own that expires when the client
-// is gone.
+// Tells tools who a client is: host, pid, program and user, in a hash of its own that expires when the client is gone.
 //
 // Written when a link comes up and again before it expires; the locks themselves never read it. A server that
 // refuses it (an ACL without that key) only makes `holdfast show` less talkative.

@@ -10,8 +10,7 @@ constexpr unsigned largest_margin_percent = 50;
 constexpr milliseconds shortest_max_lease{100};
 constexpr milliseconds longest_max_lease{std::chrono::hours(24)};
 
-engine::engine_settings engine_settings_for(const redis::server_settings& settings,
-                                            const client_options& options) {
+engine::engine_settings engine_settings_for(const redis::server_settings& settings, const client_options& options) {
     return {.request_timeout = settings.request_timeout,
             .fence_retention = options.fence_retention,
             .lost_margin_percent = options.lost_margin_percent,
@@ -59,8 +58,7 @@ core::core(redis::server_settings settings, client_options options)
 }
 
 core::~core() {
-    // Nobody waits any more; the loop may still run in the background. After stop() nothing runs that could
-    // enter.
+    // Nobody waits any more; the loop may still run in the background. After stop() nothing runs that could enter.
     enter_with([this] {
         const instant now = boot_now();
         card_.withdraw(connection_.session(), now);

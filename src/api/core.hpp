@@ -1,8 +1,7 @@
 // What a client, its locks and its leases share: engine, connection, loop and notifier.
 //
 // Everything of the engine and the connection happens inside the serial section that the core is. settle(),
-// before the section is left, sends what was queued and sets the alarm: once for all that happened, not once
-// for each.
+// before the section is left, sends what was queued and sets the alarm: once for all that happened, not once for each.
 //
 // Owned jointly by client, locks and leases, so either may die first; never by anything that runs on the
 // loop. Made by make_core(), whose deleter leaves a core alone in a forked child.

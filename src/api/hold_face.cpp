@@ -21,8 +21,7 @@ void hold_face::on_validity(instant until) {
 
 void hold_face::on_lost(errc) {
     is_lost_.store(true, std::memory_order_relaxed);
-    // request_stop() runs the user's callbacks: not here. They may end the last lease, so the face goes
-    // along.
+    // request_stop() runs the user's callbacks: not here. They may end the last lease, so the face goes along.
     core_->notifier().notify([source = lost_]() mutable { source.request_stop(); });
 }
 

@@ -15,8 +15,7 @@ class hold_face final : public engine::hold_listener {
 public:
     explicit hold_face(std::shared_ptr<core> where) : core_(std::move(where)) {}
 
-    // Inside the section. The face of a hold that has one already is shared, otherwise `fresh` becomes its
-    // face.
+    // Inside the section. The face of a hold that has one already is shared, otherwise `fresh` becomes its face.
     static std::shared_ptr<hold_face> of(engine::hold& held, std::shared_ptr<hold_face> fresh);
 
     core& where() const noexcept { return *core_; }

@@ -8,8 +8,7 @@ namespace holdfast {
 
 lock_all::lock_all(std::vector<std::reference_wrapper<mutex>> mutexes, acquire_options options)
     : leases_(mutexes.size()) {
-    if (!options.owner)
-        options.owner.emplace();  // one owner for all, so that the same lock may be named twice
+    if (!options.owner) options.owner.emplace();  // one owner for all, so that the same lock may be named twice
     std::vector<std::size_t> order(mutexes.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {

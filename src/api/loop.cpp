@@ -138,8 +138,7 @@ void loop::linger(lock& held) {
     callers_were_here_ = false;
     // Whoever leads sees to the timers; only an abandoned loop must not sleep past one.
     if (leader_ == nullptr) {
-        background_.wake_.wait_for(
-            held, std::clamp<std::chrono::nanoseconds>(until_next_timer(), 0ns, linger_time));
+        background_.wake_.wait_for(held, std::clamp<std::chrono::nanoseconds>(until_next_timer(), 0ns, linger_time));
     } else if (std::exchange(leads_seen_, leads_) != leads_) {
         background_.wake_.wait_for(held, linger_time);
     } else {

@@ -25,8 +25,7 @@ latency_histogram::snapshot latency_histogram::read() const noexcept {
 
 std::chrono::microseconds latency_histogram::snapshot::quantile(double q) const noexcept {
     if (count == 0) return std::chrono::microseconds(0);
-    const auto rank =
-        static_cast<std::uint64_t>(std::ceil(std::clamp(q, 0.0, 1.0) * static_cast<double>(count)));
+    const auto rank = static_cast<std::uint64_t>(std::ceil(std::clamp(q, 0.0, 1.0) * static_cast<double>(count)));
     std::uint64_t seen = 0;
     for (std::size_t i = 0; i < buckets; ++i) {
         seen += counts[i];

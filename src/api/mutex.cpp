@@ -47,8 +47,7 @@ struct mutex::parts {
 
     bool lock_thread(engine::waiting wait, instant deadline, no refusal) const {
         check_may_wait();
-        api::blocking_acquire request(where,
-                                      terms(api::this_thread_as_owner(), options.lease, wait, deadline),
+        api::blocking_acquire request(where, terms(api::this_thread_as_owner(), options.lease, wait, deadline),
                                       api::acquire_operation::face::not_wanted);
         request.wait({});
         if (!request.acquired()) return answer_no(request.why(), refusal);
@@ -105,8 +104,7 @@ struct mutex::parts {
     instant request_deadline() const { return within(where->settings().request_timeout); }
 };
 
-mutex::mutex(const client& client, std::string name, mutex_options options)
-    : parts_(std::make_unique<parts>()) {
+mutex::mutex(const client& client, std::string name, mutex_options options) : parts_(std::make_unique<parts>()) {
     const auto naming = options.keys == keys::raw ? scripts::key_naming::raw : scripts::key_naming::tagged;
     parts_->where = client.shared_core();
     parts_->keys = std::make_shared<const scripts::lock_keys>(
@@ -170,21 +168,18 @@ lease mutex::try_acquire(acquire_options options) {
 
 lease mutex::try_acquire_within(milliseconds wait, acquire_options options) {
     if (wait <= milliseconds(0)) return try_acquire(std::move(options));
-    return lease(parts_->acquire(engine::waiting::in_line, parts_->within(wait), std::move(options),
-                                 parts::no::is_answer));
+    return lease(
+        parts_->acquire(engine::waiting::in_line, parts_->within(wait), std::move(options), parts::no::is_answer));
 }
 
 std::shared_ptr<api::core> mutex::shared_core() const {
     return parts_->where;
 }
 
-void mutex::start_acquire(milliseconds wait, acquire_options options,
-                          std::unique_ptr<acquire_completion> handler) {
+void mutex::start_acquire(milliseconds wait, acquire_options options, std::unique_ptr<acquire_completion> handler) {
     parts_->where->check_not_forked();
     const bool waits = wait > milliseconds(0);
-    const instant deadline = wait == for_ever ? never
-                             : waits          ? parts_->within(wait)
-                                              : parts_->request_deadline();
+    const instant deadline = wait == for_ever ? never : waits ? parts_->within(wait) : parts_->request_deadline();
     auto terms = parts_->terms(parts::owner_of(options), parts_->chosen_lease(options),
                                waits ? engine::waiting::in_line : engine::waiting::not_at_all, deadline);
     api::async_acquire::start(parts_->where, std::move(terms), std::move(options.stop), std::move(handler));

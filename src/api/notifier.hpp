@@ -1,8 +1,7 @@
 // The thread on which user code runs that nobody is waiting for: callbacks of lost(), hooks.
 //
 // Never the thread that drives the loop: a callback may block, or call back into the library, and must not
-// stop others' requests meanwhile. Started with the first notification; runs them one after the other, in
-// order.
+// stop others' requests meanwhile. Started with the first notification; runs them one after the other, in order.
 #pragma once
 
 #include <condition_variable>
@@ -17,8 +16,7 @@ namespace holdfast::api {
 class notifier {
 public:
     notifier();
-    // What has not been run yet is dropped. Waits for the notification under way, unless that is what
-    // destroys us.
+    // What has not been run yet is dropped. Waits for the notification under way, unless that is what destroys us.
     ~notifier();
     notifier(const notifier&) = delete;
     notifier& operator=(const notifier&) = delete;

@@ -49,13 +49,11 @@ engine::hold* hold_operation::target() const {
 void hold_operation::run() {
     const instant now = boot_now();
     engine::hold* const held = target();
-    if (held == nullptr)
-        return answered(engine::refusal{errc::not_held, "the caller does not hold it", {}, {}});
+    if (held == nullptr) return answered(engine::refusal{errc::not_held, "the caller does not hold it", {}, {}});
     found_ = true;
     if (kind_ == what::renew) return core_.engine().renew(*held, *this, now);
     // A release waits for its answer no longer than the lock is worth.
-    const instant answer_by =
-        std::min(now + core_.settings().request_timeout, std::max(now, held->valid_until()));
+    const instant answer_by = std::min(now + core_.settings().request_timeout, std::max(now, held->valid_until()));
     core_.engine().release(*held, this, answer_by, now);
 }
 

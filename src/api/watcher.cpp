@@ -61,8 +61,7 @@ void watcher::on_link_down(const failure& why) {
 }
 
 void watcher::on_thread_exit_holding() {
-    log(log_level::warning,
-        "a thread ended without unlocking what it had locked; its holds are renewed no longer");
+    log(log_level::warning, "a thread ended without unlocking what it had locked; its holds are renewed no longer");
 }
 
 }  // namespace holdfast::api

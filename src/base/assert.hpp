@@ -15,6 +15,5 @@ namespace holdfast::detail {
 }  // namespace holdfast::detail
 
 // A macro only because a function cannot see the text of its argument.
-#define HOLDFAST_ASSERT(condition)         \
-    (static_cast<bool>(condition) ? void() \
-                                  : ::holdfast::detail::assertion_failed(#condition, __FILE__, __LINE__))
+#define HOLDFAST_ASSERT(condition) \
+    (static_cast<bool>(condition) ? void() : ::holdfast::detail::assertion_failed(#condition, __FILE__, __LINE__))

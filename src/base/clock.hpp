@@ -1,5 +1,4 @@
-// Time as the sans-I/O parts see it: a number handed to them, on a clock that also runs while the machine
-// sleeps.
+// Time as the sans-I/O parts see it: a number handed to them, on a clock that also runs while the machine sleeps.
 #pragma once
 
 #include <chrono>

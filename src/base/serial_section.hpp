@@ -3,8 +3,7 @@
 // A client's engine and connections may be touched by one thread at a time. A mutex would do, but while its
 // holder is in a system call (sending, say) everybody else would sleep, wake and send their own few bytes one
 // after the other. Here a thread that finds the section occupied leaves its task behind and goes on; the
-// occupant runs it before it leaves. So whatever is asked for during a send goes out together in the next
-// one.
+// occupant runs it before it leaves. So whatever is asked for during a send goes out together in the next one.
 //
 // Tasks are intrusive and not copied: one must stay alive until its run() was entered, and may be entered
 // again afterwards.
@@ -38,8 +37,7 @@ class serial_section {
 public:
     virtual ~serial_section() = default;
 
-    // Runs the task inside the section: now, on this thread, if the section is free; else soon, on the
-    // occupant's.
+    // Runs the task inside the section: now, on this thread, if the section is free; else soon, on the occupant's.
     void enter(serial_task& task);
 
     // True on a thread that is inside this or any other section.
@@ -71,8 +69,7 @@ private:
         Function function_;
     };
 
-    // What to do before leaving, e.g. send what the tasks have queued. May be called several times in one
-    // stay.
+    // What to do before leaving, e.g. send what the tasks have queued. May be called several times in one stay.
     virtual void settle() = 0;
 
     bool occupy();

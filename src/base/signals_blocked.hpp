@@ -1,5 +1,4 @@
-// Keeps signals away from threads of the library: the application's handlers belong on the application's
-// threads.
+// Keeps signals away from threads of the library: the application's handlers belong on the application's threads.
 #pragma once
 
 #include <pthread.h>

@@ -35,8 +35,8 @@ struct prepared {
     std::vector<char*> environment;
 };
 
-[[noreturn]] void run_in_child(const prepared& command, const parentage& parent, pid_t parents_pid,
-                               int takes_terminal, int trouble_line) noexcept {
+[[noreturn]] void run_in_child(const prepared& command, const parentage& parent, pid_t parents_pid, int takes_terminal,
+                               int trouble_line) noexcept {
     ::setpgid(0, 0);
     parent.watcher.enlist_this_process();
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);

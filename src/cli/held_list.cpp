@@ -55,8 +55,8 @@ std::string held_list::text() const {
 }
 
 std::optional<held_lock> held_list::find(const lock_place& where) const {
-    const auto latest = std::find_if(entries_.rbegin(), entries_.rend(),
-                                     [&](const held_lock& entry) { return entry.where == where; });
+    const auto latest =
+        std::find_if(entries_.rbegin(), entries_.rend(), [&](const held_lock& entry) { return entry.where == where; });
     return latest == entries_.rend() ? std::nullopt : std::optional(*latest);
 }
 

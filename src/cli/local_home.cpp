@@ -35,8 +35,7 @@ void make_private(const std::string& directory) {
     if (!opened) {
         const bool link = errno == ELOOP || errno == ENOTDIR;
         throw trouble(fmt::format("{} cannot be used: {}; {}", directory,
-                                  link ? "it is not a directory, or a link to one" : std::strerror(errno),
-                                  advice));
+                                  link ? "it is not a directory, or a link to one" : std::strerror(errno), advice));
     }
     struct stat facts {};
     if (::fstat(opened.get(), &facts) != 0) throw_errno(directory);
@@ -44,8 +43,7 @@ void make_private(const std::string& directory) {
         throw trouble(fmt::format("{} belongs to another user; {}", directory, advice));
     }
     if ((facts.st_mode & others) != 0) {
-        throw trouble(
-            fmt::format("{} is open to other users; close it with chmod 700, or {}", directory, advice));
+        throw trouble(fmt::format("{} is open to other users; close it with chmod 700, or {}", directory, advice));
     }
 }
 
@@ -53,9 +51,8 @@ sockaddr_un address_of(const std::string& path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (path.size() >= sizeof address.sun_path) {
-        throw trouble(
-            fmt::format("{} is too long for a socket: at most {} bytes; set a shorter HOLDFAST_HOME", path,
-                        sizeof address.sun_path - 1));
+        throw trouble(fmt::format("{} is too long for a socket: at most {} bytes; set a shorter HOLDFAST_HOME", path,
+                                  sizeof address.sun_path - 1));
     }
     path.copy(address.sun_path, path.size());
     return address;

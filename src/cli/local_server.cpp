@@ -73,8 +73,8 @@ void wait_until_answered(const local_home& home, pid_t server) {
     const instant give_up = boot_now() + longest_start;
     while (!home.is_answered()) {
         if (!runs(server) || boot_now() >= give_up) {
-            throw trouble(fmt::format("redis-server did not come up; {} ends with: {}", home.log(),
-                                      last_line(home.log())));
+            throw trouble(
+                fmt::format("redis-server did not come up; {} ends with: {}", home.log(), last_line(home.log())));
         }
         std::this_thread::sleep_for(look_again);
     }

@@ -1,7 +1,6 @@
 // The holdfast command: words in, a subcommand, an exit status out.
 //
-// What follows "--" belongs to somebody else's command, so it is cut off before our own options are looked
-// for.
+// What follows "--" belongs to somebody else's command, so it is cut off before our own options are looked for.
 #include "cli/exit_code.hpp"
 #include "cli/run_command.hpp"
 #include "cli/server_command.hpp"

@@ -50,8 +50,7 @@ scripts::lock_keys keys_of(const run_options& options) {
 }
 
 // Our own environment, with what the command is told about its lock.
-std::vector<std::string> environment_with(const held_lock& held, const held_list& list,
-                                          const run_options& options) {
+std::vector<std::string> environment_with(const held_lock& held, const held_list& list, const run_options& options) {
     std::vector<std::pair<std::string, std::string>> added{{"HOLDFAST_NAME", options.name},
                                                            {"HOLDFAST_TOKEN", std::to_string(held.token)},
                                                            {"HOLDFAST_HELD", list.text()}};
@@ -90,8 +89,7 @@ public:
 
     int go() {
         const server_choice server = choose_server(options_.url, options_.wanted_notices());
-        // From here on signals are read, not suffered; before the client is made, whose threads must not get
-        // them.
+        // From here on signals are read, not suffered; before the client is made, whose threads must not get them.
         signals_.emplace();
         const lock_place place{server.identity, keys_.lock};
         held_list above = held_list::parse(environment("HOLDFAST_HELD"));
@@ -116,8 +114,7 @@ public:
 private:
     int refused(const client& link) const {
         const bool waited = limit_ && limit_->count() > 0;
-        const std::string why =
-            waited ? "not had within " + redis::format_duration(*limit_) : std::string("taken");
+        const std::string why = waited ? "not had within " + redis::format_duration(*limit_) : std::string("taken");
         const std::string holder = describe_holder(link, keys_);
         tell(fmt::format("lock '{}': {}{}{}", options_.name, why, holder.empty() ? "" : "; ", holder));
         return options_.refused_status;

@@ -15,9 +15,8 @@ using std::chrono::milliseconds;
 milliseconds duration_of(const std::string& text, const char* option) {
     const auto duration = redis::parse_duration(text);
     if (!duration) {
-        throw trouble(
-            fmt::format("{} {}: not a duration; write a number and one of ms, s, m, h, as in 500ms or 1.5s",
-                        option, text));
+        throw trouble(fmt::format("{} {}: not a duration; write a number and one of ms, s, m, h, as in 500ms or 1.5s",
+                                  option, text));
     }
     return *duration;
 }
@@ -40,10 +39,9 @@ patience run_options::wait_limit() const {
 }
 
 mutex_options run_options::lock_options() const {
-    return {
-        .lease = duration_of(lease, "--lease"),
-        .keys = is_second(keys, "--keys", {"tagged", "raw"}) ? holdfast::keys::raw : holdfast::keys::tagged,
-        .prefix = prefix};
+    return {.lease = duration_of(lease, "--lease"),
+            .keys = is_second(keys, "--keys", {"tagged", "raw"}) ? holdfast::keys::raw : holdfast::keys::tagged,
+            .prefix = prefix};
 }
 
 supervision run_options::terms() const {

@@ -33,10 +33,10 @@ server_choice choose_server(const std::string& option, notices wanted) {
     if (!option.empty()) {
         const auto settings = redis::parse_url(option);
         if (has_password(option)) {
-            throw trouble(fmt::format(
-                "{}: a password on the command line can be read by everybody on this machine; "
-                "put the URL into HOLDFAST_URL, or use ?password_file=PATH or ?password_env=VARIABLE",
-                settings.display()));
+            throw trouble(
+                fmt::format("{}: a password on the command line can be read by everybody on this machine; "
+                            "put the URL into HOLDFAST_URL, or use ?password_file=PATH or ?password_env=VARIABLE",
+                            settings.display()));
         }
         return {option, identity_of(settings)};
     }

@@ -38,9 +38,9 @@ void print(const local_home& home, const std::optional<local_status>& status) {
         std::cout << "not running; it starts when it is needed\n";
         return;
     }
-    std::cout << fmt::format("running: {}\n  pid {}, redis {}, up {}, {} lock{} held\n", home.url(),
-                             status->pid, status->version, redis::format_duration(status->uptime),
-                             status->held.size(), status->held.size() == 1 ? "" : "s");
+    std::cout << fmt::format("running: {}\n  pid {}, redis {}, up {}, {} lock{} held\n", home.url(), status->pid,
+                             status->version, redis::format_duration(status->uptime), status->held.size(),
+                             status->held.size() == 1 ? "" : "s");
     for (const std::string& key : status->held) std::cout << "  " << key << "\n";
 }
 
@@ -49,8 +49,7 @@ int show_status(const bool& json) {
     const auto status = ask_local_status(home);
     if (json) {
         using nlohmann::json;
-        std::cout << as_json(home, status).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-                  << "\n";
+        std::cout << as_json(home, status).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     } else {
         print(home, status);
     }
@@ -74,9 +73,9 @@ int stop(const bool& force) {
         return all_well;
     }
     if (!status->held.empty() && !force && !user_agrees(status->held.size())) {
-        tell(fmt::format("not stopped: {} lock{} held ({}{}); wait for the holder, or use --force",
-                         status->held.size(), status->held.size() == 1 ? " is" : "s are",
-                         status->held.front(), status->held.size() == 1 ? "" : ", ..."));
+        tell(fmt::format("not stopped: {} lock{} held ({}{}); wait for the holder, or use --force", status->held.size(),
+                         status->held.size() == 1 ? " is" : "s are", status->held.front(),
+                         status->held.size() == 1 ? "" : ", ..."));
         return not_acquired;
     }
     stop_local_server(home);
@@ -92,17 +91,14 @@ void add_server(CLI::App& app, int& status) {
     server->footer(
         "It runs in HOLDFAST_HOME, else /tmp/holdfast-<uid>, on a unix socket that only you can open.\n"
         "holdfast run starts it when it is needed and no server is named.");
-    server->add_subcommand("start", "start it, if it does not run")->callback([&status] {
-        status = start();
-    });
+    server->add_subcommand("start", "start it, if it does not run")->callback([&status] { status = start(); });
 
     CLI::App* const stopping = server->add_subcommand("stop", "stop it; asks first if locks are held");
     const auto force = std::make_shared<bool>(false);
     stopping->add_flag("--force", *force, "do not ask, even if locks are held");
     stopping->callback([force, &status] { status = stop(*force); });
 
-    CLI::App* const showing =
-        server->add_subcommand("status", "what runs and what is held; exit 1 if it does not run");
+    CLI::App* const showing = server->add_subcommand("status", "what runs and what is held; exit 1 if it does not run");
     const auto json = std::make_shared<bool>(false);
     showing->add_flag("--json", *json, "for programs");
     showing->callback([json, &status] { status = show_status(*json); });

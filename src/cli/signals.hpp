@@ -2,8 +2,7 @@
 //
 // While an inbox lives its signals are blocked in this thread and in all threads that this one starts, and
 // are read from a descriptor. So it is made before the client, whose threads must not get them. What the
-// process had inherited (mask, ignored signals) is kept for the command: under nohup(1) it still ignores
-// SIGHUP.
+// process had inherited (mask, ignored signals) is kept for the command: under nohup(1) it still ignores SIGHUP.
 #pragma once
 
 #include "cli/unique_fd.hpp"

@@ -35,8 +35,7 @@ int timeout_ms(instant until) {
 
 }  // namespace
 
-supervisor::supervisor(supervision terms, holdfast::lease& hold, signal_inbox& signals, terminal& tty,
-                       guard& watcher)
+supervisor::supervisor(supervision terms, holdfast::lease& hold, signal_inbox& signals, terminal& tty, guard& watcher)
     : terms_(std::move(terms)), hold_(hold), signals_(signals), tty_(tty), guard_(watcher) {
     read_validity();  // before there is a command, so that the guard never guards one without a deadline
 }
@@ -58,8 +57,7 @@ int supervisor::watch(pid_t group) {
     const bool guard_killed = guard_.finish() == guard::verdict::killed;
     if (guard_killed && !lost_) {
         lost_ = true;
-        tell(fmt::format("lost the lock '{}' while holdfast was not running; the command was killed",
-                         terms_.name));
+        tell(fmt::format("lost the lock '{}' while holdfast was not running; the command was killed", terms_.name));
     }
     return exit_status();
 }

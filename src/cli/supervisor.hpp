@@ -39,8 +39,7 @@ struct supervision {
 
 class supervisor {
 public:
-    supervisor(supervision terms, holdfast::lease& hold, signal_inbox& signals, terminal& tty,
-               guard& watcher);
+    supervisor(supervision terms, holdfast::lease& hold, signal_inbox& signals, terminal& tty, guard& watcher);
 
     // Returns what holdfast exits with when the command, the leader of this group, has ended.
     int watch(pid_t group);

@@ -61,8 +61,7 @@ void engine::cancel(acquire_request& request, errc why, instant now) {
 
 void engine::ask(hold& h, instant now) {
     if (now < trusted_from_) {
-        if (h.terms_.wait == waiting::not_at_all)
-            return refuse(h, {errc::recovering, settings_.server, {}, {}}, now);
+        if (h.terms_.wait == waiting::not_at_all) return refuse(h, {errc::recovering, settings_.server, {}, {}}, now);
         h.poll_at_ = trusted_from_;
         return set_waiting_timer(h);
     }
@@ -123,8 +122,7 @@ void engine::answered_acquire(hold& h, const call& asked, const redis::reply_vie
 }
 
 void engine::stand_in_line(hold& h, const call& asked, const acquire_answer& answer, instant now) {
-    // A poll that overlapped with a pushed grant answers "you hold"; "still in line" means that grant is
-    // over.
+    // A poll that overlapped with a pushed grant answers "you hold"; "still in line" means that grant is over.
     if (h.state_ == state::held) return lose(h, errc::held_by_other);
     h.state_ = state::in_line;
     h.ticket_ = answer.ticket;
@@ -133,8 +131,7 @@ void engine::stand_in_line(hold& h, const call& asked, const acquire_answer& ans
     h.polled_on_this_link_ = true;
     milliseconds wait = poll_interval(h.terms_.lease);
     if (answer.place == 0 && !is_ours(answer.holder)) {
-        const auto spread =
-            static_cast<std::uint64_t>((foreign_poll_longest - foreign_poll_shortest).count());
+        const auto spread = static_cast<std::uint64_t>((foreign_poll_longest - foreign_poll_shortest).count());
         const milliseconds chance(static_cast<std::int64_t>(random_.next() % (spread + 1)));
         wait = std::min(wait, foreign_poll_shortest + chance);
     }
@@ -150,8 +147,7 @@ void engine::believe_push(hold& h, fencing_token token, instant now) {
     if (h.state_ == state::leaving) return give_back(h, token, now);
     if (h.state_ != state::in_line || !h.polled_on_this_link_ || token <= h.fence_then_) return;
     const instant end = h.last_answered_poll_ + h.terms_.lease - drift(h.terms_.lease);
-    // Little is left by our cautious reckoning, though the lease is fresh: a poll makes it full and proves
-    // it.
+    // Little is left by our cautious reckoning, though the lease is fresh: a poll makes it full and proves it.
     if (end - now < h.terms_.lease / 3) return poll(h, now);
     granted(h, token, h.last_answered_poll_, now, observer::how::handed_over);
 }
@@ -159,8 +155,7 @@ void engine::believe_push(hold& h, fencing_token token, instant now) {
 void engine::granted(hold& h, fencing_token token, instant proved_at, instant now, observer::how got) {
     floor_ = std::max(floor_, token);
     if (h.state_ == state::held) {
-        // The answer to a poll that was under way when the grant was pushed: a renewal, if it is the same
-        // grant.
+        // The answer to a poll that was under way when the grant was pushed: a renewal, if it is the same grant.
         if (token != h.token_) return lose(h, errc::held_by_other);
         extend_validity(h, proved_at);
         return set_holding_timer(h, now);
@@ -171,12 +166,8 @@ void engine::granted(hold& h, fencing_token token, instant proved_at, instant no
     if (h.valid_until_ - margin(h.terms_.lease) <= now) {
         // The answer took as long as the lease. One who waits asks again; one who does not gives it back.
         if (h.terms_.wait == waiting::not_at_all) {
-            return refuse(h,
-                          {errc::request_timed_out,
-                           settings_.server + ": the answer took as long as the lease",
-                           {},
-                           {}},
-                          now);
+            return refuse(
+                h, {errc::request_timed_out, settings_.server + ": the answer took as long as the lease", {}, {}}, now);
         }
         h.state_ = state::in_line;
         return poll(h, now);
@@ -184,8 +175,7 @@ void engine::granted(hold& h, fencing_token token, instant proved_at, instant no
     h.may_have_run_ = false;
     h.repeats_ = 0;
     in_line_.erase(h.id_.text());
-    if (h.terms_.owner != owner_id::nobody)
-        owned_.emplace(owned_lock{h.terms_.owner, h.terms_.keys->lock}, &h);
+    if (h.terms_.owner != owner_id::nobody) owned_.emplace(owned_lock{h.terms_.owner, h.terms_.keys->lock}, &h);
     set_holding_timer(h, now);
     h.granted_at_ = now;
     watcher_.on_acquired(now - h.asked_at_, got);
@@ -233,8 +223,7 @@ void engine::refuse(hold& h, refusal why, instant now) {
 
 void engine::check_waiting(hold& h, instant now) {
     if (now >= h.terms_.deadline) {
-        return refuse(h, {out_.link_is_up() ? too_late(h) : errc::unreachable, settings_.server, {}, {}},
-                      now);
+        return refuse(h, {out_.link_is_up() ? too_late(h) : errc::unreachable, settings_.server, {}, {}}, now);
     }
     poll(h, now);
 }

@@ -69,8 +69,7 @@ failure engine::classify(const redis::reply_view& error_reply) {
 }
 
 refusal engine::nonsense() const {
-    return {
-        errc::protocol_error, settings_.server + ": a lock script was answered with something else", {}, {}};
+    return {errc::protocol_error, settings_.server + ": a lock script was answered with something else", {}, {}};
 }
 
 void engine::abandon(owner_id owner) {
@@ -108,8 +107,7 @@ void engine::on_subscription_refused(const failure& why, instant now) {
     subscribed_ = false;  // the next who wants to wait tries again: rights may have been given meanwhile
     for (auto next = holds_.begin(); next != holds_.end();) {
         hold& h = *next++;  // before refuse(), which may erase it
-        if (h.request_ != nullptr && h.terms_.wait == waiting::in_line)
-            refuse(h, {why.code, why.detail, {}, {}}, now);
+        if (h.request_ != nullptr && h.terms_.wait == waiting::in_line) refuse(h, {why.code, why.detail, {}, {}}, now);
     }
 }
 

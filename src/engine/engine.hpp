@@ -83,11 +83,9 @@ public:
     // --------------------------------------------------------------------------------------------- Re-enters
     // if terms.owner holds the lock already. May call back before it returns.
     void acquire(acquire_request& request, acquire_terms terms, instant now);
-    // Ends an acquisition that is under way with `why`, giving back what it may have got. No effect if it has
-    // ended.
+    // Ends an acquisition that is under way with `why`, giving back what it may have got. No effect if it has ended.
     void cancel(acquire_request& request, errc why, instant now);
-    // One level of it. The request (may be null) is answered at `answer_by` at the latest; the release itself
-    // goes on.
+    // One level of it. The request (may be null) is answered at `answer_by` at the latest; the release itself goes on.
     void release(hold& held, hold_request* request, instant answer_by, instant now);
     // Makes the lease full again now.
     void renew(hold& held, hold_request& request, instant now);
@@ -98,8 +96,7 @@ public:
 
     // --- events
     // -----------------------------------------------------------------------------------------------
-    // Nothing is asked for before `trusted_from`: the server may have forgotten holds that are still believed
-    // in.
+    // Nothing is asked for before `trusted_from`: the server may have forgotten holds that are still believed in.
     void on_link_up(instant trusted_from, instant now);
     void on_link_down(instant now);
     // Nobody can be woken: whoever waits in line is refused for that reason.
@@ -156,9 +153,7 @@ private:
     failure classify(const redis::reply_view& error_reply);
     refusal nonsense() const;
     milliseconds drift(milliseconds lease) const noexcept { return lease / 100 + milliseconds(2); }
-    milliseconds margin(milliseconds lease) const noexcept {
-        return lease * settings_.lost_margin_percent / 100;
-    }
+    milliseconds margin(milliseconds lease) const noexcept { return lease * settings_.lost_margin_percent / 100; }
     std::string channel() const { return settings_.channel_prefix + client_.text(); }
 
     struct owned_lock {

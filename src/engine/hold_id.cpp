@@ -33,8 +33,7 @@ client_id::client_id(random_source& source) : text_(mark) {
     append_random(text_, source, client_digits);
 }
 
-hold_id::hold_id(const client_id& client, std::uint64_t counter, random_source& source)
-    : text_(client.text()) {
+hold_id::hold_id(const client_id& client, std::uint64_t counter, random_source& source) : text_(client.text()) {
     text_ += '.';
     text_ += std::to_string(counter);
     text_ += '.';
@@ -48,8 +47,7 @@ std::string_view client_of(std::string_view id) noexcept {
     if (second_dot == std::string_view::npos || id.size() - second_dot - 1 != random_digits) return {};
     const std::string_view counter = id.substr(length + 1, second_dot - length - 1);
     if (counter.find_first_not_of("0123456789") != std::string_view::npos) return {};
-    if (!all_digits(id.substr(mark.size(), client_digits)) || !all_digits(id.substr(second_dot + 1)))
-        return {};
+    if (!all_digits(id.substr(mark.size(), client_digits)) || !all_digits(id.substr(second_dot + 1))) return {};
     return id.substr(0, length);
 }
 

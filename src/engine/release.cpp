@@ -31,8 +31,7 @@ bool may_pass(errc code) {
 void engine::release(hold& h, hold_request* request, instant answer_by, instant now) {
     if (--h.depth_ > 0) {
         if (request != nullptr) {
-            request->answered(h.state_ == state::lost ? std::optional(refusal{errc::lost, "", {}, {}})
-                                                      : std::nullopt);
+            request->answered(h.state_ == state::lost ? std::optional(refusal{errc::lost, "", {}, {}}) : std::nullopt);
         }
         return;
     }
@@ -71,10 +70,9 @@ void engine::leave(hold& h, instant now) {
 
 void engine::send_release(hold& h, instant) {
     call& question = start_call(purpose::release, h);
-    scripts::mutex::write(
-        question, *h.terms_.keys,
-        scripts::mutex::release_question{
-            .id = h.id_.text(), .token = h.token_, .fence_retention = settings_.fence_retention});
+    scripts::mutex::write(question, *h.terms_.keys,
+                          scripts::mutex::release_question{
+                              .id = h.id_.text(), .token = h.token_, .fence_retention = settings_.fence_retention});
     question.give_up_at(h.valid_until_);
     h.leaving_ = &question;
     out_.submit(question);
@@ -106,8 +104,7 @@ void engine::answered_release(hold& h, const redis::reply_view& reply, instant n
         why_not = nonsense();
     }
     answer_release(h, why_not);
-    // An old copy of the request may yet put the id back in line and be granted; for a lease we would hear of
-    // it.
+    // An old copy of the request may yet put the id back in line and be granted; for a lease we would hear of it.
     if (h.stray_copies_ && h.token_ == 0 && now < h.valid_until_) return timers_.set(h, h.valid_until_);
     forget(h);
 }
@@ -134,9 +131,7 @@ void engine::check_leaving(hold& h, instant now) {
     if (now >= std::min(h.answer_release_by_, h.valid_until_)) {
         h.answer_release_by_ = never;
         answer_release(
-            h,
-            refusal{
-                errc::outcome_unknown, settings_.server + ": the release goes on in the background", {}, {}});
+            h, refusal{errc::outcome_unknown, settings_.server + ": the release goes on in the background", {}, {}});
     }
     if (now >= h.valid_until_) return forget(h);
     if (now >= h.release_again_at_) {

@@ -18,12 +18,11 @@ constexpr int retry_part = 10;
 void engine::extend_validity(hold& h, instant proved_at) {
     h.valid_until_ = std::max(h.valid_until_, proved_at + h.terms_.lease - drift(h.terms_.lease));
     if (h.terms_.renewing == renewal::automatic) {
-        // A third of the lease, less up to a tenth of that, so that holds taken together do not renew
-        // together.
+        // A third of the lease, less up to a tenth of that, so that holds taken together do not renew together.
         const std::chrono::nanoseconds third = h.terms_.lease / 3;
         const auto jitter = static_cast<std::uint64_t>(third.count()) / 10;
-        h.renew_at_ = proved_at + third -
-                      std::chrono::nanoseconds(static_cast<std::int64_t>(random_.next() % (jitter + 1)));
+        h.renew_at_ =
+            proved_at + third - std::chrono::nanoseconds(static_cast<std::int64_t>(random_.next() % (jitter + 1)));
     }
     if (h.listener_ != nullptr) h.listener_->on_validity(h.valid_until_);
 }
@@ -56,8 +55,7 @@ void engine::send_renewal(hold& h, instant) {
 
 void engine::renew(hold& h, hold_request& request, instant now) {
     if (h.state_ != state::held) return request.answered(refusal{errc::lost, "", {}, {}});
-    if (h.renew_ != nullptr)
-        return request.answered(refusal{errc::too_many, "a renewal is under way", {}, {}});
+    if (h.renew_ != nullptr) return request.answered(refusal{errc::too_many, "a renewal is under way", {}, {}});
     h.renew_ = &request;
     h.answer_renew_by_ = now + settings_.request_timeout;
     if (h.renewing_ == nullptr) send_renewal(h, now);

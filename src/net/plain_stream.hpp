@@ -16,8 +16,7 @@ namespace holdfast::net {
 template <typename Socket>
 class plain_stream : public stream_base {
 public:
-    plain_stream(boost::asio::io_context& context, serial_section& section, endpoint target,
-                 stream_listener& listener)
+    plain_stream(boost::asio::io_context& context, serial_section& section, endpoint target, stream_listener& listener)
         : stream_base(context, section, std::move(target), listener), socket_(context) {}
 
     void read(std::span<char> room) final {
@@ -29,8 +28,7 @@ public:
         boost::system::error_code code;
         std::size_t at_once = socket_.write_some(boost::asio::buffer(bytes), code);
         if (!code && at_once == bytes.size()) return sending::done;
-        if (code)
-            at_once = 0;  // a full socket, or an error that the asynchronous write will meet again and report
+        if (code) at_once = 0;  // a full socket, or an error that the asynchronous write will meet again and report
         boost::asio::async_write(socket_, boost::asio::buffer(bytes.substr(at_once)),
                                  then([this](const auto& failed, std::size_t) { sent(failed); }));
         return sending::under_way;

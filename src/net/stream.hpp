@@ -1,8 +1,7 @@
 // A connection that bytes flow through: TCP, unix socket or TLS. One object is one connection, used once.
 //
 // All calls are made inside the client's serial section, and so are the listener's: completions come on
-// whichever thread drives the io_context and enter the section first. After close() the listener hears
-// nothing more.
+// whichever thread drives the io_context and enter the section first. After close() the listener hears nothing more.
 #pragma once
 
 #include "base/failure.hpp"
@@ -41,14 +40,13 @@ public:
     // Reads once into `room`, which must stay valid until on_received(). One read at a time.
     virtual void read(std::span<char> room) = 0;
     enum class sending { done, under_way };
-    // Sends all of `bytes`; they must stay valid until on_sent() unless the answer is `done`. One write at a
-    // time.
+    // Sends all of `bytes`; they must stay valid until on_sent() unless the answer is `done`. One write at a time.
     virtual sending write(std::string_view bytes) = 0;
     virtual void close() = 0;
 };
 
 // Throws holdfast::error if the TLS files cannot be used.
-std::shared_ptr<stream> make_stream(boost::asio::io_context& context, serial_section& section,
-                                    const endpoint& target, stream_listener& listener);
+std::shared_ptr<stream> make_stream(boost::asio::io_context& context, serial_section& section, const endpoint& target,
+                                    stream_listener& listener);
 
 }  // namespace holdfast::net

@@ -26,8 +26,7 @@ public:
 
     const endpoint& target() const noexcept { return target_; }
 
-    // The handler for an operation: runs in the section, keeps the stream alive, and is skipped once it is
-    // closed.
+    // The handler for an operation: runs in the section, keeps the stream alive, and is skipped once it is closed.
     template <typename Then>
     auto then(Then next) {
         return boost::asio::bind_executor(
@@ -37,8 +36,7 @@ public:
     }
 
 protected:
-    stream_base(boost::asio::io_context& context, serial_section& section, endpoint target,
-                stream_listener& listener)
+    stream_base(boost::asio::io_context& context, serial_section& section, endpoint target, stream_listener& listener)
         : target_(std::move(target)), executor_(context, section), listener_(listener) {}
 
     virtual void shut() = 0;

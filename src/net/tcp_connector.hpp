@@ -28,25 +28,22 @@ void connect_to_next(Stream& stream, tcp::socket& socket, tcp::resolver::results
     socket.close(failed);
     open_close_on_exec(socket, address.protocol(), failed);
     if (failed) return done(failed);
-    socket.async_connect(address,
-                         stream.then([&stream, &socket, addresses, next, done](const auto& code) mutable {
-                             if (!code) set_socket_options(socket);
-                             if (!code || ++next == addresses.end()) return done(code);
-                             connect_to_next(stream, socket, std::move(addresses), next, done);
-                         }));
+    socket.async_connect(address, stream.then([&stream, &socket, addresses, next, done](const auto& code) mutable {
+        if (!code) set_socket_options(socket);
+        if (!code || ++next == addresses.end()) return done(code);
+        connect_to_next(stream, socket, std::move(addresses), next, done);
+    }));
 }
 
 // `Stream` gives then() and target(); `done(error_code)` is called once, unless the stream is closed before.
 template <typename Stream, typename Done>
 void connect_tcp(Stream& stream, tcp::resolver& resolver, tcp::socket& socket, Done done) {
     resolver.async_resolve(
-        stream.target().host, std::to_string(stream.target().port),
-        boost::asio::ip::resolver_base::numeric_service,
-        stream.then(
-            [&stream, &socket, done](const auto& unresolved, const tcp::resolver::results_type& addresses) {
-                if (unresolved) return done(unresolved);
-                connect_to_next(stream, socket, addresses, addresses.begin(), done);
-            }));
+        stream.target().host, std::to_string(stream.target().port), boost::asio::ip::resolver_base::numeric_service,
+        stream.then([&stream, &socket, done](const auto& unresolved, const tcp::resolver::results_type& addresses) {
+            if (unresolved) return done(unresolved);
+            connect_to_next(stream, socket, addresses, addresses.begin(), done);
+        }));
 }
 
 }  // namespace holdfast::net

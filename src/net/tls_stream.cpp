@@ -74,9 +74,8 @@ public:
     }
 
     void read(std::span<char> room) override {
-        wrapped_.async_read_some(
-            boost::asio::buffer(room.data(), room.size()),
-            then([this](const auto& code, std::size_t count) { received(code, count); }));
+        wrapped_.async_read_some(boost::asio::buffer(room.data(), room.size()),
+                                 then([this](const auto& code, std::size_t count) { received(code, count); }));
     }
 
     sending write(std::string_view bytes) override {
@@ -93,8 +92,7 @@ private:
             X509_VERIFY_PARAM_set1_ip_asc(rules, name.c_str());
         } else {
             // SSL_set_tlsext_host_name() is a macro with a cast that we are not warned of elsewhere.
-            SSL_ctrl(handle, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
-                     const_cast<char*>(name.c_str()));
+            SSL_ctrl(handle, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, const_cast<char*>(name.c_str()));
             X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
             X509_VERIFY_PARAM_set1_host(rules, name.c_str(), 0);
         }
@@ -110,12 +108,10 @@ private:
     failure describe_handshake_error(const boost::system::error_code& code) {
         const long verdict = SSL_get_verify_result(wrapped_.native_handle());
         if (verdict == X509_V_ERR_HOSTNAME_MISMATCH || verdict == X509_V_ERR_IP_ADDRESS_MISMATCH) {
-            return {errc::certificate_mismatch,
-                    target_.display + ": its certificate does not name this host"};
+            return {errc::certificate_mismatch, target_.display + ": its certificate does not name this host"};
         }
         if (verdict != X509_V_OK) {
-            return {errc::certificate_untrusted,
-                    target_.display + ": " + X509_verify_cert_error_string(verdict)};
+            return {errc::certificate_untrusted, target_.display + ": " + X509_verify_cert_error_string(verdict)};
         }
         const auto reason = ERR_GET_REASON(static_cast<unsigned long>(code.value()));
         const bool not_tls = code.category() == boost::asio::error::get_ssl_category() &&

@@ -30,8 +30,8 @@ std::shared_ptr<stream> make_unix_stream(boost::asio::io_context& context, seria
     return std::make_shared<unix_stream>(context, section, target, listener);
 }
 
-std::shared_ptr<stream> make_stream(boost::asio::io_context& context, serial_section& section,
-                                    const endpoint& target, stream_listener& listener) {
+std::shared_ptr<stream> make_stream(boost::asio::io_context& context, serial_section& section, const endpoint& target,
+                                    stream_listener& listener) {
     switch (target.kind) {
         case transport::unix_socket:
             return make_unix_stream(context, section, target, listener);

@@ -14,8 +14,7 @@ class decimal {
 public:
     template <class Integer>
     explicit decimal(Integer value) noexcept
-        : length_(static_cast<std::size_t>(std::to_chars(digits_, digits_ + sizeof digits_, value).ptr -
-                                           digits_)) {}
+        : length_(static_cast<std::size_t>(std::to_chars(digits_, digits_ + sizeof digits_, value).ptr - digits_)) {}
     std::string_view text() const noexcept { return {digits_, length_}; }
 
 private:

@@ -1,8 +1,7 @@
 // Writes a command the way servers read it: an array of strings, behind whatever the output already holds.
 //
 // The number of arguments comes first on the wire, so it is said first here, and checked: a command with one
-// argument too few would swallow the head of the next one, and every later reply would answer the wrong
-// request.
+// argument too few would swallow the head of the next one, and every later reply would answer the wrong request.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +12,7 @@
 
 namespace holdfast::redis {
 
-/// Appends one command of exactly argument_count arguments, its name included. Allocates only what `out`
-/// needs to grow.
+/// Appends one command of exactly argument_count arguments, its name included. Allocates only what `out` needs to grow.
 class command_writer {
 public:
     command_writer(std::string& out, std::size_t argument_count);

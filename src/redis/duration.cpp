@@ -10,8 +10,7 @@ constexpr std::int64_t second = 1000;
 constexpr std::int64_t minute = 60 * second;
 constexpr std::int64_t hour = 60 * minute;
 
-// An hour is 3 600 000 = 2^7 * 3^2 * 5^5 ms: a fraction of more than 7 digits, the last not 0, is never
-// whole.
+// An hour is 3 600 000 = 2^7 * 3^2 * 5^5 ms: a fraction of more than 7 digits, the last not 0, is never whole.
 constexpr std::size_t max_fraction_digits = 7;
 
 std::optional<std::int64_t> unit_of(std::string_view name) noexcept {
@@ -67,8 +66,7 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) n
     if (!unit || !count) return std::nullopt;
     const auto part = fraction_of(*unit, fraction);
     std::int64_t total = 0;
-    if (!part || __builtin_mul_overflow(*count, *unit, &total) ||
-        __builtin_add_overflow(total, *part, &total)) {
+    if (!part || __builtin_mul_overflow(*count, *unit, &total) || __builtin_add_overflow(total, *part, &total)) {
         return std::nullopt;
     }
     return std::chrono::milliseconds{total};

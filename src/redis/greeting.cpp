@@ -47,9 +47,8 @@ std::optional<failure> refused_hello(std::string_view text, const server_setting
 std::string hello(const server_settings& settings) {
     std::vector<std::string_view> words{"HELLO", "3"};
     if (!settings.password.empty() || !settings.user.empty()) {
-        words.insert(words.end(),
-                     {"AUTH", settings.user.empty() ? "default" : std::string_view(settings.user),
-                      settings.password.reveal()});
+        words.insert(words.end(), {"AUTH", settings.user.empty() ? "default" : std::string_view(settings.user),
+                                   settings.password.reveal()});
     }
     if (!settings.client_name.empty()) words.insert(words.end(), {"SETNAME", settings.client_name});
     std::string out;
@@ -64,8 +63,7 @@ std::string select(const server_settings& settings) {
     return out;
 }
 
-std::optional<failure> read_hello(const reply_view& reply, const server_settings& settings,
-                                  server_facts& facts) {
+std::optional<failure> read_hello(const reply_view& reply, const server_settings& settings, server_facts& facts) {
     if (reply.is_error()) return refused_hello(reply.text(), settings);
     if (reply.type() != resp_type::map) {
         return failure{errc::too_old, settings.display() + ": HELLO 3 was not answered in RESP3"};
@@ -108,8 +106,7 @@ std::string kill_previous(const server_facts& previous, const server_facts& pres
     const bool same_run = !previous.run_id.empty() && previous.run_id == present.run_id;
     if (!same_run || previous.client_address.empty() || previous.client_id == present.client_id) return {};
     std::string out;
-    append_command(
-        out, {"CLIENT", "KILL", "ID", std::to_string(previous.client_id), "ADDR", previous.client_address});
+    append_command(out, {"CLIENT", "KILL", "ID", std::to_string(previous.client_id), "ADDR", previous.client_address});
     return out;
 }
 

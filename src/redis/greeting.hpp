@@ -4,8 +4,7 @@
 // second, when the first went well: CLIENT KILL of our previous link, so that no old copy of a request can
 // still run after what we send next; then the subscriptions. Only then does the link take other commands.
 //
-// Of all this only HELLO and SELECT must succeed: an ACL may forbid the rest, which costs precision, not
-// safety.
+// Of all this only HELLO and SELECT must succeed: an ACL may forbid the rest, which costs precision, not safety.
 //
 // Sans-I/O.
 #pragma once
@@ -28,7 +27,7 @@ struct server_facts {
     std::string mode;
     std::string run_id;  // empty: not allowed to ask
     std::int64_t client_id = 0;
-    std::string client_address;  // as the server sees it; empty: not allowed to ask
+    std::string client_address;                                 // as the server sees it; empty: not allowed to ask
     std::optional<std::chrono::seconds> uptime = std::nullopt;  // none: not allowed to ask
 };
 
@@ -38,8 +37,7 @@ std::string hello(const server_settings& settings);
 std::string select(const server_settings& settings);
 
 // Each reads one answer into `facts`, or says why the link cannot be used.
-std::optional<failure> read_hello(const reply_view& reply, const server_settings& settings,
-                                  server_facts& facts);
+std::optional<failure> read_hello(const reply_view& reply, const server_settings& settings, server_facts& facts);
 std::optional<failure> read_select(const reply_view& reply, const server_settings& settings);
 void read_client_info(const reply_view& reply, server_facts& facts);
 void read_server_info(const reply_view& reply, server_facts& facts);

@@ -26,8 +26,7 @@ bool multiplexer::withdraw(command& request) {
     for (auto* line : {&waiting_, &first_}) {
         const auto found = std::find(line->begin(), line->end(), &request);
         if (found == line->end()) continue;
-        if (line == &waiting_ && found - line->begin() < static_cast<std::ptrdiff_t>(sent_again_))
-            --sent_again_;
+        if (line == &waiting_ && found - line->begin() < static_cast<std::ptrdiff_t>(sent_again_)) --sent_again_;
         line->erase(found);
         request.state_ = command::state::idle;
         return true;
@@ -100,8 +99,7 @@ std::string_view multiplexer::begin_write(instant now) {
 }
 
 bool multiplexer::retry_with_text(command& request, const reply_view& reply) {
-    if (request.script_ == nullptr || request.send_text_ || request.abandoned_ || !reply.is_error())
-        return false;
+    if (request.script_ == nullptr || request.send_text_ || request.abandoned_ || !reply.is_error()) return false;
     if (!reply.text().starts_with("NOSCRIPT")) return false;
     request.send_text_ = true;
     request.state_ = command::state::waiting;
@@ -124,8 +122,7 @@ std::optional<failure> multiplexer::deliver(push_listener& pushes, instant now) 
                 return std::nullopt;
             case resp_status::broken: {
                 const bool malformed = reader_.fault() == resp_fault::malformed;
-                return failure{malformed ? errc::protocol_error : errc::reply_too_large,
-                               reader_.fault_text()};
+                return failure{malformed ? errc::protocol_error : errc::reply_too_large, reader_.fault_text()};
             }
             case resp_status::reply:
                 break;

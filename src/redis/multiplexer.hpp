@@ -52,8 +52,7 @@ public:
     void submit(command& request);
     // Ahead of everything that waits, and also while the gate is closed: for the greeting of a new link.
     void submit_first(command& request);
-    // True if it had not been written: it never will be, and is idle again. False: too late, an answer will
-    // come.
+    // True if it had not been written: it never will be, and is idle again. False: too late, an answer will come.
     bool withdraw(command& request);
     // While the gate is closed only submit_first() commands are written.
     void open_gate() noexcept { gate_open_ = true; }
@@ -86,8 +85,7 @@ public:
     // --- the link
     // ---------------------------------------------------------------------------------------------
     // Written commands end as "outcome unknown"; waiting ones stay; the gate closes. The buffers are left
-    // alone: the old stream may still be reading into one and writing from the other until the owner has
-    // closed it.
+    // alone: the old stream may still be reading into one and writing from the other until the owner has closed it.
     void link_down(const failure& why, instant now);
     // The old stream is closed, a new one connected.
     void link_up();
@@ -105,8 +103,7 @@ private:
     std::string output_;
     bool gate_open_ = false;
     unsigned link_ = 0;  // counts link_down(); deliver() stops when a callback ended its link
-    // A lower bound on the deadlines of waiting_, so that asking for the earliest one costs nothing per
-    // command.
+    // A lower bound on the deadlines of waiting_, so that asking for the earliest one costs nothing per command.
     instant deadline_bound_ = never;
 };
 

@@ -5,8 +5,7 @@
 // make_room() drops them when the room behind the live bytes is used up, and then only if it moves no more
 // than it frees. Otherwise it doubles. Both cost a constant per received byte.
 //
-// Invariant: begin <= end <= capacity; live bytes are [begin, end). A large capacity does not outlive its
-// use.
+// Invariant: begin <= end <= capacity; live bytes are [begin, end). A large capacity does not outlive its use.
 #pragma once
 
 #include <cstddef>

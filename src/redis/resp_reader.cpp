@@ -98,8 +98,7 @@ resp_reader::progress resp_reader::take_line(line& out) {
     while (at < window_end && data[at] != '\r' && data[at] != '\n') ++at;
     scanned_ = at;
     if (at == window_end) {
-        return window_is_cut ? break_here(resp_fault::line_too_long, "line is too long")
-                             : progress::need_more;
+        return window_is_cut ? break_here(resp_fault::line_too_long, "line is too long") : progress::need_more;
     }
     if (data[at] == '\n') return break_here(resp_fault::malformed, "newline without carriage return");
     if (at + 1 == size) return progress::need_more;
@@ -250,11 +249,9 @@ resp_reader::progress resp_reader::open_attribute(const line& header) {
 
 // Holds what a header announces against the limits. Nothing is reserved on its word: nodes come with their
 // bytes. An empty attribute costs one, or a server could send them for ever without a reply.
-resp_reader::progress resp_reader::announce(const line& header, std::int64_t length,
-                                            std::uint32_t& children) {
+resp_reader::progress resp_reader::announce(const line& header, std::int64_t length, std::uint32_t& children) {
     if (length < 0) return break_here(resp_fault::malformed, "negative length");
-    if (open_.size() >= limits_.max_depth)
-        return break_here(resp_fault::too_deep, "reply is nested too deeply");
+    if (open_.size() >= limits_.max_depth) return break_here(resp_fault::too_deep, "reply is nested too deeply");
     const std::size_t left = limits_.max_elements - announced_;
     const bool pairs = header.type == '%' || header.type == '|';
     const std::size_t each = pairs ? 2 : 1;

@@ -30,8 +30,8 @@
 namespace holdfast::redis {
 
 struct resp_limits {
-    std::size_t max_depth = 16;          // aggregates within each other, the outermost included
-    std::size_t max_elements = 1 << 20;  // in one reply, at all depths, dropped attributes included
+    std::size_t max_depth = 16;                            // aggregates within each other, the outermost included
+    std::size_t max_elements = 1 << 20;                    // in one reply, at all depths, dropped attributes included
     std::size_t max_bulk_bytes = std::size_t{64} << 20;    // one string
     std::size_t max_line_bytes = std::size_t{64} << 10;    // simple string, error or number
     std::size_t max_reply_bytes = std::size_t{256} << 20;  // one reply with all its parts; at most 2 GiB

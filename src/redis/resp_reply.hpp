@@ -55,8 +55,7 @@ struct resp_node {
 
 }  // namespace detail
 
-/// A cheap view of one complete reply or of a part of it. Valid until the reader's next next(), prepare() or
-/// reset().
+/// A cheap view of one complete reply or of a part of it. Valid until the reader's next next(), prepare() or reset().
 class reply_view {
 public:
     class iterator;
@@ -92,8 +91,7 @@ public:
     /// How many direct children there are; a map counts keys and values.
     std::size_t size() const { return node().children; }
 
-    /// The i-th direct child. In constant time if no child has children, otherwise it steps over those
-    /// before.
+    /// The i-th direct child. In constant time if no child has children, otherwise it steps over those before.
     reply_view operator[](std::size_t i) const;
 
     iterator begin() const;

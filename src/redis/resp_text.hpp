@@ -13,8 +13,7 @@ namespace detail {
 
 constexpr std::array<bool, 256> resp_type_bytes() {
     std::array<bool, 256> known{};
-    for (const char type : std::string_view{"+-:$*_,#!=(%~>|"})
-        known[static_cast<unsigned char>(type)] = true;
+    for (const char type : std::string_view{"+-:$*_,#!=(%~>|"}) known[static_cast<unsigned char>(type)] = true;
     return known;
 }
 inline constexpr std::array<bool, 256> known_resp_type_bytes = resp_type_bytes();

@@ -1,5 +1,4 @@
-// Zeroing with OPENSSL_cleanse: a plain memset of memory that is about to be freed is removed by the
-// optimiser.
+// Zeroing with OPENSSL_cleanse: a plain memset of memory that is about to be freed is removed by the optimiser.
 #include "redis/secret.hpp"
 
 #include <openssl/crypto.h>

@@ -27,8 +27,7 @@ public:
 
     bool empty() const noexcept { return text_.empty(); }
 
-    /// The text itself, valid as long as this object is neither assigned to nor destroyed. For the AUTH
-    /// command only.
+    /// The text itself, valid as long as this object is neither assigned to nor destroyed. For the AUTH command only.
     std::string_view reveal() const noexcept { return text_; }
 
 private:

@@ -2,8 +2,7 @@
 //
 // It cuts by the grammar (the authority ends at the first '/', '?' or '#'; the user info at the last '@' in
 // it). A password with a bare '/' or '?' makes that cut in the wrong place. Such URLs fail at the host, the
-// port or the path, and no message here says what stood there: examined_url shows only what redact() let
-// through.
+// port or the path, and no message here says what stood there: examined_url shows only what redact() let through.
 #include "redis/server_url.hpp"
 
 #include <arpa/inet.h>
@@ -21,8 +20,7 @@ namespace {
 
 constexpr std::size_t longest_host = 253;
 constexpr std::size_t longest_socket_path = sizeof(sockaddr_un::sun_path) - 1;
-constexpr std::string_view schemes =
-    "there are redis://host:port/db, rediss://host:port/db (TLS) and unix:///path";
+constexpr std::string_view schemes = "there are redis://host:port/db, rediss://host:port/db (TLS) and unix:///path";
 
 struct url_parts {
     std::string_view userinfo;
@@ -67,14 +65,12 @@ void read_userinfo(const examined_url& url, std::string_view text, server_settin
             "no ':' in front of the '@': a password is written redis://:password@host, with its user "
             "redis://user:password@host, a user without a password redis://user:@host");
     }
-    if (text.find('@') != text.npos)
-        url.refuse("more than one '@': in a user name or password it is written %40");
+    if (text.find('@') != text.npos) url.refuse("more than one '@': in a user name or password it is written %40");
     settings.user = url.decode("the user name", text.substr(0, colon));
     require_printable(url, "the user name", settings.user);
     settings.password = secret(url.decode("the password", text.substr(colon + 1)));
     if (settings.user.empty() && settings.password.empty()) {
-        url.refuse(
-            "the password is empty; without one, leave out what is in front of the host, the '@' included");
+        url.refuse("the password is empty; without one, leave out what is in front of the host, the '@' included");
     }
 }
 

@@ -12,8 +12,7 @@
 //
 // Two rules shape the parser. What is not understood is refused, by name and with what is allowed: an option
 // that is silently ignored is found out in production. And no message ever shows a password, not even that of
-// a URL too mangled to tell where its password is: messages show `redact(url)`, and quote only what is left
-// in it.
+// a URL too mangled to tell where its password is: messages show `redact(url)`, and quote only what is left in it.
 //
 // A user name alone (`redis://word@host`) is refused: too many who write it mean a password. A user without a
 // password, for servers whose ACL says `nopass`, is written `redis://user:@host` or `?user=`.

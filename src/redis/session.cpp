@@ -21,8 +21,7 @@ constexpr unsigned most_doublings = 16;
 
 }  // namespace
 
-// One word of the greeting (or a PING): its answer goes to a member function; losing the link is told
-// elsewhere.
+// One word of the greeting (or a PING): its answer goes to a member function; losing the link is told elsewhere.
 class session::greeting_command final : public command {
 public:
     greeting_command(session& owner, answer then) : owner_(owner), then_(then) {}
@@ -269,10 +268,9 @@ failure session::why_too_slow() const {
 void session::check_health(instant now) {
     const instant oldest = wires_.oldest_unanswered();
     if (oldest != never && now >= oldest + settings_.request_timeout) {
-        return lose_link(
-            {errc::request_timed_out, settings_.display() + " has not answered a request in " +
-                                          std::to_string(settings_.request_timeout.count()) + " ms"},
-            now);
+        return lose_link({errc::request_timed_out, settings_.display() + " has not answered a request in " +
+                                                       std::to_string(settings_.request_timeout.count()) + " ms"},
+                         now);
     }
     const bool idle = oldest == never && now >= last_heard_ + settings_.health_interval;
     if (idle && ping_->life() != command::state::waiting) wires_.submit_first(*ping_);
@@ -309,8 +307,8 @@ instant session::deadline() const noexcept {
             return std::min(waiting, attempt_started_ + settings_.connect_timeout);
         case state::up: {
             const instant oldest = wires_.oldest_unanswered();
-            const instant health = oldest == never ? last_heard_ + settings_.health_interval
-                                                   : oldest + settings_.request_timeout;
+            const instant health =
+                oldest == never ? last_heard_ + settings_.health_interval : oldest + settings_.request_timeout;
             return std::min(waiting, health);
         }
         case state::closed:

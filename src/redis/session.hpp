@@ -66,15 +66,13 @@ public:
     void subscribe(std::string channel);
     // An answer showed that this link is of no more use; it is dropped and made anew.
     void distrust(failure why, instant now) { lose_link(std::move(why), now); }
-    // Ends everything: written commands as unknown, waiting ones as client_closed. No wish follows but
-    // hang-up.
+    // Ends everything: written commands as unknown, waiting ones as client_closed. No wish follows but hang-up.
     void close(instant now);
 
     // --- for the driver
     // ---------------------------------------------------------------------------------------
     bool take_connect_wish() noexcept { return std::exchange(connect_wish_, false); }
-    // The link was given up, but the driver has not closed it yet: whatever still comes from it counts no
-    // more.
+    // The link was given up, but the driver has not closed it yet: whatever still comes from it counts no more.
     bool wishes_hang_up() const noexcept { return hang_up_wish_; }
     bool take_hang_up_wish() noexcept { return std::exchange(hang_up_wish_, false); }
     bool has_output() const noexcept { return linked() && wires_.has_output(); }

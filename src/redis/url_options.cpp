@@ -38,10 +38,8 @@ std::chrono::milliseconds duration_of(const option& given) {
     if (!duration && parse_number(given.value, std::numeric_limits<std::uint32_t>::max())) {
         given.refuse("needs a unit: write " + given.value + "ms or " + given.value + "s");
     }
-    if (!duration)
-        given.refuse("is not a duration: write a number and one of ms, s, m, h, as in 500ms or 1.5s");
-    if (*duration <= 0ms || *duration > longest_timeout)
-        given.refuse("is out of range: more than 0, at most 1h");
+    if (!duration) given.refuse("is not a duration: write a number and one of ms, s, m, h, as in 500ms or 1.5s");
+    if (*duration <= 0ms || *duration > longest_timeout) given.refuse("is out of range: more than 0, at most 1h");
     return *duration;
 }
 
@@ -176,8 +174,7 @@ std::string suggestion(std::string_view given) {
 }  // namespace
 
 void require_printable(const examined_url& url, std::string_view what, std::string_view value) {
-    if (std::ranges::any_of(value, is_control))
-        url.refuse(std::string(what) + " has a control character in it");
+    if (std::ranges::any_of(value, is_control)) url.refuse(std::string(what) + " has a control character in it");
 }
 
 url_options::url_options(const examined_url& url, std::string_view query) : url_(url) {
@@ -217,8 +214,7 @@ void url_options::apply(server_settings& settings) const {
                     format_duration(settings.backoff_max) + ")");
     }
     if (settings.tls.certificate_file.empty() != settings.tls.key_file.empty()) {
-        url_.refuse(
-            "cert and key go together: a certificate is of no use without its key, nor a key without it");
+        url_.refuse("cert and key go together: a certificate is of no use without its key, nor a key without it");
     }
 }
 

@@ -9,8 +9,7 @@
 
 namespace holdfast::redis {
 
-/// Splits at construction, and refuses names that are unknown or given twice; the values are looked at by
-/// apply().
+/// Splits at construction, and refuses names that are unknown or given twice; the values are looked at by apply().
 class url_options {
 public:
     /// Both arguments must outlive the object. `query` comes without its '?'.

@@ -25,8 +25,7 @@ bool sounds_secret(std::string_view segment) {
     if (name == "password_file" || name == "password_env") return false;  // where it is, not what it is
     const std::string plain = to_lower(percent_decode(name).value_or(std::string(name)));
     constexpr std::array words{"pass", "pwd", "secret", "auth", "token", "credential"};
-    return std::ranges::any_of(words,
-                               [&](const char* word) { return plain.find(word) != std::string::npos; });
+    return std::ranges::any_of(words, [&](const char* word) { return plain.find(word) != std::string::npos; });
 }
 
 // Where the first option that sounds secret begins; npos if there is none.
@@ -44,8 +43,8 @@ std::size_t find_secret_option(std::string_view text) {
 std::string_view name_to_keep(std::string_view option) {
     const std::size_t equals = option.find('=');
     if (equals == option.npos) return {};
-    const bool plain = std::ranges::all_of(
-        option.substr(0, equals), [](char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-'; });
+    const bool plain = std::ranges::all_of(option.substr(0, equals),
+                                           [](char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-'; });
     return plain ? option.substr(0, equals + 1) : std::string_view{};
 }
 
@@ -53,9 +52,8 @@ std::string_view name_to_keep(std::string_view option) {
 std::string_view scheme_of(std::string_view text) {
     const std::size_t end = text.find("://");
     if (end == text.npos || end == 0) return {};
-    const bool plain = std::ranges::all_of(text.substr(0, end), [](char c) {
-        return is_letter(c) || is_digit(c) || c == '+' || c == '-' || c == '.';
-    });
+    const bool plain = std::ranges::all_of(
+        text.substr(0, end), [](char c) { return is_letter(c) || is_digit(c) || c == '+' || c == '-' || c == '.'; });
     return plain ? text.substr(0, end + 3) : std::string_view{};
 }
 
@@ -76,10 +74,9 @@ std::string hide_after_host(std::string_view text) {
     std::size_t host_end = 0;
     if (authority.starts_with('[')) {
         host_end = authority.find(']');
-        const bool address =
-            host_end != authority.npos && std::ranges::all_of(authority.substr(1, host_end - 1), [](char c) {
-                return is_hex_digit(c) || c == ':' || c == '.';
-            });
+        const bool address = host_end != authority.npos &&
+                             std::ranges::all_of(authority.substr(1, host_end - 1),
+                                                 [](char c) { return is_hex_digit(c) || c == ':' || c == '.'; });
         if (!address) return std::string(hidden);
         ++host_end;
     }

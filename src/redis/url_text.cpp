@@ -82,8 +82,7 @@ std::string examined_url::quote(std::string_view piece) const {
 
 std::string examined_url::decode(std::string_view what, std::string_view piece) const {
     if (auto plain = percent_decode(piece)) return std::move(*plain);
-    refuse("bad percent escape in " + std::string(what) +
-           ": '%' needs two hex digits after it, and '%' itself is %25");
+    refuse("bad percent escape in " + std::string(what) + ": '%' needs two hex digits after it, and '%' itself is %25");
 }
 
 }  // namespace holdfast::redis

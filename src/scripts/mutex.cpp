@@ -97,8 +97,7 @@ std::optional<acquire_answer> read_acquire(const reply_view& reply) {
     if (code == 1) {
         const auto token = to_token(reply[1]);
         if (!token || *token == 0) return std::nullopt;
-        return acquire_answer{
-            .what = verdict::held, .token = *token, .holder_left = {}, .holder = {}, .ticket = {}};
+        return acquire_answer{.what = verdict::held, .token = *token, .holder_left = {}, .holder = {}, .ticket = {}};
     }
     const auto left = reply[1].to_integer();
     if (!left || reply.size() < 3) return std::nullopt;
@@ -122,17 +121,14 @@ std::optional<hold_answer> read_hold(const reply_view& reply) {
     const auto code = reply[0].to_integer();
     if (code == 1) {
         const std::int64_t waiters = reply.size() > 1 ? reply[1].to_integer().value_or(0) : 0;
-        return hold_answer{.what = verdict::done,
-                           .holder_left = {},
-                           .holder = {},
-                           .waiters = static_cast<std::size_t>(waiters)};
+        return hold_answer{
+            .what = verdict::done, .holder_left = {}, .holder = {}, .waiters = static_cast<std::size_t>(waiters)};
     }
     if (code == 0) return hold_answer{.what = verdict::not_held, .holder_left = {}, .holder = {}};
     if (code != -1 || reply.size() < 3) return std::nullopt;
     const auto left = reply[1].to_integer();
     if (!left) return std::nullopt;
-    return hold_answer{
-        .what = verdict::held_by_other, .holder_left = to_left(*left), .holder = reply[2].text()};
+    return hold_answer{.what = verdict::held_by_other, .holder_left = to_left(*left), .holder = reply[2].text()};
 }
 
 }  // namespace holdfast::scripts::mutex

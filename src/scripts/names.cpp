@@ -39,8 +39,7 @@ lock_keys make_keys(const lock_name& name, key_naming naming, std::string_view p
     const std::string_view slot = hash_tag(keys.lock);
     for (const std::string* key : {&keys.queue, &keys.waiters, &keys.fence}) {
         if (hash_tag(*key) != slot) {
-            throw error(errc::bad_name,
-                        "'" + text + "': its braces would put the lock's keys into different slots");
+            throw error(errc::bad_name, "'" + text + "': its braces would put the lock's keys into different slots");
         }
     }
     return keys;

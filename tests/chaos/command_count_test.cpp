@@ -16,11 +16,10 @@ protected:
     /// Commands that came over a connection since reset_stats(): all but what only scripts run. What the
     /// harness itself asks is left out, too.
     std::int64_t from_clients() {
-        const std::set<std::string> others = {
-            "time",  "get",     "set",          "del",    "pttl", "pexpire",
-            "zcard", "zadd",    "zrem",         "zrange", "hset", "zscore",
-            "zrank", "hlen",    "hget",         "hdel",   "hset", "config|resetstat",
-            "info",  "publish", "pubsub|numsub"};
+        const std::set<std::string> others = {"time",  "get",     "set",          "del",    "pttl", "pexpire",
+                                              "zcard", "zadd",    "zrem",         "zrange", "hset", "zscore",
+                                              "zrank", "hlen",    "hget",         "hdel",   "hset", "config|resetstat",
+                                              "info",  "publish", "pubsub|numsub"};
         std::istringstream text(server.call({"INFO", "commandstats"}).text);
         std::int64_t sum = 0;
         for (std::string line; std::getline(text, line);) {
@@ -35,14 +34,13 @@ protected:
     double commands_per_cycle(std::size_t processes, std::size_t threads, std::size_t cycles) {
         std::vector<worker> workers;
         for (std::size_t started = 0; started < processes; ++started) {
-            workers.emplace_back(std::vector<std::string>{"cycle", server.url(), "wanted",
-                                                          std::to_string(threads), std::to_string(cycles)});
+            workers.emplace_back(std::vector<std::string>{"cycle", server.url(), "wanted", std::to_string(threads),
+                                                          std::to_string(cycles)});
         }
         for (worker& each : workers) each.wait_for("ready");
         server.reset_stats();
         for (worker& each : workers) each.process().close_input();
-        for (worker& each : workers)
-            EXPECT_EQ(each.process().wait(an_age), went_well) << each.process().errors();
+        for (worker& each : workers) EXPECT_EQ(each.process().wait(an_age), went_well) << each.process().errors();
         const double per_cycle =
             static_cast<double>(from_clients()) / static_cast<double>(processes * threads * cycles);
         std::cout << "commands per cycle: " << per_cycle << '\n';
@@ -77,8 +75,7 @@ TEST_F(CommandCount, OfALongWaitIsItsPolls) {
     first.release();
     waiter.join();
     const auto scripts = server.command_calls("evalsha") + server.command_calls("eval");
-    // Two releases, one request, and a poll per second (lease/3); their own timing may make it one more or
-    // less.
+    // Two releases, one request, and a poll per second (lease/3); their own timing may make it one more or less.
     EXPECT_GE(scripts, 2 + 1 + 3);
     EXPECT_LE(scripts, 2 + 1 + 5);
 }

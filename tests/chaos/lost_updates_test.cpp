@@ -30,8 +30,7 @@ protected:
 
     void start(std::size_t processes, const std::string& seconds) {
         for (std::size_t started = 0; started < processes; ++started) {
-            workers.emplace_back(
-                std::vector<std::string>{"count", server.url(), "counter", path, "8", seconds});
+            workers.emplace_back(std::vector<std::string>{"count", server.url(), "counter", path, "8", seconds});
         }
     }
 
@@ -65,8 +64,7 @@ public:
     order_watcher(const std::string& socket, std::string lock) : lock_(std::move(lock)) {
         context_.reset(redisConnectUnix(socket.c_str()));
         redisSetTimeout(context_.get(), {.tv_sec = 60, .tv_usec = 0});
-        const std::unique_ptr<void, void (*)(void*)> answer{redisCommand(context_.get(), "MONITOR"),
-                                                            freeReplyObject};
+        const std::unique_ptr<void, void (*)(void*)> answer{redisCommand(context_.get(), "MONITOR"), freeReplyObject};
         if (!answer) throw std::runtime_error("the server cannot be watched");
     }
 

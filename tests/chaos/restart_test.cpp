@@ -40,9 +40,8 @@ public:
 
     crowds(const redis_server& server, const kind& of) {
         for (int count = 0; count < 2; ++count) {
-            workers_.emplace_back(std::vector<std::string>{"crowd", server.url(), "lock-",
-                                                           std::to_string(locks), of.lease_ms,
-                                                           of.max_lease_ms, of.trust, of.hold_ms});
+            workers_.emplace_back(std::vector<std::string>{"crowd", server.url(), "lock-", std::to_string(locks),
+                                                           of.lease_ms, of.max_lease_ms, of.trust, of.hold_ms});
         }
     }
 
@@ -58,8 +57,7 @@ public:
         beliefs all;
         for (const worker& each : workers_) {
             for (const told_line& line : each.lines("interval")) {
-                all[line.at(1)].push_back(
-                    {to_number(line.at(2)), to_number(line.at(3)), to_number(line.at(4))});
+                all[line.at(1)].push_back({to_number(line.at(2)), to_number(line.at(3)), to_number(line.at(4))});
             }
         }
         for (auto& [name, held] : all) {
@@ -185,8 +183,7 @@ TEST_F(Restart, TokensGrowAcrossAClockSetBack) {
     EXPECT_EQ(first, before + hour_us + 1);
     EXPECT_EQ(second, first + 1);
     const auto kept_ms = server.call({"PTTL", "hf:{fenced}:fence"}).integer;
-    EXPECT_GT(kept_ms, static_cast<std::int64_t>(hour_us / 1000))
-        << "the mark must outlive the set-back hour";
+    EXPECT_GT(kept_ms, static_cast<std::int64_t>(hour_us / 1000)) << "the mark must outlive the set-back hour";
 }
 
 }  // namespace

@@ -29,8 +29,7 @@ using told_line = std::vector<std::string>;
 class worker {
 public:
     explicit worker(std::vector<std::string> arguments)
-        : process_(HOLDFAST_CHAOS_WORKER,
-                   {.arguments = std::move(arguments), .after_input = input_end::open}) {}
+        : process_(HOLDFAST_CHAOS_WORKER, {.arguments = std::move(arguments), .after_input = input_end::open}) {}
 
     child_process& process() { return process_; }
     void signal(int number) { process_.signal(number); }
@@ -54,8 +53,7 @@ public:
     /// The first such line; throws if it does not come.
     told_line wait_for(const std::string& event) {
         if (!eventually([&] { return has_told(event); }, an_age)) {
-            throw std::runtime_error("the worker never told '" + event + "': " + process_.output() +
-                                     process_.errors());
+            throw std::runtime_error("the worker never told '" + event + "': " + process_.output() + process_.errors());
         }
         return lines(event).front();
     }

@@ -24,8 +24,7 @@ TEST(Connect, WrongHostName) {
 
 TEST(Connect, RefusedPort) {
     const reserved_port nobody = reserve_port();
-    expect_client_refused(errc::connection_refused, "redis://:hunter2@" + at_port(nobody.port),
-                          at_port(nobody.port));
+    expect_client_refused(errc::connection_refused, "redis://:hunter2@" + at_port(nobody.port), at_port(nobody.port));
 }
 
 TEST(Connect, MissingUnixSocket) {
@@ -36,8 +35,7 @@ TEST(Connect, MissingUnixSocket) {
 
 TEST(Connect, RefusedTlsPort) {
     const reserved_port nobody = reserve_port();
-    expect_client_refused(errc::connection_refused, "rediss://:hunter2@" + at_port(nobody.port),
-                          at_port(nobody.port));
+    expect_client_refused(errc::connection_refused, "rediss://:hunter2@" + at_port(nobody.port), at_port(nobody.port));
 }
 
 TEST(Connect, OverEveryKindOfStream) {
@@ -69,8 +67,7 @@ TEST(Connect, ADatabaseThatDoesNotExist) {
 
 TEST(Connect, WrongPassword) {
     redis_server server{{.requirepass = "right"}};
-    expect_client_refused(errc::wrong_password, "redis://:hunter2@" + at_port(server.port()),
-                          at_port(server.port()));
+    expect_client_refused(errc::wrong_password, "redis://:hunter2@" + at_port(server.port()), at_port(server.port()));
     expect_client_refused(errc::wrong_password, "redis://nobody:hunter2@" + at_port(server.port()),
                           at_port(server.port()));
 }
@@ -104,23 +101,20 @@ TEST_F(ConnectTls, CertificateNotTrusted) {
     redis_server server{{.tls = true, .requirepass = password}};
     const int port = server.tls_port();
     expect_client_refused(errc::certificate_untrusted, url(port, "verify=true"), place(port));
-    expect_client_refused(errc::certificate_untrusted,
-                          url(port, "ca_file=" + server.tls().unrelated_ca.string()), place(port));
+    expect_client_refused(errc::certificate_untrusted, url(port, "ca_file=" + server.tls().unrelated_ca.string()),
+                          place(port));
 }
 
 TEST_F(ConnectTls, CertificateOutOfDate) {
     redis_server server{{.tls = true, .certificate = server_certificate::expired, .requirepass = password}};
-    expect_client_refused(errc::certificate_untrusted,
-                          url(server.tls_port(), "ca_file=" + server.tls().ca.string()),
+    expect_client_refused(errc::certificate_untrusted, url(server.tls_port(), "ca_file=" + server.tls().ca.string()),
                           place(server.tls_port()));
 }
 
 TEST_F(ConnectTls, CertificateForAnotherHost) {
-    redis_server server{
-        {.tls = true, .certificate = server_certificate::wrong_host, .requirepass = password}};
+    redis_server server{{.tls = true, .certificate = server_certificate::wrong_host, .requirepass = password}};
     const std::string trusted = "ca_file=" + server.tls().ca.string();
-    expect_client_refused(errc::certificate_mismatch, url(server.tls_port(), trusted),
-                          place(server.tls_port()));
+    expect_client_refused(errc::certificate_mismatch, url(server.tls_port(), trusted), place(server.tls_port()));
     client expecting_it{url(server.tls_port(), trusted + "&server_name=wrong.example")};
     expecting_it.ping();
     client careless{url(server.tls_port(), "verify=false")};
@@ -129,8 +123,7 @@ TEST_F(ConnectTls, CertificateForAnotherHost) {
 
 TEST_F(ConnectTls, NamedByItsAddress) {
     redis_server server{{.tls = true, .requirepass = password}};
-    client subject{"rediss://:hunter2@" + at_port(server.tls_port()) +
-                   "?ca_file=" + server.tls().ca.string()};
+    client subject{"rediss://:hunter2@" + at_port(server.tls_port()) + "?ca_file=" + server.tls().ca.string()};
     subject.ping();
 }
 
@@ -144,13 +137,12 @@ TEST_F(ConnectTls, ClientCertificateRequired) {
     redis_server server{{.tls = true, .tls_client_auth = true, .requirepass = password}};
     const tls_material& tls = server.tls();
     const auto with = [&](const certificate_files& own) {
-        return url(server.tls_port(), "ca_file=" + tls.ca.string() + "&cert=" + own.certificate.string() +
-                                          "&key=" + own.key.string());
+        return url(server.tls_port(),
+                   "ca_file=" + tls.ca.string() + "&cert=" + own.certificate.string() + "&key=" + own.key.string());
     };
     client known{with(tls.client)};
     known.ping();
-    for (int i = 0; i < 5;
-         ++i) {  // the refusal comes after the handshake: it must not depend on who is faster
+    for (int i = 0; i < 5; ++i) {  // the refusal comes after the handshake: it must not depend on who is faster
         expect_client_refused(errc::tls_failed, url(server.tls_port(), "ca_file=" + tls.ca.string()),
                               place(server.tls_port()));
         expect_client_refused(errc::tls_failed, with(tls.unrelated_client), place(server.tls_port()));

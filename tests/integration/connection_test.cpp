@@ -68,8 +68,7 @@ TEST(Connection, WhatComesFromALinkThatWasGivenUpIsIgnored) {
     subject.enter_with([&] {
         session.submit(first, boot_now());
         subject.link.pump(boot_now());
-        EXPECT_TRUE(
-            eventually([&] { return subject.context.poll() > 0; }));  // the handler waits for us to leave
+        EXPECT_TRUE(eventually([&] { return subject.context.poll() > 0; }));  // the handler waits for us to leave
         session.distrust({errc::read_only, "the test says so"}, boot_now());
         session.submit(second, boot_now());
     });

@@ -27,8 +27,7 @@ std::string quick_url(const misbehaving_server& server) {
 void expect_from_the_start(errc expected, session behaviour) {
     misbehaving_server server{std::move(behaviour)};
     const bool is_silence = expected == errc::request_timed_out;
-    expect_client_refused(expected, is_silence ? quick_url(server) : patient_url(server),
-                          at_port(server.port()));
+    expect_client_refused(expected, is_silence ? quick_url(server) : patient_url(server), at_port(server.port()));
 }
 
 TEST(HostileServer, OlderThan62) {
@@ -36,14 +35,14 @@ TEST(HostileServer, OlderThan62) {
 }
 
 TEST(HostileServer, WithoutHello) {
-    expect_from_the_start(errc::too_old,
-                          behaviours::each_command(answers::with(
-                              "-ERR unknown command `HELLO`, with args beginning with: `3`, \r\n")));
+    expect_from_the_start(
+        errc::too_old,
+        behaviours::each_command(answers::with("-ERR unknown command `HELLO`, with args beginning with: `3`, \r\n")));
 }
 
 TEST(HostileServer, ThatSpeaksOnlyResp2) {
-    expect_from_the_start(
-        errc::too_old, behaviours::each_command(answers::with("-NOPROTO unsupported protocol version\r\n")));
+    expect_from_the_start(errc::too_old,
+                          behaviours::each_command(answers::with("-NOPROTO unsupported protocol version\r\n")));
     expect_from_the_start(errc::too_old,
                           behaviours::each_command(answers::with("*2\r\n$6\r\nserver\r\n$5\r\nredis\r\n")));
 }
@@ -81,8 +80,7 @@ TEST(HostileServer, ThatClosesAtOnceIsTakenForATlsPort) {
 
 TEST(HostileServer, StillLoading) {
     expect_from_the_start(
-        errc::loading,
-        behaviours::each_command(answers::with("-LOADING Redis is loading the dataset in memory\r\n")));
+        errc::loading, behaviours::each_command(answers::with("-LOADING Redis is loading the dataset in memory\r\n")));
 }
 
 // Not just for this command: an answer to the next one would be taken for the answer to this.
@@ -92,11 +90,10 @@ void silence(fake_connection& connection, const command&) {
 
 // A greeting that goes well, and then `handler` for every EVALSHA.
 session good_until_asked(command_handler handler) {
-    return behaviours::after_hello(
-        [handler = std::move(handler)](fake_connection& connection, const command& asked) {
-            if (asked.at(0) == "EVALSHA" || asked.at(0) == "EVAL") return handler(connection, asked);
-            connection.write(asked.at(0) == "PING" ? "+PONG\r\n" : "$0\r\n\r\n");
-        });
+    return behaviours::after_hello([handler = std::move(handler)](fake_connection& connection, const command& asked) {
+        if (asked.at(0) == "EVALSHA" || asked.at(0) == "EVAL") return handler(connection, asked);
+        connection.write(asked.at(0) == "PING" ? "+PONG\r\n" : "$0\r\n\r\n");
+    });
 }
 
 // Expected when the peer was good until it was asked for a lock; it must be as good again afterwards.
@@ -125,9 +122,8 @@ TEST(HostileServerInMidLife, RefusalsOfTheServerAreToldApart) {
 }
 
 TEST(HostileServerInMidLife, AnswersOfAnotherForm) {
-    for (const char* odd :
-         {"+OK\r\n", ":1\r\n", "*0\r\n", "*1\r\n:1\r\n", "*2\r\n:1\r\n+notanumber\r\n", "_\r\n",
-          "*2\r\n:1\r\n:0\r\n", "*3\r\n:9\r\n:1\r\n+x\r\n", "%1\r\n:1\r\n:1\r\n"}) {
+    for (const char* odd : {"+OK\r\n", ":1\r\n", "*0\r\n", "*1\r\n:1\r\n", "*2\r\n:1\r\n+notanumber\r\n", "_\r\n",
+                            "*2\r\n:1\r\n:0\r\n", "*3\r\n:9\r\n:1\r\n+x\r\n", "%1\r\n:1\r\n:1\r\n"}) {
         SCOPED_TRACE(odd);
         expect_in_mid_life(errc::protocol_error, answers::with(odd));
     }
@@ -139,8 +135,7 @@ TEST(HostileServerInMidLife, GarbageAndGiantsAreToldAtOnce) {
 }
 
 TEST(HostileServerInMidLife, SilenceEndsByTheDeadline) {
-    for (const command_handler& handler :
-         {command_handler(&silence), command_handler(&answers::half_then_silence)}) {
+    for (const command_handler& handler : {command_handler(&silence), command_handler(&answers::half_then_silence)}) {
         misbehaving_server server{good_until_asked(handler)};
         client subject{quick_url(server)};
         ASSERT_TRUE(gets_connected(subject));
@@ -161,11 +156,10 @@ TEST(HostileServerInMidLife, APingIsAskedAgainOnTheNextLinkUntilItsDeadline) {
     for (int i = 0; i < 2; ++i) {
         expect_refusal(errc::request_timed_out, at_port(silent.port()), [&] { waits.ping(); });
     }
-    misbehaving_server closes_once{
-        behaviours::after_hello([](fake_connection& connection, const command& asked) {
-            if (asked.at(0) == "PING" && connection.number() == 0) return connection.close();
-            connection.write(asked.at(0) == "PING" ? "+PONG\r\n" : "$0\r\n\r\n");
-        })};
+    misbehaving_server closes_once{behaviours::after_hello([](fake_connection& connection, const command& asked) {
+        if (asked.at(0) == "PING" && connection.number() == 0) return connection.close();
+        connection.write(asked.at(0) == "PING" ? "+PONG\r\n" : "$0\r\n\r\n");
+    })};
     client subject{patient_url(closes_once)};
     subject.ping();
     EXPECT_EQ(closes_once.connections(), 2);

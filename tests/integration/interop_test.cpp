@@ -1,5 +1,4 @@
-// R07: locks shared with programs that use the plain form: a string key, the owner's id, a lease in
-// milliseconds.
+// R07: locks shared with programs that use the plain form: a string key, the owner's id, a lease in milliseconds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -105,15 +104,14 @@ for line in sys.stdin:
 class python_program {
 public:
     explicit python_program(const redis_server& server)
-        : process_{"/usr/bin/python3",
-                   {.arguments = {"-c", python_locker, std::to_string(server.port())},
-                    .after_input = input_end::open}} {}
+        : process_{
+              "/usr/bin/python3",
+              {.arguments = {"-c", python_locker, std::to_string(server.port())}, .after_input = input_end::open}} {}
 
     std::string step(const std::string& name) {
         const std::size_t before = process_.output().size();
         process_.write_input(name + "\n");
-        EXPECT_TRUE(
-            eventually([&] { return process_.output().find('\n', before) != std::string::npos; }, 60s))
+        EXPECT_TRUE(eventually([&] { return process_.output().find('\n', before) != std::string::npos; }, 60s))
             << process_.errors();
         const std::string line = process_.output().substr(before);
         return line.substr(name.size() + 1, line.find('\n') - name.size() - 1);

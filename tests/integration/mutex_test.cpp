@@ -97,10 +97,9 @@ TEST_F(Mutex, ABusyLockIsRefusedAtOnceAndSaysWhoHasItAndForHowLong) {
 
     const auto keys = std::make_shared<const scripts::lock_keys>(
         scripts::make_keys(scripts::lock_name("stock"), scripts::key_naming::tagged, "hf:"));
-    api::blocking_acquire request(
-        subject.shared_core(),
-        {.keys = keys, .wait = engine::waiting::not_at_all, .deadline = boot_now() + 10s},
-        api::acquire_operation::face::not_wanted);
+    api::blocking_acquire request(subject.shared_core(),
+                                  {.keys = keys, .wait = engine::waiting::not_at_all, .deadline = boot_now() + 10s},
+                                  api::acquire_operation::face::not_wanted);
     request.wait({});
     ASSERT_FALSE(request.acquired());
     EXPECT_EQ(request.why().code, errc::busy);
@@ -276,9 +275,7 @@ TEST_F(Mutex, WaitingEndsAtItsDeadline) {
     const auto waited = std::chrono::steady_clock::now() - before;
     EXPECT_GE(waited, 480ms);
     EXPECT_LT(waited, an_age);
-    EXPECT_TRUE(eventually([&] {
-        return server.call({"EXISTS", key + ":queue"}).integer == 0;
-    })) << "left the line";
+    EXPECT_TRUE(eventually([&] { return server.call({"EXISTS", key + ":queue"}).integer == 0; })) << "left the line";
 }
 
 // R09
@@ -291,11 +288,9 @@ TEST_F(Mutex, WaitingEndsWhenTheStopTokenSaysSo) {
         EXPECT_TRUE(eventually([&] { return server.call({"ZCARD", key + ":queue"}).integer == 1; }));
         stop.request_stop();
     });
-    expect_refusal(errc::cancelled, at_port(server.port()),
-                   [&] { lock.acquire({.stop = stop.get_token()}); });
+    expect_refusal(errc::cancelled, at_port(server.port()), [&] { lock.acquire({.stop = stop.get_token()}); });
     stopper.join();
-    expect_refusal(errc::cancelled, at_port(server.port()),
-                   [&] { lock.acquire({.stop = stop.get_token()}); });
+    expect_refusal(errc::cancelled, at_port(server.port()), [&] { lock.acquire({.stop = stop.get_token()}); });
     EXPECT_TRUE(eventually([&] { return server.call({"EXISTS", key + ":queue"}).integer == 0; }));
 }
 
@@ -307,8 +302,7 @@ TEST_F(Mutex, TheLongestWaitThereIsIsNotInThePast) {
     std::vector<std::thread> waiting;
     waiting.emplace_back([&] { got += lock.try_acquire_for(std::chrono::milliseconds::max()) ? 1 : 0; });
     waiting.emplace_back([&] { got += lock.try_acquire_for(std::chrono::hours::max()) ? 1 : 0; });
-    waiting.emplace_back(
-        [&] { got += lock.try_acquire_until(std::chrono::steady_clock::time_point::max()) ? 1 : 0; });
+    waiting.emplace_back([&] { got += lock.try_acquire_until(std::chrono::steady_clock::time_point::max()) ? 1 : 0; });
     EXPECT_TRUE(eventually([&] { return server.call({"ZCARD", key + ":queue"}).integer == 3; }));
     held.release();
     for (std::thread& each : waiting) each.join();

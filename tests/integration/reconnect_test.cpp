@@ -180,8 +180,7 @@ TEST(Reconnect, TheOldLinkIsEndedOnTheServer) {
     ASSERT_TRUE(eventually([&] { return links_of(server) == 1; }));
     proxy.stall(direction::both);
     expect_refusal(errc::request_timed_out, "127.0.0.1", [&] { subject.ping(); });
-    // The server knows nothing of all this: stalled, the proxy does not even pass on that the client has
-    // closed.
+    // The server knows nothing of all this: stalled, the proxy does not even pass on that the client has closed.
     EXPECT_EQ(links_of(server), 1);
     proxy.unstall(direction::both);
     EXPECT_TRUE(eventually([&] {

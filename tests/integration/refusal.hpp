@@ -1,5 +1,4 @@
-// What a failed operation must be like: its own code, a message that names the server and no secret, and an
-// end.
+// What a failed operation must be like: its own code, a message that names the server and no secret, and an end.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -39,8 +38,7 @@ void expect_refusal(errc expected, const std::string& server, Operation operatio
     EXPECT_LT(std::chrono::steady_clock::now() - before, an_age);
 }
 
-/// Whether it is connected by now. For clients with a timeout so short that a busy machine may miss it at
-/// first.
+/// Whether it is connected by now. For clients with a timeout so short that a busy machine may miss it at first.
 inline bool gets_connected(client& subject) {
     return eventually(
         [&] {

@@ -1,5 +1,4 @@
-// Real servers that refuse: without the rights, full, read-only, busy, unable to save, or with other things
-// at the key.
+// Real servers that refuse: without the rights, full, read-only, busy, unable to save, or with other things at the key.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

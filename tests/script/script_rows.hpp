@@ -1,8 +1,7 @@
 // A bench for the Lua scripts: a server, one lock's four keys, and a picture of everything in the keyspace.
 //
 // A row of a script is a state, a call and a state. The picture has every key with its type, its value and
-// the instant at which it expires, so "nothing changed" is one comparison and says what it means, expiries
-// included.
+// the instant at which it expires, so "nothing changed" is one comparison and says what it means, expiries included.
 //
 // Scripts are run as a user whose rights end at the lock's own keys: a script that touches a key it did not
 // declare is refused by the server (design §4.8), in every row, without a word in the test.
@@ -127,8 +126,8 @@ protected:
     };
 
     explicit script_rows(server_options options = {}) : server_{with_socket(std::move(options))} {
-        must({"ACL", "SETUSER", "rows", "on", ">rows", "~" + lock, "~" + queue, "~" + waiters, "~" + fence,
-              "&*", "+@all"});
+        must({"ACL", "SETUSER", "rows", "on", ">rows", "~" + lock, "~" + queue, "~" + waiters, "~" + fence, "&*",
+              "+@all"});
         link_ = std::make_unique<admin_link>(server_.unix_path(), admin_login{"rows", "rows"});
     }
 
@@ -167,9 +166,7 @@ protected:
         if (reply.is_error()) throw std::runtime_error{arguments.at(0) + ": " + reply.text};
         return reply;
     }
-    listener listens(const std::string& id) {
-        return {server_.unix_path(), listener::to::channel, "wake:" + id};
-    }
+    listener listens(const std::string& id) { return {server_.unix_path(), listener::to::channel, "wake:" + id}; }
     void lease_ends() { must({"PEXPIRE", lock, "0"}); }
     void server_is_full() { must({"CONFIG", "SET", "maxmemory", "1"}); }
 
@@ -220,8 +217,7 @@ protected:
 
     redis_reply run(std::string_view name, const std::vector<std::string>& keys,
                     const std::vector<std::string>& arguments) {
-        std::vector<std::string> command{"EVAL", std::string{scripts::find(name).text},
-                                         std::to_string(keys.size())};
+        std::vector<std::string> command{"EVAL", std::string{scripts::find(name).text}, std::to_string(keys.size())};
         command.insert(command.end(), keys.begin(), keys.end());
         command.insert(command.end(), arguments.begin(), arguments.end());
         return link_->call(command);

@@ -21,8 +21,7 @@ TEST(Scripts, AreKnownToAServerByTheEmbeddedSha) {
 
 TEST(Scripts, AreSortedAndFoundByName) {
     const auto all = scripts::all();
-    EXPECT_TRUE(
-        std::is_sorted(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; }));
+    EXPECT_TRUE(std::is_sorted(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; }));
     for (const auto& script : all) EXPECT_EQ(&scripts::find(script.name), &script);
 }
 

@@ -60,19 +60,17 @@ double seconds_since(steady::time_point begin) {
 }
 
 void summarize(const campaign_result& all, double took) {
-    std::printf(
-        "%llu days in %.1f s: %.0f seeds per second; %.1f hours simulated, %llu holds, %llu script calls\n",
-        static_cast<unsigned long long>(all.days), took, static_cast<double>(all.days) / took,
-        std::chrono::duration<double>(all.simulated).count() / 3600,
-        static_cast<unsigned long long>(all.holds), static_cast<unsigned long long>(all.scripts));
+    std::printf("%llu days in %.1f s: %.0f seeds per second; %.1f hours simulated, %llu holds, %llu script calls\n",
+                static_cast<unsigned long long>(all.days), took, static_cast<double>(all.days) / took,
+                std::chrono::duration<double>(all.simulated).count() / 3600, static_cast<unsigned long long>(all.holds),
+                static_cast<unsigned long long>(all.scripts));
     for (std::size_t i = 0; i < mishap_kinds; ++i) {
         std::printf("  %-20s %llu\n", std::string(to_string(static_cast<mishap>(i))).c_str(),
                     static_cast<unsigned long long>(all.mishaps[i]));
     }
     for (const auto& [script, lines] : all.lines) {
         const auto& missed = all.missed.at(script);
-        std::printf("  %-20s %zu of %zu lines ran", script.c_str(), lines.size() - missed.size(),
-                    lines.size());
+        std::printf("  %-20s %zu of %zu lines ran", script.c_str(), lines.size() - missed.size(), lines.size());
         for (const int line : missed) std::printf(" -%d", line);
         std::printf("\n");
     }
@@ -90,9 +88,8 @@ int main(int argc, char** argv) {
         wanted.campaign.progress = [begin, seeds](std::uint64_t done) {
             if (done % 100 != 0) return;
             std::fprintf(stderr, "\r%3llu %%  %llu of %llu seeds, %.0f per second ",
-                         static_cast<unsigned long long>(100 * done / seeds),
-                         static_cast<unsigned long long>(done), static_cast<unsigned long long>(seeds),
-                         static_cast<double>(done) / seconds_since(begin));
+                         static_cast<unsigned long long>(100 * done / seeds), static_cast<unsigned long long>(done),
+                         static_cast<unsigned long long>(seeds), static_cast<double>(done) / seconds_since(begin));
         };
     }
     const campaign_result all = run_campaign(wanted.campaign);

@@ -31,8 +31,7 @@ mutant in_scripts(std::string name, std::string only, std::string original, std:
                     text.replace(at, original.size(), instead);
                     day.replaced_scripts[std::string(script.text)] = text;
                 }
-                ASSERT_FALSE(day.replaced_scripts.empty())
-                    << "no script has this text any more: " << original;
+                ASSERT_FALSE(day.replaced_scripts.empty()) << "no script has this text any more: " << original;
             }};
 }
 
@@ -41,25 +40,21 @@ std::vector<mutant> mutants() {
         in_scripts("ReleaseOfAnybodysHold", "mutex/release", "if holder == id then", "if holder then"),
         in_scripts("PollDoesNotRefresh", "mutex/acquire", "if channel ~= '' then stand_in_line() end",
                    "if channel ~= '' and not redis.call('ZSCORE', KEYS[2], id) then stand_in_line() end"),
-        in_scripts("LastComeFirstServed", "mutex/acquire",
-                   "string.format('%.0f', math.max(now_us, last + 1))",
+        in_scripts("LastComeFirstServed", "mutex/acquire", "string.format('%.0f', math.max(now_us, last + 1))",
                    "string.format('%.0f', 9e15 - now_us)"),
-        in_scripts("HandOverWithoutAWord", "",
-                   "redis.pcall('PUBLISH', wants.channel, 'grant ' .. id .. ' ' .. token)", ""),
+        in_scripts("HandOverWithoutAWord", "", "redis.pcall('PUBLISH', wants.channel, 'grant ' .. id .. ' ' .. token)",
+                   ""),
         in_scripts("RenewalRevives", "mutex/renew", "if not holder then return {0} end",
                    "if not holder then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return {1} end"),
-        in_scripts("RenewalInNameOnly", "mutex/renew", "redis.call('PEXPIRE', KEYS[1], ARGV[2])",
-                   "local _ = 1"),
+        in_scripts("RenewalInNameOnly", "mutex/renew", "redis.call('PEXPIRE', KEYS[1], ARGV[2])", "local _ = 1"),
         in_scripts("PollOfAHolderDoesNotRefresh", "mutex/acquire", "keep_for(KEYS[1], lease)", ""),
         in_scripts("TokensForgetTheMark", "", "math.max(now_us, (mark or 0) + 1, floor + 1)",
                    "math.max(now_us, floor + 1)"),
         in_scripts("TokensForgetTheClock", "", "math.max(now_us, (mark or 0) + 1, floor + 1)",
                    "(mark or now_us - 10000000) + 1"),
-        in_scripts("NewcomersOvertake", "mutex/acquire", "if not holder and in_line == 0 then",
-                   "if not holder then"),
+        in_scripts("NewcomersOvertake", "mutex/acquire", "if not holder and in_line == 0 then", "if not holder then"),
         in_scripts("ReleaseHandsOverToNobody", "mutex/release",
-                   "redis.call('DEL', KEYS[1])\n    promote_next_waiter(nil, retention)",
-                   "redis.call('DEL', KEYS[1])"),
+                   "redis.call('DEL', KEYS[1])\n    promote_next_waiter(nil, retention)", "redis.call('DEL', KEYS[1])"),
         in_scripts("LineWithoutExpiry", "mutex/acquire", "keep_for(KEYS[2], keep_line)", ""),
         in_scripts("GivingUpKeepsThePlace", "mutex/release", "    leave_line(id)\nend", "end"),
         in_scripts("TheDeadAreServed", "", "return listening.err ~= nil or listening[2] > 0", "return true"),
@@ -83,8 +78,7 @@ TEST_P(Mutants, AreFoundOut) {
     std::cout << "seed " << all.found->seed << ": " << all.found->verdict << "\n";
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Mutants, ::testing::ValuesIn(mutants()),
-                         [](const auto& one) { return one.param.name; });
+INSTANTIATE_TEST_SUITE_P(All, Mutants, ::testing::ValuesIn(mutants()), [](const auto& one) { return one.param.name; });
 
 }  // namespace
 }  // namespace holdfast::sim

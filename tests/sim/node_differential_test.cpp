@@ -34,8 +34,7 @@ constexpr std::int64_t start_us = 1'800'000'000'123'456;
 // Replies whose order a real server leaves open.
 value in_defined_order(const words& command, value reply) {
     const auto sorted = [](value& list) {
-        std::sort(list.items.begin(), list.items.end(),
-                  [](const value& a, const value& b) { return a.text < b.text; });
+        std::sort(list.items.begin(), list.items.end(), [](const value& a, const value& b) { return a.text < b.text; });
     };
     if (reply.type != value::kind::array) return reply;
     const std::string name = lower_case(command[0]);

@@ -1,5 +1,4 @@
-// Rules of the script engine that a real server does not have: declared keys, endless loops, coverage,
-// sharing.
+// Rules of the script engine that a real server does not have: declared keys, endless loops, coverage, sharing.
 
 #include <gtest/gtest.h>
 
@@ -31,8 +30,7 @@ TEST_F(DeclaredKeys, AnyOtherKeyIsThrown) {
 TEST_F(DeclaredKeys, NoPcallCanHideTheOffence) {
     EXPECT_THROW(eval("redis.pcall('SET', 'other', 1) return 1"), undeclared_key);
     EXPECT_THROW(eval("pcall(redis.call, 'SET', 'other', 1) return 1"), undeclared_key);
-    EXPECT_THROW(eval("pcall(redis.call, 'SET', 'x', 1) redis.call('SET', KEYS[1], 1)", {"mine"}),
-                 undeclared_key);
+    EXPECT_THROW(eval("pcall(redis.call, 'SET', 'x', 1) redis.call('SET', KEYS[1], 1)", {"mine"}), undeclared_key);
     EXPECT_EQ(node_.dump(), "");
 }
 
@@ -73,12 +71,11 @@ TEST_F(scripts, MayNotBeRandom) {
 
 TEST_F(scripts, SeeOneInstant) {
     node_.set_time(1'000'000'000'000'999);
-    EXPECT_EQ(
-        eval("redis.call('SET', KEYS[1], 1, 'PX', 1) local a = redis.call('TIME') for i = 1, 100000 do end "
-             "local b = redis.call('TIME') return a[1] == b[1] and a[2] == b[2] and redis.call('PTTL', "
-             "KEYS[1])",
-             {"k"}),
-        value::make_integer(1));
+    EXPECT_EQ(eval("redis.call('SET', KEYS[1], 1, 'PX', 1) local a = redis.call('TIME') for i = 1, 100000 do end "
+                   "local b = redis.call('TIME') return a[1] == b[1] and a[2] == b[2] and redis.call('PTTL', "
+                   "KEYS[1])",
+                   {"k"}),
+              value::make_integer(1));
 }
 
 TEST(Engine, SharedByNodesKeepsTheirKnowledgeApart) {

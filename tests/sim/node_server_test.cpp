@@ -78,8 +78,7 @@ TEST_F(Restart, ForgetsScriptsAndListeners) {
     const std::string sha1 = run({"SCRIPT", "LOAD", "return 1"}).text;
     node_.subscribe(1, "news");
     node_.restart();
-    EXPECT_EQ(run({"EVALSHA", sha1, "0"}),
-              value::make_error("NOSCRIPT No matching script. Please use EVAL."));
+    EXPECT_EQ(run({"EVALSHA", sha1, "0"}), value::make_error("NOSCRIPT No matching script. Please use EVAL."));
     EXPECT_EQ(run({"PUBLISH", "news", "x"}), value::make_integer(0));
 }
 
@@ -97,8 +96,7 @@ using Messages = server;
 
 TEST_F(Messages, ReachListenersInTheOrderOfSubscription) {
     std::vector<std::string> heard;
-    node_.on_message(
-        [&](const message& m) { heard.push_back(std::to_string(m.connection) + ' ' + m.payload); });
+    node_.on_message([&](const message& m) { heard.push_back(std::to_string(m.connection) + ' ' + m.payload); });
     node_.subscribe(7, "c");
     node_.subscribe(3, "c");
     node_.subscribe(7, "c");

@@ -94,8 +94,7 @@ redis_reply admin_link::exchange(const std::vector<std::string>& arguments) {
         texts.push_back(argument.data());
         lengths.push_back(argument.size());
     }
-    void* raw =
-        ::redisCommandArgv(context_.get(), static_cast<int>(texts.size()), texts.data(), lengths.data());
+    void* raw = ::redisCommandArgv(context_.get(), static_cast<int>(texts.size()), texts.data(), lengths.data());
     if (raw == nullptr) {
         const std::string reason = context_->errstr;
         context_.reset();

@@ -26,8 +26,7 @@ public:
     admin_link(std::filesystem::path socket, admin_login login);
     ~admin_link();
 
-    /// Connects if need be. Throws std::runtime_error if there is no connection or no answer within ten
-    /// seconds.
+    /// Connects if need be. Throws std::runtime_error if there is no connection or no answer within ten seconds.
     redis_reply call(const std::vector<std::string>& arguments);
 
     void disconnect() noexcept;

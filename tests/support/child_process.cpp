@@ -1,5 +1,4 @@
-// One thread per child moves bytes between its pipes and our strings, so that neither side ever blocks the
-// other.
+// One thread per child moves bytes between its pipes and our strings, so that neither side ever blocks the other.
 #include "support/child_process.hpp"
 
 #include <fcntl.h>
@@ -45,8 +44,7 @@ void block_sigpipe() {
     ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-// A grandchild may keep the pipes open after the child has ended; its output is not waited for longer than
-// this.
+// A grandchild may keep the pipes open after the child has ended; its output is not waited for longer than this.
 constexpr std::chrono::seconds drain_limit{2};
 
 }  // namespace

@@ -1,5 +1,4 @@
-// Runs a program and collects what it prints, for tests of the command. Killed by the destructor if it still
-// runs.
+// Runs a program and collects what it prints, for tests of the command. Killed by the destructor if it still runs.
 #pragma once
 
 #include <sys/types.h>

@@ -11,8 +11,7 @@ namespace holdfast::testing {
 
 /// Polls until `predicate()` holds or `limit` is over; returns whether it held.
 template <typename Predicate>
-[[nodiscard]] bool eventually(Predicate&& predicate,
-                              std::chrono::milliseconds limit = std::chrono::seconds{10}) {
+[[nodiscard]] bool eventually(Predicate&& predicate, std::chrono::milliseconds limit = std::chrono::seconds{10}) {
     const auto deadline = std::chrono::steady_clock::now() + limit;
     while (!predicate()) {
         if (std::chrono::steady_clock::now() >= deadline) return false;

@@ -51,8 +51,7 @@ void giant_bulk_header(fake_connection& connection, const command&) {
 }
 
 command_handler with(std::string bytes) {
-    return
-        [bytes = std::move(bytes)](fake_connection& connection, const command&) { connection.write(bytes); };
+    return [bytes = std::move(bytes)](fake_connection& connection, const command&) { connection.write(bytes); };
 }
 
 }  // namespace answers
@@ -90,20 +89,20 @@ session giant_bulk_header() {
 }
 
 std::string hello_reply(const hello& fields) {
-    return "%7\r\n" + bulk("server") + bulk("redis") + bulk("version") + bulk(fields.version) +
-           bulk("proto") + ":3\r\n" + bulk("id") + ":7\r\n" + bulk("mode") + bulk(fields.mode) +
-           bulk("role") + bulk(fields.role) + bulk("modules") + "*0\r\n";
+    return "%7\r\n" + bulk("server") + bulk("redis") + bulk("version") + bulk(fields.version) + bulk("proto") +
+           ":3\r\n" + bulk("id") + ":7\r\n" + bulk("mode") + bulk(fields.mode) + bulk("role") + bulk(fields.role) +
+           bulk("modules") + "*0\r\n";
 }
 
 session after_hello(command_handler handler, hello fields) {
-    return each_command([handler = std::move(handler), reply = hello_reply(fields)](
-                            fake_connection& connection, const command& asked) {
-        if (is_hello(asked)) {
-            connection.write(reply);
-        } else {
-            handler(connection, asked);
-        }
-    });
+    return each_command(
+        [handler = std::move(handler), reply = hello_reply(fields)](fake_connection& connection, const command& asked) {
+            if (is_hello(asked)) {
+                connection.write(reply);
+            } else {
+                handler(connection, asked);
+            }
+        });
 }
 
 }  // namespace behaviours

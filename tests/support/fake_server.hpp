@@ -27,8 +27,7 @@ public:
     /// What has come, at least one byte; empty when the peer closed or the server stops.
     std::string read_some();
 
-    /// One RESP command of bulk strings; nothing when the peer closed, the server stops, or it is no such
-    /// command.
+    /// One RESP command of bulk strings; nothing when the peer closed, the server stops, or it is no such command.
     std::optional<std::vector<std::string>> read_command();
 
     /// False if the peer is gone or the server stops.

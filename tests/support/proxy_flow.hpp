@@ -1,5 +1,4 @@
-// One direction of a proxied connection: a queue of chunks, each with the time from which it may be passed
-// on.
+// One direction of a proxied connection: a queue of chunks, each with the time from which it may be passed on.
 //
 // Lives on the proxy's thread; both sockets are non-blocking.
 #pragma once

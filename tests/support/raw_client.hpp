@@ -27,8 +27,7 @@ inline bool readable_within(const unique_fd& fd, std::chrono::milliseconds limit
 inline std::string receive(const unique_fd& fd, std::size_t length) {
     std::string got;
     char byte;
-    while (got.size() < length && readable_within(fd, std::chrono::seconds{10}) &&
-           ::recv(fd.get(), &byte, 1, 0) == 1)
+    while (got.size() < length && readable_within(fd, std::chrono::seconds{10}) && ::recv(fd.get(), &byte, 1, 0) == 1)
         got += byte;
     return got;
 }

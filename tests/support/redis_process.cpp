@@ -120,10 +120,9 @@ void redis_server::process::write_config() const {
 }
 
 void redis_server::process::write_tls_config(std::ostream& out) const {
-    const certificate_files& shown = options_.certificate == server_certificate::localhost ? tls_.server
-                                     : options_.certificate == server_certificate::wrong_host
-                                         ? tls_.wrong_host
-                                         : tls_.expired;
+    const certificate_files& shown = options_.certificate == server_certificate::localhost    ? tls_.server
+                                     : options_.certificate == server_certificate::wrong_host ? tls_.wrong_host
+                                                                                              : tls_.expired;
     out << "tls-port " << tls_port_ << "\n"
         << "tls-cert-file " << config_string(shown.certificate.string()) << "\n"
         << "tls-key-file " << config_string(shown.key.string()) << "\n"

@@ -12,8 +12,7 @@ namespace {
 
 // RFC 3986: everything but the unreserved characters is escaped, so any password survives in a URL.
 std::string percent_encoded(std::string_view text) {
-    constexpr std::string_view unreserved =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+    constexpr std::string_view unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
     constexpr std::string_view digits = "0123456789ABCDEF";
     std::string out;
     for (const char c : text) {
@@ -41,8 +40,7 @@ std::string field_of(std::string_view info, const std::string& name) {
 
 }  // namespace
 
-redis_server::redis_server(server_options options)
-    : process_{std::make_unique<process>(std::move(options))} {}
+redis_server::redis_server(server_options options) : process_{std::make_unique<process>(std::move(options))} {}
 redis_server::~redis_server() = default;
 redis_server::redis_server(redis_server&&) noexcept = default;
 redis_server& redis_server::operator=(redis_server&&) noexcept = default;

@@ -1,5 +1,4 @@
-// The few socket calls that the harness needs, with errors as exceptions and descriptors that close
-// themselves.
+// The few socket calls that the harness needs, with errors as exceptions and descriptors that close themselves.
 //
 // Ports are taken from below the range that the kernel hands to outgoing connections, so that a server which
 // is down for a moment finds its port still free when it comes back; and below 20000, so that a Cluster

@@ -99,8 +99,7 @@ std::string find_program(const std::string& name) {
 std::vector<std::string> merged_environment(const spawn_request& request) {
     const auto replaced = [&](std::string_view entry) {
         const std::string_view name = entry.substr(0, entry.find('='));
-        return std::ranges::any_of(request.environment,
-                                   [&](const auto& pair) { return pair.first == name; }) ||
+        return std::ranges::any_of(request.environment, [&](const auto& pair) { return pair.first == name; }) ||
                std::ranges::find(request.unset, name) != request.unset.end();
     };
     std::vector<std::string> merged;

@@ -33,8 +33,7 @@ struct spawn_request {
 /// cannot be run.
 pid_t spawn(const spawn_request& request);
 
-/// Waits for the process at most `limit`; its wait status, or nothing if it still runs. Call until it has
-/// answered.
+/// Waits for the process at most `limit`; its wait status, or nothing if it still runs. Call until it has answered.
 std::optional<int> wait_for_exit(pid_t pid, std::chrono::milliseconds limit);
 
 /// Does the process exist (a zombie does not count)?

@@ -58,9 +58,7 @@ void prepare_socket(const unique_fd& socket) {
 class tcp_proxy::loop {
 public:
     explicit loop(int target_port)
-        : target_port_{target_port},
-          reserved_{reserve_port()},
-          wake_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
+        : target_port_{target_port}, reserved_{reserve_port()}, wake_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
         if (!wake_) throw_errno("eventfd");
         allow_listeners_beside(reserved_);
         listen();
@@ -74,8 +72,7 @@ public:
 
     int port() const noexcept { return reserved_.port; }
 
-    // Runs the function on the loop's thread and returns when it has run; until then the caller's captures
-    // live.
+    // Runs the function on the loop's thread and returns when it has run; until then the caller's captures live.
     void post(std::function<void()> task) {
         std::packaged_task<void()> packaged{std::move(task)};
         std::future<void> done = packaged.get_future();
@@ -135,8 +132,7 @@ private:
             add(waiting, each.up, to_server_, before);
             add(waiting, each.down, to_client_, before);
         }
-        if (::poll(waiting.data(), waiting.size(), poll_limit_ms(before)) < 0 && errno != EINTR)
-            throw_errno("poll");
+        if (::poll(waiting.data(), waiting.size(), poll_limit_ms(before)) < 0 && errno != EINTR) throw_errno("poll");
         const clock::time_point now = clock::now();
         auto ready = waiting.cbegin() + 2;
         for (connection& each : connections_) {
@@ -144,14 +140,12 @@ private:
             forward(each, each.down, to_client_, *(ready + 2), now);
             ready += 4;
         }
-        connections_.remove_if([](const connection& each) {
-            return each.broken || (each.up.finished() && each.down.finished());
-        });
+        connections_.remove_if(
+            [](const connection& each) { return each.broken || (each.up.finished() && each.down.finished()); });
         if (waiting[1].revents != 0) accept_one();
     }
 
-    static void add(std::vector<pollfd>& waiting, const proxy_flow& flow, const lane& settings,
-                    clock::time_point now) {
+    static void add(std::vector<pollfd>& waiting, const proxy_flow& flow, const lane& settings, clock::time_point now) {
         const bool reads = !settings.stalled && flow.wants_to_read();
         const bool writes = !settings.stalled && flow.wants_to_write(now);
         waiting.push_back({reads ? flow.source() : -1, POLLIN, 0});

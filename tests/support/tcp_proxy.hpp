@@ -1,5 +1,4 @@
-// A link that can go bad: forwards connections to a server and cuts, stalls, delays or refuses them on
-// demand.
+// A link that can go bad: forwards connections to a server and cuts, stalls, delays or refuses them on demand.
 //
 // Lost reply: stall(to_client), send the request, see it run on the server, cut(). Half-open link:
 // stall(both). One thread runs everything; each setter is carried out by that thread and returns when it has

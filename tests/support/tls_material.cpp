@@ -76,10 +76,10 @@ identity make_identity(const wanted& what, const identity* issuer) {
     ::X509_gmtime_adj(::X509_getm_notAfter(certificate), what.ends_s);
     ::X509_set_pubkey(certificate, made.key.get());
     X509_NAME* const name = ::X509_get_subject_name(certificate);
-    check(::X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8,
-                                       reinterpret_cast<const unsigned char*>(what.common_name.c_str()), -1,
-                                       -1, 0) == 1,
-          "X509_NAME");
+    check(
+        ::X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8,
+                                     reinterpret_cast<const unsigned char*>(what.common_name.c_str()), -1, -1, 0) == 1,
+        "X509_NAME");
     X509* const signer = issuer != nullptr ? issuer->certificate.get() : certificate;
     ::X509_set_issuer_name(certificate, ::X509_get_subject_name(signer));
     add_extension(made, signer, NID_subject_key_identifier, "hash");
@@ -88,8 +88,7 @@ identity make_identity(const wanted& what, const identity* issuer) {
     add_extension(made, signer, NID_key_usage,
                   what.usage.empty() ? "critical,keyCertSign,cRLSign" : "digitalSignature");
     if (!what.usage.empty()) add_extension(made, signer, NID_ext_key_usage, what.usage);
-    if (!what.alternative_names.empty())
-        add_extension(made, signer, NID_subject_alt_name, what.alternative_names);
+    if (!what.alternative_names.empty()) add_extension(made, signer, NID_subject_alt_name, what.alternative_names);
     EVP_PKEY* const signing_key = issuer != nullptr ? issuer->key.get() : made.key.get();
     check(::X509_sign(certificate, signing_key, ::EVP_sha256()) > 0, "X509_sign");
     return made;
@@ -116,8 +115,7 @@ certificate_files save(const identity& what, const std::filesystem::path& stem) 
 
 tls_material make_tls_material(const std::filesystem::path& directory) {
     const std::string here = "DNS:localhost,IP:127.0.0.1";
-    const std::string for_servers =
-        "serverAuth,clientAuth";  // a redis-server is a client of its primary, too
+    const std::string for_servers = "serverAuth,clientAuth";  // a redis-server is a client of its primary, too
     const std::string for_clients = "clientAuth";
     const identity ca = make_identity({.common_name = "test authority"}, nullptr);
     const identity stranger = make_identity({.common_name = "unrelated authority"}, nullptr);

@@ -26,8 +26,7 @@ TEST(CommandWriter, AppendsBehindWhatIsThere) {
 TEST(CommandWriter, WritesIntegersInDecimal) {
     std::string out;
     command_writer{out, 4}.arg("X").arg(0).arg(INT64_MIN).arg(INT64_MAX);
-    EXPECT_EQ(out,
-              "*4\r\n$1\r\nX\r\n$1\r\n0\r\n$20\r\n-9223372036854775808\r\n$19\r\n9223372036854775807\r\n");
+    EXPECT_EQ(out, "*4\r\n$1\r\nX\r\n$1\r\n0\r\n$20\r\n-9223372036854775808\r\n$19\r\n9223372036854775807\r\n");
 }
 
 TEST(CommandWriter, CarriesAnyBytes) {

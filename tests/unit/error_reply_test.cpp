@@ -44,8 +44,7 @@ TEST(ErrorReply, EveryKindHasItsOwnCode) {
 TEST(ErrorReply, FindsTheCodeInsideOfAScriptError) {
     const std::string wrapped = "ERR Error running script (call to f_0123): @user_script:3: ";
     EXPECT_EQ(classify_error(wrapped + "-OOM command not allowed", "s").code, errc::out_of_memory);
-    EXPECT_EQ(classify_error(wrapped + "@user_script: 3: -READONLY You can't write", "s").code,
-              errc::read_only);
+    EXPECT_EQ(classify_error(wrapped + "@user_script: 3: -READONLY You can't write", "s").code, errc::read_only);
     EXPECT_EQ(classify_error(wrapped + "WRONGTYPE Operation against", "s").code, errc::wrong_type);
     EXPECT_EQ(classify_error(wrapped + "attempt to index a nil value", "s").code, errc::server_error);
 }

@@ -43,9 +43,8 @@ TEST(Greeting, SecretsGoAsTheyAreWhateverTheirBytes) {
 }
 
 TEST(Greeting, ReadsWhatTheServerIs) {
-    const parsed hello("%5\r\n" + bulk("server") + bulk("redis") + bulk("version") + bulk("7.2.4") +
-                       bulk("id") + ":12345678901\r\n" + bulk("mode") + bulk("cluster") + bulk("role") +
-                       bulk("master"));
+    const parsed hello("%5\r\n" + bulk("server") + bulk("redis") + bulk("version") + bulk("7.2.4") + bulk("id") +
+                       ":12345678901\r\n" + bulk("mode") + bulk("cluster") + bulk("role") + bulk("master"));
     server_facts facts;
     EXPECT_EQ(greeting::read_hello(hello.reply, {}, facts).has_value(), false);
     EXPECT_EQ(facts.version, "7.2.4");
@@ -71,9 +70,8 @@ TEST(Greeting, VersionsBefore62AreTooOld) {
 }
 
 TEST(Greeting, AnOddHelloDoesNoHarm) {
-    for (const std::string& odd :
-         {std::string("%0\r\n"), "%1\r\n" + bulk("version") + "*1\r\n:1\r\n",
-          std::string("%1\r\n*0\r\n*0\r\n"), std::string("_\r\n"), std::string(":3\r\n")}) {
+    for (const std::string& odd : {std::string("%0\r\n"), "%1\r\n" + bulk("version") + "*1\r\n:1\r\n",
+                                   std::string("%1\r\n*0\r\n*0\r\n"), std::string("_\r\n"), std::string(":3\r\n")}) {
         const parsed hello(odd);
         server_facts facts;
         const auto why = greeting::read_hello(hello.reply, {}, facts);

@@ -52,12 +52,8 @@ protected:
         wires.open_gate();
     }
 
-    static std::string eval(const std::string& argument) {
-        return encoded({"EVAL", say.text, "0", argument});
-    }
-    static std::string evalsha(const std::string& argument) {
-        return encoded({"EVALSHA", say.sha1, "0", argument});
-    }
+    static std::string eval(const std::string& argument) { return encoded({"EVAL", say.text, "0", argument}); }
+    static std::string evalsha(const std::string& argument) { return encoded({"EVALSHA", say.sha1, "0", argument}); }
 
     instant now{1s};
     event_log log;
@@ -170,8 +166,7 @@ TEST_F(Multiplexer, ACommandUsedAnewTriesTheHashFirstAgain) {
     EXPECT_EQ(write(), evalsha("a"));
 }
 
-// An undo must never overtake what it undoes: acquire and release that were both answered NOSCRIPT stay in
-// order.
+// An undo must never overtake what it undoes: acquire and release that were both answered NOSCRIPT stay in order.
 TEST_F(Multiplexer, ScriptsSentAgainKeepTheirOrder) {
     auto a = make_script("a");
     auto b = make_script("b");

@@ -24,10 +24,9 @@ std::string refusal(std::string_view url) {
 }
 
 TEST(Redact, KeepsWhatIsNotSecret) {
-    for (const char* url :
-         {"redis://", "redis://h:6379/2?timeout=5s&db=1", "rediss://[::1]:7000", "unix:///run/a:b.sock?db=1",
-          "localhost", "localhost:6379", "/run/redis.sock", "", "redis://h?password_file=/a&password_env=B",
-          "rediss://h?client_name=a%40b&ca_file=/a"}) {
+    for (const char* url : {"redis://", "redis://h:6379/2?timeout=5s&db=1", "rediss://[::1]:7000",
+                            "unix:///run/a:b.sock?db=1", "localhost", "localhost:6379", "/run/redis.sock", "",
+                            "redis://h?password_file=/a&password_env=B", "rediss://h?client_name=a%40b&ca_file=/a"}) {
         EXPECT_EQ(redact(url), url);
     }
 }

@@ -48,10 +48,9 @@ struct hiredis_outcome {
 
 template <class NextSize>
 hiredis_outcome parse_with_hiredis(std::string_view bytes, NextSize next_size) {
-    static redisReplyObjectFunctions functions{create_string, create_array, create_integer, create_nil,
-                                               free_root};
-    const std::unique_ptr<redisReader, decltype(&redisReaderFree)> reader{
-        redisReaderCreateWithFunctions(&functions), redisReaderFree};
+    static redisReplyObjectFunctions functions{create_string, create_array, create_integer, create_nil, free_root};
+    const std::unique_ptr<redisReader, decltype(&redisReaderFree)> reader{redisReaderCreateWithFunctions(&functions),
+                                                                          redisReaderFree};
     hiredis_outcome result;
     while (!bytes.empty()) {
         const std::size_t size = std::clamp<std::size_t>(next_size(), 1, bytes.size());
@@ -93,12 +92,10 @@ our_outcome parse_with_ours(std::string_view bytes, NextSize next_size) {
     return result;
 }
 
-// hiredis 0.14 ends at the type byte of what RESP3 added; where we go on, the replies before must be the
-// same.
+// hiredis 0.14 ends at the type byte of what RESP3 added; where we go on, the replies before must be the same.
 bool stopped_at_resp3(const hiredis_outcome& theirs) {
     for (const char type : std::string_view{"_,#!=(%~>|"}) {
-        if (theirs.error == "Protocol error, got \"" + std::string(1, type) + "\" as reply type byte")
-            return true;
+        if (theirs.error == "Protocol error, got \"" + std::string(1, type) + "\" as reply type byte") return true;
     }
     return false;
 }
@@ -161,8 +158,7 @@ TEST(Hiredis, ReadsTheSameFromDamagedBytes) {
         SCOPED_TRACE(seed);
         reply_generator random{seed, reply_generator::protocol::resp2};
         std::string bytes;
-        for (std::size_t count = 1 + random.below(4); count > 0; --count)
-            bytes += random.encode(random.reply());
+        for (std::size_t count = 1 + random.below(4); count > 0; --count) bytes += random.encode(random.reply());
         bytes = random.damage(bytes);
         const auto any_size = [&] { return 1 + random.below(30); };
         const our_outcome ours = parse_with_ours(bytes, any_size);

@@ -1,5 +1,4 @@
-// Hostile and broken servers: every input ends in a refusal that says why, never in a crash or a large
-// allocation.
+// Hostile and broken servers: every input ends in a refusal that says why, never in a crash or a large allocation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,23 +43,22 @@ TEST(Hostile, UnknownTypesAreMalformed) {
 }
 
 TEST(Hostile, LinesMustEndInCarriageReturnAndNewline) {
-    for (const char* bytes :
-         {"+OK\n", "+O\rK\r\n", "+OK\r\r\n", ":1\n", ":1\rx", "*1\n:1\r\n", "_\n", "$3\nabc\r\n"}) {
+    for (const char* bytes : {"+OK\n", "+O\rK\r\n", "+OK\r\r\n", ":1\n", ":1\rx", "*1\n:1\r\n", "_\n", "$3\nabc\r\n"}) {
         EXPECT_EQ(fault_of(bytes), resp_fault::malformed) << bytes;
     }
 }
 
 TEST(Hostile, IntegersHaveOneForm) {
-    for (const char* text : {"", "-", "+1", " 1", "1 ", "01", "-0", "00", "-01", "1.0", "0x1", "1a", "--1",
-                             "?", "9223372036854775808", "-9223372036854775809", "99999999999999999999"}) {
+    for (const char* text : {"", "-", "+1", " 1", "1 ", "01", "-0", "00", "-01", "1.0", "0x1", "1a", "--1", "?",
+                             "9223372036854775808", "-9223372036854775809", "99999999999999999999"}) {
         EXPECT_EQ(fault_of(":" + std::string{text} + "\r\n"), resp_fault::malformed) << text;
     }
 }
 
 TEST(Hostile, LengthsHaveOneForm) {
     for (const char type : std::string_view{"$*%~>|!="}) {
-        for (const char* text : {"", "-2", "-0", "+1", " 1", "1 ", "01", "1x", "-", "9223372036854775808",
-                                 "-9223372036854775808"}) {
+        for (const char* text :
+             {"", "-2", "-0", "+1", " 1", "1 ", "01", "1x", "-", "9223372036854775808", "-9223372036854775808"}) {
             EXPECT_EQ(fault_of(type + std::string{text} + "\r\n"), resp_fault::malformed) << type << text;
         }
     }

@@ -16,9 +16,7 @@ public:
 
     reply_generator(std::uint32_t seed, protocol speaks) : random_(seed), speaks_(speaks) {}
 
-    std::size_t below(std::size_t bound) {
-        return std::uniform_int_distribution<std::size_t>{0, bound - 1}(random_);
-    }
+    std::size_t below(std::size_t bound) { return std::uniform_int_distribution<std::size_t>{0, bound - 1}(random_); }
 
     tree reply(std::size_t depth_left = 4) {
         constexpr std::array resp2{resp_type::array,   resp_type::simple_string, resp_type::simple_error,
@@ -31,8 +29,7 @@ public:
                                   resp_type::blob_error,
                                   resp_type::verbatim_string,
                                   resp_type::big_number};
-        const std::size_t choice =
-            below(speaks_ == protocol::resp2 ? resp2.size() : resp2.size() + more.size());
+        const std::size_t choice = below(speaks_ == protocol::resp2 ? resp2.size() : resp2.size() + more.size());
         return reply_of(choice < resp2.size() ? resp2[choice] : more[choice - resp2.size()], depth_left);
     }
 
@@ -155,8 +152,7 @@ private:
 
     std::string any_bytes(std::size_t length) {
         std::string text;
-        while (text.size() < length)
-            text += below(4) == 0 ? "\r\n" : std::string(1, static_cast<char>(below(256)));
+        while (text.size() < length) text += below(4) == 0 ? "\r\n" : std::string(1, static_cast<char>(below(256)));
         return text;
     }
 

@@ -82,8 +82,7 @@ TEST(Reader, ReadsAllThreeNulls) {
 }
 
 TEST(Reader, ReadsDoublesAsSent) {
-    for (const char* text :
-         {"3.25", "-0", "10", "1e+20", "1.5e-07", "13.36138933897018433", "inf", "-inf", "nan"}) {
+    for (const char* text : {"3.25", "-0", "10", "1e+20", "1.5e-07", "13.36138933897018433", "inf", "-inf", "nan"}) {
         EXPECT_EQ(parse_one(std::string{","} + text + "\r\n"), leaf(resp_type::double_number, text));
     }
 }
@@ -104,8 +103,7 @@ TEST(Reader, ReadsBigNumbers) {
 }
 
 TEST(Reader, ReadsAggregates) {
-    EXPECT_EQ(parse_one("*2\r\n:1\r\n*1\r\n+x\r\n"),
-              array({number(1), array({leaf(resp_type::simple_string, "x")})}));
+    EXPECT_EQ(parse_one("*2\r\n:1\r\n*1\r\n+x\r\n"), array({number(1), array({leaf(resp_type::simple_string, "x")})}));
     EXPECT_EQ(parse_one("%1\r\n$1\r\nk\r\n:7\r\n"), aggregate(resp_type::map, {bulk("k"), number(7)}));
     EXPECT_EQ(parse_one("~1\r\n:7\r\n"), aggregate(resp_type::set, {number(7)}));
     EXPECT_EQ(parse_one(">2\r\n$1\r\nk\r\n:7\r\n"), aggregate(resp_type::push, {bulk("k"), number(7)}));
@@ -120,8 +118,7 @@ TEST(Reader, ReadsEmptyAggregates) {
 
 TEST(Reader, DropsAttributesWhereverTheyOccur) {
     EXPECT_EQ(parse_one("|1\r\n+ttl\r\n:3600\r\n:1\r\n"), number(1));
-    EXPECT_EQ(parse_one("*2\r\n|1\r\n+a\r\n%1\r\n+b\r\n+c\r\n:1\r\n|0\r\n|0\r\n:2\r\n"),
-              array({number(1), number(2)}));
+    EXPECT_EQ(parse_one("*2\r\n|1\r\n+a\r\n%1\r\n+b\r\n+c\r\n:1\r\n|0\r\n|0\r\n:2\r\n"), array({number(1), number(2)}));
     EXPECT_EQ(parse_one("|1\r\n|1\r\n+deep\r\n:1\r\n+a\r\n*2\r\n:1\r\n:2\r\n$1\r\nx\r\n"), bulk("x"));
 }
 
@@ -162,8 +159,7 @@ TEST(Reader, EveryProperPrefixNeedsMore) {
     for (const std::string& bytes : corpus) {
         for (std::size_t size = 0; size < bytes.size(); ++size) {
             const outcome result = parse(std::string_view{bytes}.substr(0, size));
-            EXPECT_TRUE(result.replies.empty() && result.fault == resp_fault::none)
-                << bytes << " cut at " << size;
+            EXPECT_TRUE(result.replies.empty() && result.fault == resp_fault::none) << bytes << " cut at " << size;
             EXPECT_EQ(result.left, size);
         }
     }

@@ -70,9 +70,8 @@ TEST(Reply, ToIntegerTakesIntegersAndWholeDecimalStrings) {
     EXPECT_EQ(one_reply{"$2\r\n42\r\n"}.view.to_integer(), 42);
     EXPECT_EQ(one_reply{"+-7\r\n"}.view.to_integer(), -7);
     EXPECT_EQ(one_reply{"$16\r\n1700000000000000\r\n"}.view.to_integer(), 1700000000000000);
-    for (const char* other :
-         {"$3\r\n42 \r\n", "$3\r\n 42\r\n", "$0\r\n\r\n", "$3\r\n4.2\r\n", "$-1\r\n", "-5\r\n",
-          "$19\r\n9223372036854775808\r\n", "*1\r\n:5\r\n", "$1\r\n-\r\n", "$2\r\n+5\r\n"}) {
+    for (const char* other : {"$3\r\n42 \r\n", "$3\r\n 42\r\n", "$0\r\n\r\n", "$3\r\n4.2\r\n", "$-1\r\n", "-5\r\n",
+                              "$19\r\n9223372036854775808\r\n", "*1\r\n:5\r\n", "$1\r\n-\r\n", "$2\r\n+5\r\n"}) {
         EXPECT_EQ(one_reply{other}.view.to_integer(), std::nullopt) << other;
     }
 }

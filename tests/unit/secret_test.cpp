@@ -28,8 +28,7 @@ static_assert(!std::is_convertible_v<std::string, secret>, "made on purpose or n
 static_assert(std::is_nothrow_move_constructible_v<secret> && std::is_nothrow_move_assignable_v<secret>);
 
 constexpr const char* short_text = "hunter2";  // fits into std::string itself
-constexpr const char* short_tail =
-    "unter2";  // emptying a string overwrites its first byte: look for the others
+constexpr const char* short_tail = "unter2";   // emptying a string overwrites its first byte: look for the others
 constexpr const char* long_text = "a password that is too long for the small buffer of std::string";
 
 bool contains(const unsigned char* memory, std::size_t size, std::string_view text) {

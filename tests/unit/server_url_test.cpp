@@ -35,8 +35,7 @@ std::string refusal(std::string_view url) {
 }
 
 TEST(ServerUrl, DefaultsToTheLocalServer) {
-    for (const char* url :
-         {"redis://", "redis:///", "redis://127.0.0.1", "redis://127.0.0.1:6379/0", "REDIS://"}) {
+    for (const char* url : {"redis://", "redis:///", "redis://127.0.0.1", "redis://127.0.0.1:6379/0", "REDIS://"}) {
         const server_settings settings = parse_url(url);
         EXPECT_EQ(settings.kind, transport::tcp) << url;
         EXPECT_EQ(settings.host, "127.0.0.1") << url;
@@ -51,8 +50,7 @@ TEST(ServerUrl, DefaultsToTheLocalServer) {
 }
 
 TEST(ServerUrl, ReadsEveryPart) {
-    const server_settings settings =
-        parse_url("rediss://alice:pa%40ss@cache-1.example:7000/12?client_name=worker");
+    const server_settings settings = parse_url("rediss://alice:pa%40ss@cache-1.example:7000/12?client_name=worker");
     EXPECT_EQ(settings.kind, transport::tls);
     EXPECT_EQ(settings.user, "alice");
     EXPECT_EQ(settings.password.reveal(), "pa@ss");
@@ -116,16 +114,14 @@ TEST(ServerUrl, RefusesUnixPathsThatTheSystemCannotUse) {
 TEST(ServerUrl, RefusesOtherSchemesAndSaysWhichThereAre) {
     for (const char* url :
          {"http://h", "valkey://h", "redis+unix:///x", "localhost:6379", "", "redis", "redis:/h", "://h"}) {
-        EXPECT_THAT(refusal(url), AllOf(HasSubstr("redis://"), HasSubstr("rediss://"), HasSubstr("unix://")))
-            << url;
+        EXPECT_THAT(refusal(url), AllOf(HasSubstr("redis://"), HasSubstr("rediss://"), HasSubstr("unix://"))) << url;
     }
     EXPECT_THAT(refusal("redis+sentinel://h/mymaster"), HasSubstr("not supported yet by this version"));
     EXPECT_THAT(refusal("redis+cluster://h"), HasSubstr("not supported yet by this version"));
 }
 
 TEST(ServerUrl, RefusesAUserInfoWithoutColonBecauseItMayBeAPassword) {
-    EXPECT_THAT(refusal("redis://hunter2@h"),
-                AllOf(HasSubstr("redis://:password@host"), Not(HasSubstr("hunter2"))));
+    EXPECT_THAT(refusal("redis://hunter2@h"), AllOf(HasSubstr("redis://:password@host"), Not(HasSubstr("hunter2"))));
     EXPECT_NE(refusal("redis://@h"), "");
 }
 
@@ -158,8 +154,8 @@ TEST(ServerUrl, RefusesHostsThatCannotBe) {
 
 TEST(ServerUrl, RefusesDatabasesThatAreNotNumbers) {
     EXPECT_EQ(parse_url("redis://h/2147483647").database, 2147483647u);
-    for (const char* url : {"redis://h/x", "redis://h/-1", "redis://h/1/2", "redis://h/2147483648",
-                            "redis://h?db=x", "redis://h?db=-1", "redis://h/1x"}) {
+    for (const char* url : {"redis://h/x", "redis://h/-1", "redis://h/1/2", "redis://h/2147483648", "redis://h?db=x",
+                            "redis://h?db=-1", "redis://h/1x"}) {
         EXPECT_THAT(refusal(url), HasSubstr("number from 0 on")) << url;
     }
     EXPECT_THAT(refusal("redis://h/1?db=1"), HasSubstr("twice"));
@@ -174,8 +170,8 @@ TEST(ServerUrl, RefusesControlCharactersInNames) {
 }
 
 TEST(ServerUrl, ReadsDurations) {
-    const server_settings settings = parse_url(
-        "redis://h?connect_timeout=1.5s&timeout=300ms&health_interval=1m&backoff_min=10ms&backoff_max=1h");
+    const server_settings settings =
+        parse_url("redis://h?connect_timeout=1.5s&timeout=300ms&health_interval=1m&backoff_min=10ms&backoff_max=1h");
     EXPECT_EQ(settings.connect_timeout, 1500ms) << "the special one wins wherever it stands";
     EXPECT_EQ(settings.request_timeout, 300ms);
     EXPECT_EQ(settings.health_interval, 1min);
@@ -210,8 +206,8 @@ TEST(ServerUrl, RefusesOptionsThatAreRepeatedOrEmpty) {
 }
 
 TEST(ServerUrl, ReadsTlsOptions) {
-    const server_settings settings = parse_url(
-        "rediss://h?verify=false&ca_file=/a&ca_dir=/b&cert=/c%20c&key=/d&server_name=redis.example");
+    const server_settings settings =
+        parse_url("rediss://h?verify=false&ca_file=/a&ca_dir=/b&cert=/c%20c&key=/d&server_name=redis.example");
     EXPECT_FALSE(settings.tls.verify);
     EXPECT_EQ(settings.tls.ca_file, "/a");
     EXPECT_EQ(settings.tls.ca_directory, "/b");

@@ -43,8 +43,7 @@ inline std::string hello_answer(const fake_server_facts& facts) {
 
 inline std::string greeting_answers(const fake_server_facts& facts) {
     return hello_answer(facts) +
-           bulk("id=" + std::to_string(facts.client_id) + " addr=" + facts.address +
-                " laddr=127.0.0.1:1 fd=8\n") +
+           bulk("id=" + std::to_string(facts.client_id) + " addr=" + facts.address + " laddr=127.0.0.1:1 fd=8\n") +
            bulk("# Server\r\nredis_version:7.0.15\r\nrun_id:" + facts.run_id + "\r\ntcp_port:1\r\n");
 }
 

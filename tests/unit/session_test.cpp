@@ -21,8 +21,7 @@ using ::testing::Not;
 using testing::recorded_command;
 using testing::session_driver;
 
-const std::string first_burst =
-    encoded({"HELLO", "3"}) + encoded({"CLIENT", "INFO"}) + encoded({"INFO", "server"});
+const std::string first_burst = encoded({"HELLO", "3"}) + encoded({"CLIENT", "INFO"}) + encoded({"INFO", "server"});
 
 TEST(Session, GreetsBeforeAnybodyElseMaySpeak) {
     session_driver link;
@@ -41,8 +40,8 @@ TEST(Session, GreetsBeforeAnybodyElseMaySpeak) {
 
 TEST(Session, SelectsItsDatabaseInTheSameBurst) {
     session_driver link("redis://h/3");
-    EXPECT_EQ(link.connect(), encoded({"HELLO", "3"}) + encoded({"SELECT", "3"}) +
-                                  encoded({"CLIENT", "INFO"}) + encoded({"INFO", "server"}));
+    EXPECT_EQ(link.connect(), encoded({"HELLO", "3"}) + encoded({"SELECT", "3"}) + encoded({"CLIENT", "INFO"}) +
+                                  encoded({"INFO", "server"}));
     link.receive(hello_answer({}) + "+OK\r\n");
     EXPECT_FALSE(link.subject.up());
     link.receive("-NOPERM\r\n-NOPERM\r\n");
@@ -82,8 +81,7 @@ TEST(Session, KillsNobodyOnAServerThatWasRestarted) {
 }
 
 TEST(Session, KillsNobodyIfItIsNotSureWhichLinkWasItsOwn) {
-    for (const fake_server_facts& unsure :
-         {fake_server_facts{.address = ""}, fake_server_facts{.run_id = ""}}) {
+    for (const fake_server_facts& unsure : {fake_server_facts{.address = ""}, fake_server_facts{.run_id = ""}}) {
         session_driver link;
         link.greet(unsure);
         link.fail();
@@ -151,8 +149,7 @@ TEST(Session, AGreetingThatIsNotAnsweredInTimeIsATimeout) {
     EXPECT_THAT(link.log, ElementsAre("ping!request_timed_out"));
 }
 
-// Connect and request timeout are equal unless somebody changes them, so both often are due in the same
-// instant.
+// Connect and request timeout are equal unless somebody changes them, so both often are due in the same instant.
 TEST(Session, TheReasonOfASlowGreetingIsToldEvenIfTheCallersDeadlineCameWithIt) {
     session_driver link;
     recorded_command ping(link.log, "ping");
@@ -425,8 +422,7 @@ TEST(Session, ClosingEndsEverythingForGood) {
     link.pump();
     EXPECT_EQ(link.subject.deadline(), never);
     link.submit(late);
-    EXPECT_THAT(link.log,
-                ElementsAre("up", "written!outcome_unknown", "down!client_closed", "late!client_closed"));
+    EXPECT_THAT(link.log, ElementsAre("up", "written!outcome_unknown", "down!client_closed", "late!client_closed"));
     EXPECT_EQ(link.connects, 1);
     EXPECT_EQ(link.hang_ups, 1);
 }

@@ -1,5 +1,4 @@
-// Where templates end: any Asio completion handler, as an object that the library can call without knowing
-// its type.
+// Where templates end: any Asio completion handler, as an object that the library can call without knowing its type.
 //
 // The handler runs on its associated executor, posted, never inside the library; a handler without one runs
 // on the client's own callback thread. While an operation is under way its executor has outstanding work.

@@ -33,8 +33,7 @@ bool believes(const lease& held, const std::stop_token& lost);
 
 milliseconds to_milliseconds(const std::string& text);
 
-/// URL NAME FILE THREADS SECONDS: adds to the counter in a plain file under the lock; tells "done
-/// <sections>".
+/// URL NAME FILE THREADS SECONDS: adds to the counter in a plain file under the lock; tells "done <sections>".
 int count(arguments given);
 
 /// URL NAME LEASE_MS: acquires, tells "held <us> <token>", then "believes <us>" again and again while it
@@ -43,8 +42,7 @@ int hold(arguments given);
 
 /// URL PREFIX LOCKS LEASE_MS MAX_LEASE_MS trusted|mistrusted HOLD_MS: a client for each of the locks
 /// <prefix>0..., which takes it for a while again and again. Tells "interval <lock> <from us> <to us>
-/// <token>" of every belief and "told <lock> <us> <reason>" of every error, until its input ends; then
-/// "done".
+/// <token>" of every belief and "told <lock> <us> <reason>" of every error, until its input ends; then "done".
 int crowd(arguments given);
 
 /// URL NAME THREADS CYCLES: one client, whose threads each wait for a line on stdin to end, then take and

@@ -6,8 +6,7 @@ namespace holdfast::sim {
 
 void channels::subscribe(std::uint64_t connection, std::string_view channel, channel_kind kind) {
     auto& listeners = of(kind)[std::string{channel}];
-    if (std::find(listeners.begin(), listeners.end(), connection) == listeners.end())
-        listeners.push_back(connection);
+    if (std::find(listeners.begin(), listeners.end(), connection) == listeners.end()) listeners.push_back(connection);
 }
 
 void channels::unsubscribe(std::uint64_t connection, std::string_view channel, channel_kind kind) {

@@ -2,8 +2,7 @@
 //
 // A handler sees the keyspace through a context, which knows the time: within one command or script it stands
 // still, so a key cannot expire half-way through. Handlers check in the order redis-server checks (which
-// argument is found bad first decides which error is seen), and change nothing once they have answered an
-// error.
+// argument is found bad first decides which error is seen), and change nothing once they have answered an error.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +58,7 @@ struct context {
     template <class T>
     typed<T> find_or_create(std::string_view key) {
         typed<T> found = find_as<T>(key);
-        if (found.data == nullptr && !found.wrong_type)
-            found.data = &std::get<T>(keys.insert(key, {T{}}).data);
+        if (found.data == nullptr && !found.wrong_type) found.data = &std::get<T>(keys.insert(key, {T{}}).data);
         return found;
     }
 

@@ -12,9 +12,8 @@ using command_table = std::unordered_map<std::string_view, const command*>;
 const command_table& commands() {
     static const command_table table = [] {
         command_table all;
-        for (const auto part :
-             {generic_commands(), string_commands(), hash_commands(), sorted_set_commands(),
-              sorted_set_range_commands(), set_commands(), server_commands(), script_commands()}) {
+        for (const auto part : {generic_commands(), string_commands(), hash_commands(), sorted_set_commands(),
+                                sorted_set_range_commands(), set_commands(), server_commands(), script_commands()}) {
             for (const command& c : part) all.emplace(c.name, &c);
         }
         return all;
@@ -54,10 +53,9 @@ value unknown_command_error(arguments args) {
 
 value unknown_subcommand_error(const command& container, std::string_view word) {
     std::string name{container.name};
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](char c) { return static_cast<char>(c - 'a' + 'A'); });
-    return value::make_error("ERR unknown subcommand '" + std::string{word.substr(0, 128)} + "'. Try " +
-                             name + " HELP.");
+    std::transform(name.begin(), name.end(), name.begin(), [](char c) { return static_cast<char>(c - 'a' + 'A'); });
+    return value::make_error("ERR unknown subcommand '" + std::string{word.substr(0, 128)} + "'. Try " + name +
+                             " HELP.");
 }
 
 value out_of_memory_error() {
@@ -79,8 +77,8 @@ void check_keys_declared(const command& c, arguments args, const script_run& run
     for (int i = c.keys.first; i <= last && i < count; i += c.keys.step) {
         const std::string_view key = args[static_cast<std::size_t>(i)];
         if (std::find(run.keys.begin(), run.keys.end(), key) != run.keys.end()) continue;
-        throw undeclared_key("script " + std::string{run.sha1} + " calls " + std::string{c.name} +
-                             " on key " + in_quotes(key) + ", which is not in its KEYS");
+        throw undeclared_key("script " + std::string{run.sha1} + " calls " + std::string{c.name} + " on key " +
+                             in_quotes(key) + ", which is not in its KEYS");
     }
 }
 
@@ -99,8 +97,7 @@ value execute_command(context& ctx, arguments args) {
         c = sub;
     }
     if (!c->accepts(args.size())) return arity_error(c->name);
-    if (c->has(adds_memory) && ctx.state.memory == server_state::memory_state::full)
-        return out_of_memory_error();
+    if (c->has(adds_memory) && ctx.state.memory == server_state::memory_state::full) return out_of_memory_error();
     if (c->has(writes) && ctx.state.as == role::replica) return read_only_error();
     return c->run(ctx, args);
 }
@@ -109,8 +106,7 @@ value execute_in_script(context& ctx, arguments args, script_run& run) {
     const command* c = find_command(args[0]);
     if (c != nullptr && is_container(*c) && args.size() > 1) c = find_subcommand(*c, args[1]);
     if (c == nullptr) return script_error("Unknown Redis command called from script");
-    if (!c->accepts(args.size()))
-        return script_error("Wrong number of args calling Redis command from script");
+    if (!c->accepts(args.size())) return script_error("Wrong number of args calling Redis command from script");
     if (c->has(not_in_script)) return script_error("This Redis command is not allowed from script");
     check_keys_declared(*c, args, run);
     if (c->has(writes) && ctx.state.as == role::replica) return read_only_error();

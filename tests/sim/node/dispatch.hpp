@@ -2,8 +2,7 @@
 //
 // The same command is refused in other words inside a script than outside, and in another order; both are
 // here side by side. A script that touches a key it did not declare works on a lone server and breaks on a
-// Cluster, so in strict mode it is an error of the program under test, thrown out of node::execute, and not a
-// reply.
+// Cluster, so in strict mode it is an error of the program under test, thrown out of node::execute, and not a reply.
 #pragma once
 
 #include <stdexcept>

@@ -11,8 +11,7 @@ value hset(context& ctx, arguments args) {
     const auto [hash, wrong_type] = ctx.find_or_create<field_map>(args[1]);
     if (wrong_type) return wrong_type_error();
     std::size_t added = 0;
-    for (std::size_t i = 2; i < args.size(); i += 2)
-        added += hash->set(args[i], std::string{args[i + 1]}) ? 1U : 0U;
+    for (std::size_t i = 2; i < args.size(); i += 2) added += hash->set(args[i], std::string{args[i + 1]}) ? 1U : 0U;
     return integer_reply(added);
 }
 

@@ -27,8 +27,7 @@ std::string describe(const field_map& data) {
 
 std::string describe(const sorted_set& data) {
     std::string out;
-    for (const auto& [score, member] : data.in_order())
-        out += ' ' + in_quotes(member) + '@' + format_double(score);
+    for (const auto& [score, member] : data.in_order()) out += ' ' + in_quotes(member) + '@' + format_double(score);
     return out.substr(1);
 }
 

@@ -2,8 +2,7 @@
 //
 // Time is an argument: the keyspace has no clock. A key whose expiry has passed is gone for every reader, and
 // is really removed when somebody looks (a real server's background sweep changes only DBSIZE, and that not
-// predictably). On a replica nothing is removed; the key is only hidden, because deletions come from the
-// primary.
+// predictably). On a replica nothing is removed; the key is only hidden, because deletions come from the primary.
 //
 // Invariant: no hash, sorted set or set in here is empty after a command has run.
 //

@@ -65,8 +65,7 @@ private:
             if (what != give_back && what != jump) lead_to(i, 1);
             if (what == jump || what == for_loop || what == for_prepare)
                 lead_to(i, 1 + static_cast<std::ptrdiff_t>(code[i] >> 14U) - bias);
-            if (what == load_bool || (what >= first_test && what <= last_test) || what == for_each)
-                lead_to(i, 2);
+            if (what == load_bool || (what >= first_test && what <= last_test) || what == for_each) lead_to(i, 2);
         }
         return out;
     }

@@ -1,8 +1,7 @@
 // Which lines of a script have code on them.
 //
 // Lua tells the lines of a function only once that function exists as a value, so a branch never taken would
-// hide the functions in it. The compiled form has them all; this reads it (Lua 5.1's binary chunk, same
-// machine).
+// hide the functions in it. The compiled form has them all; this reads it (Lua 5.1's binary chunk, same machine).
 #pragma once
 
 #include <vector>

@@ -16,8 +16,7 @@ int refuse_write(lua_State* lua) {
 }
 
 int refuse_unknown_global(lua_State* lua) {
-    return luaL_error(lua, "Script attempted to access nonexistent global variable '%s'",
-                      lua_tostring(lua, -1));
+    return luaL_error(lua, "Script attempted to access nonexistent global variable '%s'", lua_tostring(lua, -1));
 }
 
 int refuse_random(lua_State* lua) {
@@ -118,8 +117,7 @@ int replicate_commands(lua_State* lua) {
     return 1;
 }
 
-// Replaces the table on top by a locked front of it. `missing`: what reading an absent field does; null:
-// gives nil.
+// Replaces the table on top by a locked front of it. `missing`: what reading an absent field does; null: gives nil.
 void lock_top(lua_State* lua, lua_function missing) {
     if (missing != nullptr) {
         lua_createtable(lua, 0, 1);
@@ -173,13 +171,12 @@ void allow(lua_State* lua, const char* name) {
 }  // namespace
 
 void open_sandbox(lua_State* lua, engine_functions engine) {
-    for (const lua_function open : {luaopen_base, luaopen_table, luaopen_string, luaopen_math})
-        open_library(lua, open);
+    for (const lua_function open : {luaopen_base, luaopen_table, luaopen_string, luaopen_math}) open_library(lua, open);
     lua_newtable(lua);
-    for (const char* name : {"_VERSION",     "assert", "collectgarbage", "coroutine",  "error",    "gcinfo",
-                             "getmetatable", "ipairs", "load",           "loadstring", "next",     "pairs",
-                             "rawequal",     "rawget", "select",         "tonumber",   "tostring", "type",
-                             "unpack",       "xpcall", "math",           "string",     "table"}) {
+    for (const char* name :
+         {"_VERSION", "assert",     "collectgarbage", "coroutine", "error",    "gcinfo", "getmetatable", "ipairs",
+          "load",     "loadstring", "next",           "pairs",     "rawequal", "rawget", "select",       "tonumber",
+          "tostring", "type",       "unpack",         "xpcall",    "math",     "string", "table"}) {
         allow(lua, name);
     }
     lua_getfield(lua, -1, "math");

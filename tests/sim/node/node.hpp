@@ -6,8 +6,7 @@
 //
 // Where it differs on purpose: the clock stands still while a script runs, TIME included (a real server
 // freezes only what decides expiry); SCAN, KEYS and SMEMBERS answer in sorted order, all at once; hashes keep
-// arrival order at any size; misdeeds of scripts that would break a Cluster or hang a server are thrown as
-// exceptions.
+// arrival order at any size; misdeeds of scripts that would break a Cluster or hang a server are thrown as exceptions.
 #pragma once
 
 #include <cstdint>
@@ -44,10 +43,8 @@ public:
     value execute(arguments command);
     value execute(const std::vector<std::string>& command);
 
-    void subscribe(std::uint64_t connection, std::string_view channel,
-                   channel_kind kind = channel_kind::plain);
-    void unsubscribe(std::uint64_t connection, std::string_view channel,
-                     channel_kind kind = channel_kind::plain);
+    void subscribe(std::uint64_t connection, std::string_view channel, channel_kind kind = channel_kind::plain);
+    void unsubscribe(std::uint64_t connection, std::string_view channel, channel_kind kind = channel_kind::plain);
     void unsubscribe_all(std::uint64_t connection);
     /// Called for each listener in turn while the publishing command runs, hence before that command's reply:
     /// the order in which 7.0 writes them, if the publisher itself listens. It must not call execute().

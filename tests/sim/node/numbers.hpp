@@ -1,8 +1,7 @@
 // Numbers as redis-server 7.0 reads and writes them.
 //
 // Integers are strict (no sign but '-', no leading zero, no space); scores are what strtod takes; a bound of
-// a score range is laxer still (an empty bound is zero). Each leniency is visible to a script, so each is
-// kept.
+// a score range is laxer still (an empty bound is zero). Each leniency is visible to a script, so each is kept.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +23,7 @@ struct score_bound {
 };
 std::optional<score_bound> parse_score_bound(std::string_view text);
 
-/// "%.17g", with inf and -inf spelled so: the form of scores in replies and of Lua numbers passed to
-/// redis.call.
+/// "%.17g", with inf and -inf spelled so: the form of scores in replies and of Lua numbers passed to redis.call.
 std::string format_double(double number);
 
 /// A double as a reply integer: truncated, and what x86 makes of a number out of range.

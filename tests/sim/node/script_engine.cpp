@@ -14,8 +14,7 @@
 
 namespace holdfast::sim {
 
-// Functions that Lua calls. They find their engine as the user data of the state's allocator, which costs no
-// lookup.
+// Functions that Lua calls. They find their engine as the user data of the state's allocator, which costs no lookup.
 struct lua_callbacks {
     static script_engine& engine_of(lua_State* lua) {
         void* engine = nullptr;
@@ -200,11 +199,9 @@ void script_engine::deleter::operator()(lua_State* state) const {
     lua_close(state);
 }
 
-script_engine::script_engine(coverage lines)
-    : coverage_(lines), lua_(lua_newstate(lua_callbacks::allocate, this)) {
+script_engine::script_engine(coverage lines) : coverage_(lines), lua_(lua_newstate(lua_callbacks::allocate, this)) {
     lua_State* lua = lua_.get();
-    open_sandbox(lua,
-                 {lua_callbacks::call, lua_callbacks::call_and_return_errors, lua_callbacks::protected_call});
+    open_sandbox(lua, {lua_callbacks::call, lua_callbacks::call_and_return_errors, lua_callbacks::protected_call});
     globals_ = luaL_ref(lua, LUA_REGISTRYINDEX);
     lua_pushcfunction(lua, lua_callbacks::error_handler);
     handler_ = luaL_ref(lua, LUA_REGISTRYINDEX);
@@ -266,8 +263,7 @@ value script_engine::failed(const script& which) {
     lua_State* lua = lua_.get();
     if (!lua_istable(lua, -1)) {
         const char* text = lua_isstring(lua, -1) != 0 ? lua_tostring(lua, -1) : "execution failure";
-        return value::make_error("ERR Error running script " + which.sha1 + ", " +
-                                 std::string{text}.substr(0, 100));
+        return value::make_error("ERR Error running script " + which.sha1 + ", " + std::string{text}.substr(0, 100));
     }
     lua_getfield(lua, -1, "err");
     const bool has_text = lua_isstring(lua, -1) != 0;
@@ -275,8 +271,7 @@ value script_engine::failed(const script& which) {
     if (!has_text) throw std::logic_error("error{} without err: redis-server 7.0.15 dies of this script");
     std::string text = text_field(lua, "err");
     const std::string source = text_field(lua, "source");
-    if (!source.empty())
-        text += " script: " + which.sha1 + ", on " + source + ":" + text_field(lua, "line") + ".";
+    if (!source.empty()) text += " script: " + which.sha1 + ", on " + source + ":" + text_field(lua, "line") + ".";
     return value::make_error(text);
 }
 

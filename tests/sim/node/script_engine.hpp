@@ -2,8 +2,7 @@
 //
 // A script is compiled once and kept for the engine's life; which scripts a *server* knows is the node's
 // business (script_host), so one engine may serve every node of a simulation and gather their coverage in one
-// place. Scripts cannot leave anything behind in it: globals and libraries are read-only, as on a real
-// server.
+// place. Scripts cannot leave anything behind in it: globals and libraries are read-only, as on a real server.
 //
 // Lua reports errors by longjmp, which skips C++ destructors. So a function called from Lua does its work in
 // an inner function that never raises, and raises, if at all, when nothing with a destructor is left on the

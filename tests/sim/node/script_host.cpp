@@ -78,14 +78,12 @@ value script_load(context& ctx, arguments args) {
 
 value script_exists(context& ctx, arguments args) {
     std::vector<value> out;
-    for (const auto sha1 : args.subspan(2))
-        out.push_back(value::make_integer(ctx.scripts.knows(sha1) ? 1 : 0));
+    for (const auto sha1 : args.subspan(2)) out.push_back(value::make_integer(ctx.scripts.knows(sha1) ? 1 : 0));
     return value::make_array(std::move(out));
 }
 
 value script_flush(context& ctx, arguments args) {
-    if (args.size() > 3 ||
-        (args.size() == 3 && !same_word(args[2], "sync") && !same_word(args[2], "async"))) {
+    if (args.size() > 3 || (args.size() == 3 && !same_word(args[2], "sync") && !same_word(args[2], "async"))) {
         return value::make_error("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
     }
     ctx.scripts.forget_all();

@@ -15,8 +15,8 @@ value echo(context&, arguments args) {
 }
 
 value time(context& ctx, arguments) {
-    return value::make_array({bulk_reply(std::to_string(ctx.now_us / 1'000'000)),
-                              bulk_reply(std::to_string(ctx.now_us % 1'000'000))});
+    return value::make_array(
+        {bulk_reply(std::to_string(ctx.now_us / 1'000'000)), bulk_reply(std::to_string(ctx.now_us % 1'000'000))});
 }
 
 value dbsize(context& ctx, arguments) {
@@ -24,8 +24,7 @@ value dbsize(context& ctx, arguments) {
 }
 
 value flushall(context& ctx, arguments args) {
-    if (args.size() > 2 ||
-        (args.size() == 2 && !same_word(args[1], "sync") && !same_word(args[1], "async"))) {
+    if (args.size() > 2 || (args.size() == 2 && !same_word(args[1], "sync") && !same_word(args[1], "async"))) {
         return syntax_error();
     }
     ctx.keys.clear();
@@ -57,8 +56,8 @@ value shardnumsub(context& ctx, arguments args) {
 
 value channel_names(context& ctx, channel_kind kind, arguments args) {
     if (args.size() > 3) {
-        return value::make_error("ERR unknown subcommand or wrong number of arguments for '" +
-                                 std::string{args[1]} + "'. Try PUBSUB HELP.");
+        return value::make_error("ERR unknown subcommand or wrong number of arguments for '" + std::string{args[1]} +
+                                 "'. Try PUBSUB HELP.");
     }
     std::vector<value> out;
     for (const auto& name : ctx.pubsub.names(kind)) {

@@ -32,10 +32,7 @@ private:
 };
 
 actor::actor(place where, chance luck, std::string name, std::uint64_t owner)
-    : where_(std::move(where)),
-      luck_(luck),
-      name_(std::move(name)),
-      owner_(static_cast<engine::owner_id>(owner)) {}
+    : where_(std::move(where)), luck_(luck), name_(std::move(name)), owner_(static_cast<engine::owner_id>(owner)) {}
 
 std::string actor::describe() const {
     return name_ + (asking_ ? " asks for " : " holds ") + terms_.keys->lock;
@@ -74,9 +71,8 @@ void actor::ask() {
     terms_ = draw_terms();
     asking_ = true;
     const std::uint64_t serial = ++serial_;
-    note("asks for " + terms_.keys->lock +
-         (terms_.wait == engine::waiting::in_line ? " in line" : " at once") + " lease " +
-         std::to_string(terms_.lease.count()) + (terms_.renewing == engine::renewal::none ? " fixed" : ""));
+    note("asks for " + terms_.keys->lock + (terms_.wait == engine::waiting::in_line ? " in line" : " at once") +
+         " lease " + std::to_string(terms_.lease.count()) + (terms_.renewing == engine::renewal::none ? " fixed" : ""));
     const instant deadline = terms_.deadline;
     where_.home.engine().acquire(*this, terms_, where_.home.now());
     if (deadline != never) expect_end(deadline + where_.home.slept(), serial);
@@ -95,8 +91,7 @@ void actor::expect_end(instant deadline, std::uint64_t serial) {
         const client& home = where_.home;
         if (!asking_ || serial != serial_ || home.dead()) return;
         const instant now = where_.time.now();
-        if (home.paused() || now < home.resumed_at() + after_a_pause)
-            return expect_end(now + after_a_pause, serial);
+        if (home.paused() || now < home.resumed_at() + after_a_pause) return expect_end(now + after_a_pause, serial);
         where_.watch.fail(name_ + " waits beyond its deadline");
     });
 }
@@ -104,8 +99,7 @@ void actor::expect_end(instant deadline, std::uint64_t serial) {
 void actor::acquired(engine::hold& held) {
     asking_ = false;
     ++depth_;
-    note("has " + held.terms().keys->lock + " by " + held.id().text() + " token " +
-         std::to_string(held.token()));
+    note("has " + held.terms().keys->lock + " by " + held.id().text() + " token " + std::to_string(held.token()));
     if (held_ == nullptr) {
         held_ = &held;
         granted_at_ = where_.time.now();
@@ -114,8 +108,7 @@ void actor::acquired(engine::hold& held) {
                                          .id = held.id().text(),
                                          .token = held.token(),
                                          .until = held.valid_until() + where_.home.slept()});
-        if (held.valid_until() <= where_.home.now())
-            where_.watch.fail(name_ + " was given a hold that is over");
+        if (held.valid_until() <= where_.home.now()) where_.watch.fail(name_ + " was given a hold that is over");
     }
     after(luck_.within(where_.ways.hold), &actor::carry_on);
 }
@@ -191,8 +184,7 @@ void actor::expect_answer(const std::shared_ptr<answer>& asked, instant deadline
         const client& home = where_.home;
         if (asked->done || home.dead()) return;
         const instant now = where_.time.now();
-        if (home.paused() || now < home.resumed_at() + after_a_pause)
-            return expect_answer(asked, now + after_a_pause);
+        if (home.paused() || now < home.resumed_at() + after_a_pause) return expect_answer(asked, now + after_a_pause);
         where_.watch.fail(name_ + " was not answered in time");
     });
 }

@@ -17,8 +17,8 @@ thread_local std::uint64_t present_seed = 0;
 // An assertion in the engine ends the process: at least it says on which day.
 void on_abort(int) {
     char text[64];
-    const int size = std::snprintf(text, sizeof text, "\nseed %llu: aborted\n",
-                                   static_cast<unsigned long long>(present_seed));
+    const int size =
+        std::snprintf(text, sizeof text, "\nseed %llu: aborted\n", static_cast<unsigned long long>(present_seed));
     if (size > 0 && write(STDERR_FILENO, text, static_cast<std::size_t>(size)) < 0) return;
 }
 

@@ -1,8 +1,6 @@
-// Where all chance in a simulated day comes from: one seed, drawn into streams that do not disturb each
-// other.
+// Where all chance in a simulated day comes from: one seed, drawn into streams that do not disturb each other.
 //
-// splitmix64: tiny, equally good from any seed, and the same on every machine (the distributions of <random>
-// are not).
+// splitmix64: tiny, equally good from any seed, and the same on every machine (the distributions of <random> are not).
 #pragma once
 
 #include <chrono>

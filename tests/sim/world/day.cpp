@@ -69,8 +69,7 @@ void day::draw_mishaps() {
     for (std::size_t i = 0; i < mishap_kinds; ++i) {
         const auto kind = static_cast<mishap>(i);
         const bool outside = kind == mishap::restart_empty || kind == mishap::restart_older ||
-                             kind == mishap::clock_forward || kind == mishap::clock_back ||
-                             kind == mishap::vandal;
+                             kind == mishap::clock_forward || kind == mishap::clock_back || kind == mishap::vandal;
         if (luck_.percent(outside ? 8 : 30)) likely_.push_back(kind);
     }
     if (luck_.percent(15)) likely_.clear();
@@ -122,8 +121,7 @@ void day::connect(client& from) {
         const instant known = std::max(time_.now() + back, blocked_[from.number()].second);
         if (!server_.accepts()) return time_.at(known, [&from, attempt] { from.not_connected(attempt); });
         links_.push_back(std::make_unique<link>(
-            time_, network_luck_,
-            [this, n = links_.size()](const packet& p) { server_.received(*links_[n], p); },
+            time_, network_luck_, [this, n = links_.size()](const packet& p) { server_.received(*links_[n], p); },
             [this, &from, n = links_.size()](const packet& p) { from.received(*links_[n], p); }));
         link& fresh = *links_.back();
         fresh.client = from.number();
@@ -144,8 +142,7 @@ bool day::run_until(instant end) {
 }
 
 bool day::everybody_idle() const {
-    return std::all_of(actors_.begin(), actors_.end(),
-                       [](const person& p) { return p.home->dead() || p.who->idle(); });
+    return std::all_of(actors_.begin(), actors_.end(), [](const person& p) { return p.home->dead() || p.who->idle(); });
 }
 
 day_result day::run() {
@@ -173,8 +170,7 @@ day_result day::run() {
     return result_;
 }
 
-// A contended cycle costs two commands. A script that is not known yet costs one more, once per client and
-// script.
+// A contended cycle costs two commands. A script that is not known yet costs one more, once per client and script.
 void day::check_commands() {
     if (!calm_) return;
     const std::uint64_t allowed = 2 * judge_.cycles() + 3 * actors_.size();
@@ -192,8 +188,7 @@ void day::check_night() {
     }
     run_until(time_.now() + 2h);
     const auto later = server_.snapshot();
-    for (const auto* item : later.living_entries(look()))
-        judge_.fail("a key is left for ever: " + item->first);
+    for (const auto* item : later.living_entries(look())) judge_.fail("a key is left for ever: " + item->first);
 }
 
 day_result simulate(const day_options& options) {

@@ -75,8 +75,8 @@ void judge::check_overlap(const belief& fresh) {
                 fresh.token == 0 || fresh.token != other->token || ((data_lost_ || vandalized_) && set_back_);
             if (distinct) continue;
         }
-        fail("two believers of " + fresh.lock + ": " + other->id + " token " + std::to_string(other->token) +
-             " and " + fresh.id + " token " + std::to_string(fresh.token));
+        fail("two believers of " + fresh.lock + ": " + other->id + " token " + std::to_string(other->token) + " and " +
+             fresh.id + " token " + std::to_string(fresh.token));
     }
 }
 
@@ -134,8 +134,8 @@ void judge::after_script(const words& command, const value& answer) {
     const call asked = read(command);
     if (trace) {
         constexpr std::string_view names[] = {"acquire", "release", "renew"};
-        trace("  " + std::string(names[static_cast<std::size_t>(asked.what)]) + " " + asked.lock + " by " +
-              asked.id + ": " + answer.to_string());
+        trace("  " + std::string(names[static_cast<std::size_t>(asked.what)]) + " " + asked.lock + " by " + asked.id +
+              ": " + answer.to_string());
     }
     if (answer.is_error()) return;
     lock_state& state = locks_[asked.lock];
@@ -181,10 +181,8 @@ void judge::check_slow(const lock_state& was) {
     for (const std::string& id : was.line) {
         const auto found = was.known.find(id);
         if (found == was.known.end() || found->second.arrived > was.free_from || !calm(was, id)) continue;
-        const milliseconds allowed =
-            found_out_within + (id == was.line[0] ? milliseconds(0) : found->second.interval);
-        if (time_.now() - was.free_from > allowed)
-            fail("the lock was free for too long while " + id + " waited");
+        const milliseconds allowed = found_out_within + (id == was.line[0] ? milliseconds(0) : found->second.interval);
+        if (time_.now() - was.free_from > allowed) fail("the lock was free for too long while " + id + " waited");
     }
 }
 

@@ -108,8 +108,7 @@ void day::block(client& whose, mishap kind) {
 
 void day::to_a_client(mishap kind, client& whose) {
     if (kind == mishap::pause) {
-        const instant end =
-            time_.now() + luck_.within({1ms, luck_.percent(50) ? nanoseconds(300ms) : nanoseconds(5s)});
+        const instant end = time_.now() + luck_.within({1ms, luck_.percent(50) ? nanoseconds(300ms) : nanoseconds(5s)});
         whose.pause_until(end);
         return;
     }
@@ -198,8 +197,7 @@ void day::foreign_leaves(const std::string& lock) {
     judge_.foreign_left(lock);
 }
 
-// Nonsense in our keys, and a script called with nonsense. None of it may break anything but the line's
-// order.
+// Nonsense in our keys, and a script called with nonsense. None of it may break anything but the line's order.
 void day::vandalize() {
     const scripts::lock_keys& keys = *ways_.locks[luck_.below(ways_.locks.size())];
     judge_.waiters_vandalized();
@@ -215,8 +213,7 @@ void day::vandalize() {
             if (!line.items.empty()) server_.run({"HDEL", keys.waiters, first});
             break;
         case 2:
-            if (!server_.run({"GET", keys.fence}).text.empty())
-                server_.run({"SET", keys.fence, "007", "PX", "60000"});
+            if (!server_.run({"GET", keys.fence}).text.empty()) server_.run({"SET", keys.fence, "007", "PX", "60000"});
             break;
         case 3:
             server_.run({"DEL", keys.queue});

@@ -6,8 +6,7 @@
 namespace holdfast::sim {
 namespace {
 
-// Holes:  k key  f field or member  v text  i integer  s score  r bound of a score range  t duration, short
-// or long
+// Holes:  k key  f field or member  v text  i integer  s score  r bound of a score range  t duration, short or long
 //         a absolute ms near now  A the same in s  x expire option  z ZADD option  w ZRANGE option  c channel
 //         g glob; anything else is a word of the command.
 constexpr std::string_view ordered_forms[] = {"GET %k",

@@ -49,8 +49,7 @@ private:
 
 std::atomic<std::int64_t>* map_clock(const std::filesystem::path& path) {
     const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (file < 0 || ::ftruncate(file, sizeof(std::int64_t)) != 0)
-        throw std::runtime_error("cannot make the clock");
+    if (file < 0 || ::ftruncate(file, sizeof(std::int64_t)) != 0) throw std::runtime_error("cannot make the clock");
     void* page = ::mmap(nullptr, sizeof(std::int64_t), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     ::close(file);
     if (page == MAP_FAILED) throw std::runtime_error("cannot map the clock");
@@ -105,8 +104,7 @@ real_server::real_server(const std::filesystem::path& preload, std::int64_t now_
     server_.emplace(options);
     link_ = std::make_unique<raw_link>(unix_path());
     // The background sweep would change DBSIZE at moments of its own.
-    if (link_->call({"DEBUG", "SET-ACTIVE-EXPIRE", "0"}).is_error())
-        throw std::runtime_error("DEBUG is refused");
+    if (link_->call({"DEBUG", "SET-ACTIVE-EXPIRE", "0"}).is_error()) throw std::runtime_error("DEBUG is refused");
 }
 
 real_server::~real_server() {
@@ -130,8 +128,7 @@ std::string real_server::contents(const std::string& key, const std::string& typ
         sorted.emplace_back(all.items[i].text, is_hash ? all.items[i + 1].text : "");
     }
     std::sort(sorted.begin(), sorted.end());
-    for (const auto& [name, text] : sorted)
-        out += ' ' + in_quotes(name) + (is_hash ? '=' + in_quotes(text) : "");
+    for (const auto& [name, text] : sorted) out += ' ' + in_quotes(name) + (is_hash ? '=' + in_quotes(text) : "");
     return out.substr(1);
 }
 
@@ -143,8 +140,7 @@ std::string real_server::dump() {
     for (const auto& key : keys) {
         const std::string type = link_->call({"TYPE", key}).text;
         const std::int64_t until = link_->call({"PEXPIRETIME", key}).integer;
-        out +=
-            in_quotes(key) + ' ' + type + (until < 0 ? " forever " : " until " + std::to_string(until) + ' ');
+        out += in_quotes(key) + ' ' + type + (until < 0 ? " forever " : " until " + std::to_string(until) + ' ');
         out += contents(key, type) + '\n';
     }
     return out;

@@ -114,8 +114,7 @@ constexpr std::string_view run_all =
     "return out";
 
 constexpr std::string_view all_keys[] = {"k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8"};
-constexpr std::string_view ids[] = {"c1-1-aaaa", "c1-2-bbbb", "c2-1-cccc",
-                                    "c2-2-dddd", "c3-1-eeee", "foreign"};
+constexpr std::string_view ids[] = {"c1-1-aaaa", "c1-2-bbbb", "c2-1-cccc", "c2-2-dddd", "c3-1-eeee", "foreign"};
 constexpr std::string_view wakes[] = {"w:a", "w:a", "w:b", "w:c", ""};
 constexpr std::string_view lock_names[] = {"{one}", "{two}"};
 
@@ -189,21 +188,19 @@ std::vector<std::string> documented(std::string_view script, std::string_view he
             continue;
         }
         ++at;
-        found.push_back(entries.substr(
-            start, at == end ? std::string::npos : static_cast<std::size_t>(at->position()) - start));
+        found.push_back(
+            entries.substr(start, at == end ? std::string::npos : static_cast<std::size_t>(at->position()) - start));
     }
     return found;
 }
 
-script_maker::script_maker(random_source& random, command_maker& commands)
-    : random_(random), commands_(commands) {
+script_maker::script_maker(random_source& random, command_maker& commands) : random_(random), commands_(commands) {
     for (const auto& script : scripts::all()) {
         described one{std::string{script.sha1}, {}, {}};
         for (const auto& role : documented(script.text, "KEYS")) {
             one.roles.push_back(role.substr(0, role.find_first_of(" ,;:(")));
         }
-        for (const auto& description : documented(script.text, "ARGV"))
-            one.arguments.push_back(kind_of(description));
+        for (const auto& description : documented(script.text, "ARGV")) one.arguments.push_back(kind_of(description));
         holdfast_.push_back(std::move(one));
     }
 }
