@@ -1,0 +1,165 @@
+// The asynchronous operations on a real server: every kind of completion token, and cancellation at every point.
+#include <gtest/gtest.h>
+
+#include <holdfast/async.hpp>
+#include <holdfast/holdfast.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/use_future.hpp>
+#include <future>
+#include <thread>
+
+#include "support/eventually.hpp"
+#include "support/redis_server.hpp"
+
+namespace holdfast::testing {
+namespace {
+
+using namespace std::chrono_literals;
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+class Async : public ::testing::Test {
+protected:
+    bool nobody_waits() { return server.call({"EXISTS", "hf:{stock}:queue"}).integer == 0; }
+    bool free() { return server.call({"EXISTS", "hf:{stock}"}).integer == 0; }
+
+    redis_server server;
+    client subject{server.url()};
+    mutex stock{subject, "stock"};
+};
+
+TEST_F(Async, AFutureGetsTheLease) {
+    lease held = stock.async_acquire(asio::use_future).get();
+    EXPECT_TRUE(held);
+    EXPECT_GT(held.token(), 0U);
+    held.async_renew(asio::use_future).get();
+    held.async_release(asio::use_future).get();
+    EXPECT_FALSE(held);
+    EXPECT_TRUE(free());
+}
+
+TEST_F(Async, AHandlerWithoutAnExecutorRunsOnAThreadOfTheLibrary) {
+    std::promise<std::thread::id> ran_on;
+    stock.async_try_acquire([&](error_code code, lease held) {
+        EXPECT_FALSE(code);
+        EXPECT_TRUE(held);
+        ran_on.set_value(std::this_thread::get_id());
+    });
+    EXPECT_NE(ran_on.get_future().get(), std::this_thread::get_id());
+}
+
+TEST_F(Async, AHandlerRunsOnItsOwnExecutor) {
+    asio::io_context mine;
+    std::thread::id ran_on;
+    stock.async_acquire(
+        asio::bind_executor(mine, [&](error_code, const lease&) { ran_on = std::this_thread::get_id(); }));
+    mine.run();  // has outstanding work until the handler has run
+    EXPECT_EQ(ran_on, std::this_thread::get_id());
+}
+
+TEST_F(Async, TryingForATakenLockSaysBusyAndWaitingTooShortlyTimedOut) {
+    const lease other = stock.acquire();
+    std::promise<error_code> tried;
+    stock.async_try_acquire([&](error_code code, lease held) {
+        EXPECT_FALSE(held);
+        tried.set_value(code);
+    });
+    EXPECT_EQ(tried.get_future().get(), errc::busy);
+    std::promise<error_code> waited;
+    stock.async_try_acquire_for(50ms, [&](error_code code, const lease&) { waited.set_value(code); });
+    EXPECT_EQ(waited.get_future().get(), errc::timed_out);
+    EXPECT_TRUE(eventually([&] { return nobody_waits(); }));
+}
+
+TEST_F(Async, CoroutinesTakeTurns) {
+    asio::io_context mine;
+    int inside = 0;
+    int sections = 0;
+    const auto work = [&]() -> asio::awaitable<void> {
+        for (int i = 0; i < 20; ++i) {
+            lease held = co_await stock.async_acquire(asio::use_awaitable);
+            EXPECT_EQ(++inside, 1);
+            co_await asio::post(mine, asio::use_awaitable);
+            --inside;
+            ++sections;
+            co_await held.async_release(asio::use_awaitable);
+        }
+    };
+    for (int i = 0; i < 4; ++i) asio::co_spawn(mine, work(), asio::detached);
+    mine.run();
+    EXPECT_EQ(sections, 80);
+    EXPECT_TRUE(free());
+}
+
+TEST_F(Async, ACancelledWaitEndsAndLeavesTheLine) {
+    const lease other = stock.acquire();
+    asio::io_context mine;
+    asio::cancellation_signal cancel;
+    error_code result;
+    stock.async_acquire(
+        asio::bind_cancellation_slot(cancel.slot(), asio::bind_executor(mine, [&](error_code code, const lease& held) {
+                                         EXPECT_FALSE(held);
+                                         result = code;
+                                     })));
+    EXPECT_TRUE(eventually([&] { return !nobody_waits(); }));
+    cancel.emit(asio::cancellation_type::total);
+    mine.run();
+    EXPECT_EQ(result, asio::error::operation_aborted);
+    EXPECT_TRUE(eventually([&] { return nobody_waits(); }));
+}
+
+TEST_F(Async, AGrantThatComesAfterCancellationIsGivenBack) {
+    for (int i = 0; i < 50; ++i) {
+        asio::io_context mine;
+        asio::cancellation_signal cancel;
+        stock.async_acquire(
+            asio::bind_cancellation_slot(cancel.slot(), asio::bind_executor(mine, [](error_code, lease) {})));
+        if (i % 2 == 0) std::this_thread::sleep_for(std::chrono::microseconds(20 * i));
+        cancel.emit(asio::cancellation_type::terminal);
+        mine.run();
+    }
+    EXPECT_TRUE(eventually([&] { return free(); }));
+    EXPECT_TRUE(stock.try_acquire());
+}
+
+TEST_F(Async, AStopTokenEndsTheWait) {
+    const lease other = stock.acquire();
+    std::stop_source stop;
+    std::promise<error_code> result;
+    stock.async_acquire({.stop = stop.get_token()}, [&](error_code code, const lease&) { result.set_value(code); });
+    stop.request_stop();
+    EXPECT_EQ(result.get_future().get(), asio::error::operation_aborted);
+}
+
+TEST_F(Async, AHandlerThatBlocksDoesNotStopOthers) {
+    std::promise<void> go_on;
+    std::promise<void> blocked;
+    stock.async_acquire([&, held_up = go_on.get_future().share()](error_code, const lease&) {
+        blocked.set_value();
+        held_up.wait();
+    });
+    blocked.get_future().wait();
+    mutex other{subject, "other"};
+    EXPECT_TRUE(other.try_lock());
+    other.unlock();
+    go_on.set_value();
+}
+
+TEST_F(Async, AHandlerDroppedByItsExecutorGivesTheLockBack) {
+    {
+        asio::io_context abandoned;
+        stock.async_acquire(asio::bind_executor(abandoned, [](error_code, const lease&) { FAIL(); }));
+        EXPECT_TRUE(eventually([&] { return !free(); }));
+    }
+    EXPECT_TRUE(eventually([&] { return free(); }));
+}
+
+}  // namespace
+}  // namespace holdfast::testing
