@@ -29,6 +29,7 @@ void async_acquire::start(std::shared_ptr<core> where, engine::acquire_terms ter
 }
 
 void async_acquire::cancel(errc why) {
+    if (where().forked()) return;
     where().enter_with([live = shared_from_this(), why] { live->cancel_now(why); });
 }
 
@@ -48,6 +49,7 @@ async_hold_operation::async_hold_operation(std::shared_ptr<hold_face> target, wh
     : hold_operation(target, kind), keep_alive_(std::move(target)), handler_(std::move(handler)) {}
 
 void async_hold_operation::start(std::shared_ptr<hold_face> target, what kind, std::unique_ptr<completion> handler) {
+    const auto keep_core = target->where().shared_from_this();  // the operation may be gone before enter() returns
     auto* const operation = new async_hold_operation(std::move(target), kind, std::move(handler));
     operation->where().loop().expect_in_background();
     operation->hold_operation::start();
@@ -71,6 +73,8 @@ boost::asio::system_context& callback_executor::query(boost::asio::execution::co
 }
 
 void callback_executor::push(std::function<void()> function) const {
+    // An empty lease has no client; its handler is told so on whatever thread the system has.
+    if (!core_) return boost::asio::post(boost::asio::system_executor(), std::move(function));
     core_->notifier().notify(std::move(function));
 }
 

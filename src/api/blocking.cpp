@@ -18,6 +18,7 @@ void blocking_acquire::wait(std::stop_token stop) {
     canceller cancel(*this);
     {
         const std::stop_callback on_stop(std::move(stop), [&] {
+            if (where().forked()) return;
             cancel.entered = true;
             where().enter(cancel);
         });

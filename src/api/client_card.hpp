@@ -20,6 +20,8 @@ public:
     void refresh(redis::session& session, instant now);
     // A new link, perhaps to a server that does not know it yet.
     void on_link_up() noexcept { due_ = instant{}; }
+    // Nothing is due while there is nobody to tell.
+    void on_link_down() noexcept { due_ = never; }
     instant due() const noexcept { return due_; }
     // Sends its removal, without waiting for an answer.
     void withdraw(redis::session& session, instant now);

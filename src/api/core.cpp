@@ -74,6 +74,7 @@ void core::check_not_forked() const {
 }
 
 void core::settle() {
+    if (forked()) return;  // whatever got here: nothing of the child's goes out on its parent's link
     const instant now = boot_now();
     connection_.pump(now);
     const instant due = std::min({engine_.deadline(), connection_.session().deadline(), card_.due()});
@@ -102,6 +103,7 @@ void core::on_link_up(const redis::server_facts& facts, instant now) {
 
 void core::on_link_down(const failure& why, instant now) {
     watcher_.on_link_down(why);
+    card_.on_link_down();
     engine_.on_link_down(now);
 }
 

@@ -48,7 +48,7 @@ std::uint64_t lease::token() const noexcept {
 }
 
 milliseconds lease::validity() const noexcept {
-    if (!face_ || face_->is_lost()) return milliseconds(0);
+    if (!face_ || face_->is_lost() || face_->where().forked()) return milliseconds(0);
     return std::chrono::duration_cast<milliseconds>(face_->valid_until() - boot_now());
 }
 
@@ -83,12 +83,26 @@ std::shared_ptr<api::core> lease::shared_core() const {
     return face_ ? face_->where().shared_from_this() : nullptr;
 }
 
+namespace {
+
+using hold_completion = detail::completion<boost::system::error_code>;
+
+// Starts it, or says at once why there is nothing to start.
+void start(std::shared_ptr<api::hold_face> face, what kind, std::unique_ptr<hold_completion> handler) {
+    if (face && !face->where().forked())
+        return api::async_hold_operation::start(std::move(face), kind, std::move(handler));
+    hold_completion& told = *handler;
+    told.complete(std::move(handler), make_error_code(face ? errc::forked : errc::not_held));
+}
+
+}  // namespace
+
 void lease::start_renew(std::unique_ptr<detail::completion<boost::system::error_code>> handler) {
-    api::async_hold_operation::start(face_, what::renew, std::move(handler));
+    start(face_, what::renew, std::move(handler));
 }
 
 void lease::start_release(std::unique_ptr<detail::completion<boost::system::error_code>> handler) {
-    api::async_hold_operation::start(std::exchange(face_, nullptr), what::release, std::move(handler));
+    start(std::exchange(face_, nullptr), what::release, std::move(handler));
 }
 
 }  // namespace holdfast

@@ -15,10 +15,16 @@ void acquire_operation::start() {
 }
 
 void acquire_operation::run() {
+    if (cancelled_early_) return refused({*cancelled_early_, core_->settings().display(), {}, {}});
+    running_ = true;
     core_->engine().acquire(*this, std::move(terms_), boot_now());
 }
 
 void acquire_operation::cancel_now(errc why) {
+    if (!running_) {
+        cancelled_early_ = why;
+        return;
+    }
     core_->engine().cancel(*this, why, boot_now());
 }
 

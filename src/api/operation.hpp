@@ -41,6 +41,8 @@ private:
     const std::shared_ptr<core> core_;
     engine::acquire_terms terms_;
     std::shared_ptr<hold_face> face_;
+    std::optional<errc> cancelled_early_;  // before run(): a stop_token that was stopped already
+    bool running_ = false;
     std::optional<engine::refusal> why_;
 };
 

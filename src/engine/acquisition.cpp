@@ -28,6 +28,8 @@ milliseconds poll_interval(milliseconds lease) {
 
 void engine::acquire(acquire_request& request, acquire_terms terms, instant now) {
     if (hold* const mine = find(terms.owner, *terms.keys)) {
+        // After a sleep the caller may be here before the timer: what ran out meanwhile is not entered again.
+        if (mine->state_ == state::held && ran_out(*mine, now)) lose(*mine, errc::lost);
         if (mine->state_ != state::held) {
             return request.refused(
                 {errc::lost, "the hold was lost; release it as often as it was taken first", {}, {}});
@@ -157,6 +159,7 @@ void engine::granted(hold& h, fencing_token token, instant proved_at, instant no
     if (h.state_ == state::held) {
         // The answer to a poll that was under way when the grant was pushed: a renewal, if it is the same grant.
         if (token != h.token_) return lose(h, errc::held_by_other);
+        if (ran_out(h, now)) return lose(h, errc::lost);
         extend_validity(h, proved_at);
         return set_holding_timer(h, now);
     }
@@ -206,6 +209,7 @@ void engine::refuse(hold& h, refusal why, instant now) {
     const bool unanswered = h.asking_ != nullptr && h.asking_->life() == redis::command::state::written;
     const bool left_something = unanswered || h.may_have_run_ || h.stray_copies_ || h.state_ != state::asking;
     acquire_request* const request = std::exchange(h.request_, nullptr);
+    h.orphaned_ask_ = unanswered;
     drop_call(h.asking_);
     in_line_.erase(h.id_.text());
     if (left_something) {

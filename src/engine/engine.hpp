@@ -134,6 +134,8 @@ private:
     void failed_renew(hold& h, const failure& why, instant now);
     void check_holding(hold& h, instant now);
     void lose(hold& h, errc why);
+    // By our own clock; the timer that tells so may be late.
+    static bool ran_out(const hold& h, instant now) noexcept { return now >= h.valid_until_; }
     void answer_renewal(hold& h, const std::optional<refusal>& why_not);
 
     // leaving (release.cpp)

@@ -114,6 +114,7 @@ private:
     state state_ = state::asking;
     bool may_have_run_ = false;  // a copy of the present request may have run without our knowing
     bool stray_copies_ = false;  // of the acquiring request: one may still be on its way over a broken link
+    bool orphaned_ask_ = false;  // given up while its acquiring request was written and unanswered
     bool polled_on_this_link_ = false;
     unsigned repeats_ = 0;  // of the present request
     unsigned depth_ = 1;    // n acquires need n releases

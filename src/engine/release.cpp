@@ -2,6 +2,8 @@
 
 #include "engine/engine.hpp"
 
+#include "base/assert.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -69,6 +71,7 @@ void engine::leave(hold& h, instant now) {
 }
 
 void engine::send_release(hold& h, instant) {
+    HOLDFAST_ASSERT(h.leaving_ == nullptr);
     call& question = start_call(purpose::release, h);
     scripts::mutex::write(question, *h.terms_.keys,
                           scripts::mutex::release_question{
@@ -113,6 +116,7 @@ void engine::answered_release(hold& h, const redis::reply_view& reply, instant n
 void engine::give_back(hold& h, fencing_token token, instant now) {
     if (h.leaving_ != nullptr) return;  // an undo of whatever grant is on its way
     h.token_ = token;
+    h.release_again_at_ = never;
     send_release(h, now);
 }
 
@@ -120,6 +124,10 @@ void engine::failed_release(hold& h, const failure& why, instant now) {
     const bool may_repeat = h.repeats_++ < h.terms_.max_repeats;
     if (why.code == errc::outcome_unknown && now < h.valid_until_ && may_repeat) {
         h.may_have_run_ = true;
+        if (h.orphaned_ask_ && !h.stray_copies_) {  // it broke with the same link: now it is a stray copy
+            h.stray_copies_ = true;
+            in_line_.emplace(h.id_.text(), &h);
+        }
         return send_release(h, now);  // goes out on the next link
     }
     answer_release(h, refusal{why.code, why.detail, {}, {}});
@@ -136,7 +144,7 @@ void engine::check_leaving(hold& h, instant now) {
     if (now >= h.valid_until_) return forget(h);
     if (now >= h.release_again_at_) {
         h.release_again_at_ = never;
-        send_release(h, now);
+        if (h.leaving_ == nullptr) send_release(h, now);
     }
     timers_.set(h, std::min(h.valid_until_, h.release_again_at_));
 }

@@ -54,6 +54,7 @@ void engine::send_renewal(hold& h, instant) {
 }
 
 void engine::renew(hold& h, hold_request& request, instant now) {
+    if (h.state_ == state::held && ran_out(h, now)) lose(h, errc::lost);
     if (h.state_ != state::held) return request.answered(refusal{errc::lost, "", {}, {}});
     if (h.renew_ != nullptr) return request.answered(refusal{errc::too_many, "a renewal is under way", {}, {}});
     h.renew_ = &request;
@@ -74,6 +75,7 @@ void engine::answered_renew(hold& h, const call& asked, const redis::reply_view&
     if (!answer) return failed_renew(h, {nonsense().code, nonsense().detail}, now);
     switch (answer->what) {
         case hold_answer::verdict::done:
+            if (ran_out(h, now)) return lose(h, errc::lost);  // never revived, not even by an answer that was late
             watcher_.on_renewed();
             extend_validity(h, asked.written_at());
             set_holding_timer(h, now);

@@ -27,7 +27,10 @@ void connect_to_next(Stream& stream, tcp::socket& socket, tcp::resolver::results
     boost::system::error_code failed;
     socket.close(failed);
     open_close_on_exec(socket, address.protocol(), failed);
-    if (failed) return done(failed);
+    if (failed) {  // e.g. an address family that this machine does not have
+        if (++next == addresses.end()) return done(failed);
+        return connect_to_next(stream, socket, std::move(addresses), next, done);
+    }
     socket.async_connect(address, stream.then([&stream, &socket, addresses, next, done](const auto& code) mutable {
         if (!code) set_socket_options(socket);
         if (!code || ++next == addresses.end()) return done(code);

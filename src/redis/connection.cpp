@@ -33,10 +33,12 @@ void connection::connect(instant now) {
     hang_up();
     try {
         stream_ = net::make_stream(context_, section_, session_.settings().endpoint(), *this);
+        stream_->connect();
     } catch (const error& unusable) {
         return session_.failed({unusable.condition(), unusable.what()}, now);
+    } catch (const std::exception& unusable) {
+        return session_.failed({errc::unreachable, session_.settings().display() + ": " + unusable.what()}, now);
     }
-    stream_->connect();
 }
 
 void connection::hang_up() {

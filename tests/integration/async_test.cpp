@@ -138,6 +138,25 @@ TEST_F(Async, AStopTokenEndsTheWait) {
     EXPECT_EQ(result.get_future().get(), asio::error::operation_aborted);
 }
 
+TEST_F(Async, AStopRequestedBeforeTheStartIsHeard) {
+    std::stop_source stop;
+    stop.request_stop();
+    std::promise<error_code> result;
+    stock.async_acquire({.stop = stop.get_token()}, [&](error_code code, const lease&) { result.set_value(code); });
+    EXPECT_EQ(result.get_future().get(), asio::error::operation_aborted);
+    EXPECT_TRUE(free());
+}
+
+TEST_F(Async, AnEmptyLeaseSaysSo) {
+    lease nothing;
+    std::promise<error_code> released;
+    nothing.async_release([&](error_code code) { released.set_value(code); });
+    EXPECT_EQ(released.get_future().get(), errc::not_held);
+    std::promise<error_code> renewed;
+    nothing.async_renew([&](error_code code) { renewed.set_value(code); });
+    EXPECT_EQ(renewed.get_future().get(), errc::not_held);
+}
+
 TEST_F(Async, AHandlerThatBlocksDoesNotStopOthers) {
     std::promise<void> go_on;
     std::promise<void> blocked;
