@@ -30,10 +30,10 @@ void append_header(std::string& out, char type, std::size_t count) {
 
 }  // namespace
 
-command_writer::command_writer(std::string& out, std::size_t argument_count)
+command_writer::command_writer(std::string& out, std::size_t argument_count, part which)
     : out_(out), missing_(argument_count), exceptions_before_(std::uncaught_exceptions()) {
     HOLDFAST_ASSERT(argument_count > 0);
-    append_header(out_, '*', argument_count);
+    if (which == part::whole) append_header(out_, '*', argument_count);
 }
 
 command_writer::~command_writer() {

@@ -15,7 +15,10 @@ namespace holdfast::redis {
 /// Appends one command of exactly argument_count arguments, its name included. Allocates only what `out` needs to grow.
 class command_writer {
 public:
-    command_writer(std::string& out, std::size_t argument_count);
+    /// `rest`: the arguments that follow others, which somebody else writes, with the array's header.
+    enum class part { whole, rest };
+
+    command_writer(std::string& out, std::size_t argument_count, part which = part::whole);
     command_writer(const command_writer&) = delete;
     command_writer& operator=(const command_writer&) = delete;
     /// Asserts that every announced argument was given.

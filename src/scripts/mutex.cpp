@@ -3,49 +3,34 @@
 #include "redis/command_writer.hpp"
 #include "scripts/registry.hpp"
 
-#include <array>
-#include <charconv>
-
 namespace holdfast::scripts::mutex {
 namespace {
 
 using redis::reply_view;
 
-// Appends arguments to a script's payload, numkeys first.
+// A script's keys and arguments, numkeys first, one after the other.
 class payload {
 public:
     payload(redis::command& out, const script& source, std::uint32_t arguments)
-        : bytes_(out.script_payload(source, arguments)) {}
+        : writer_(out.script_payload(source, arguments), arguments, redis::command_writer::part::rest) {}
 
     payload& add(std::string_view text) {
-        append_length('$', text.size());
-        bytes_ += text;
-        bytes_ += "\r\n";
+        writer_.arg(text);
         return *this;
     }
-    template <typename Number>
-    requires std::integral<Number> payload& add(Number number) {
-        std::array<char, 24> digits{};
-        const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-        return add(std::string_view(digits.data(), end));
+    payload& add(std::int64_t number) {
+        writer_.arg(number);
+        return *this;
     }
-    payload& add(milliseconds span) { return add(span.count()); }
+    payload& add(milliseconds span) { return add(std::int64_t{span.count()}); }
+    payload& add_token(std::uint64_t token) { return add(static_cast<std::int64_t>(token)); }
+    payload& add(const lock_keys& keys) {
+        return add(std::int64_t{4}).add(keys.lock).add(keys.queue).add(keys.waiters).add(keys.fence);
+    }
 
 private:
-    void append_length(char mark, std::size_t length) {
-        std::array<char, 24> digits{};
-        const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), length).ptr;
-        bytes_ += mark;
-        bytes_.append(digits.data(), end);
-        bytes_ += "\r\n";
-    }
-
-    std::string& bytes_;
+    redis::command_writer writer_;
 };
-
-payload& add_keys(payload& out, const lock_keys& keys) {
-    return out.add(4).add(keys.lock).add(keys.queue).add(keys.waiters).add(keys.fence);
-}
 
 std::optional<std::uint64_t> to_token(const reply_view& value) {
     // Beyond 2^53 Lua's numbers have gaps: no script of ours gives such a token, and it would poison our floor.
@@ -67,11 +52,11 @@ bool is_list(const reply_view& reply, std::size_t least) {
 
 void write(redis::command& out, const lock_keys& keys, const acquire_question& question) {
     static const script& source = find("mutex/acquire");
-    payload args(out, source, 13);
-    add_keys(args, keys)
+    payload(out, source, 13)
+        .add(keys)
         .add(question.id)
         .add(question.lease)
-        .add(question.token_floor)
+        .add_token(question.token_floor)
         .add(question.fence_retention)
         .add(question.channel)
         .add(question.ticket.empty() ? "0" : question.ticket)
@@ -81,13 +66,12 @@ void write(redis::command& out, const lock_keys& keys, const acquire_question& q
 
 void write(redis::command& out, const lock_keys& keys, const release_question& question) {
     static const script& source = find("mutex/release");
-    payload args(out, source, 8);
-    add_keys(args, keys).add(question.id).add(question.token).add(question.fence_retention);
+    payload(out, source, 8).add(keys).add(question.id).add_token(question.token).add(question.fence_retention);
 }
 
 void write(redis::command& out, const lock_keys& keys, const renew_question& question) {
     static const script& source = find("mutex/renew");
-    payload(out, source, 4).add(1).add(keys.lock).add(question.id).add(question.lease);
+    payload(out, source, 4).add(std::int64_t{1}).add(keys.lock).add(question.id).add(question.lease);
 }
 
 std::optional<acquire_answer> read_acquire(const reply_view& reply) {
