@@ -5,7 +5,8 @@
 -- Returns  {1, waiters left} released | {0} not held by anybody | {-1, holder's ms left, holder} held by another, or
 --          by another grant of the same id
 -- Repeatable: a second call after a lost reply answers {0} or {-1} and changes nothing.
---@include common/grant.lua
+--@include common/line.lua
+--@include common/mutex.lua
 
 local id, token, retention = ARGV[1], ARGV[2], whole(ARGV[3], 1)
 if not retention then return redis.error_reply('ERR holdfast: fence retention out of range') end

@@ -1,0 +1,72 @@
+-- Shared by all lock scripts: the server's time, tokens, and the line of those who wait.
+--
+-- A script that fails half-way is not rolled back. So everything is read before anything is written, and a key of
+-- another type fails here, with nothing changed. What somebody else may have written into our keys is never computed
+-- with before it was looked at: a mark that is no token is no mark, an entry that makes no sense is a dead waiter's.
+--
+-- A waiter's entry in the hash KEYS[3] is one string of six words:
+--   lease ms, poll interval ms, server time of its last poll in us, its token floor, what it wants (w to write, which is
+--   all there is on a mutex; r to read; u to upgrade), its wake-up channel
+
+local clock = redis.call('TIME')
+local now_us = clock[1] * 1000000 + clock[2]
+local in_line = redis.call('ZCARD', KEYS[2])
+local entries = redis.call('HLEN', KEYS[3])
+local mark = redis.call('GET', KEYS[4])
+
+-- The text as a whole number from `least` on, or nil. Lua's numbers are doubles: from 2^53 on, one more is the same.
+local function whole(text, least)
+    local number = text and string.find(text, '^%d+$') and tonumber(text)
+    if number and number >= least and number < 9007199254740992 then return number end
+    return nil
+end
+
+-- "007" and "0" are not of our making either, and tokens are compared as texts.
+if mark and not (whole(mark, 1) and string.find(mark, '^[1-9]')) then mark = false end
+
+-- A token larger than every earlier one for this lock: the server's time, unless the clock was set back or two grants
+-- fall into one microsecond (then the mark knows), or the data was lost (then `floor` does).
+-- %.0f, never tostring(): that writes 1.7e+15.
+local function take_token(floor)
+    mark = string.format('%.0f', math.max(now_us, (mark or 0) + 1, floor + 1))
+    return mark
+end
+
+local function remember_token(retention_ms)
+    local keep_ms = math.ceil((mark - now_us) / 1000) + retention_ms
+    redis.call('SET', KEYS[4], mark, 'PX', string.format('%.0f', keep_ms))
+end
+
+-- What a waiter wants by its entry, or nil.
+local function read_entry(entry)
+    if not entry then return nil end
+    local lease, interval, seen, floor, kind, channel = string.match(entry, '^(%d+) (%d+) (%d+) (%d+) ([wru]) (.+)$')
+    local wants = {lease = lease, interval_ms = whole(interval, 0), seen_us = whole(seen, 0), floor = whole(floor, 0),
+        kind = kind, channel = channel}
+    if whole(lease, 1) and wants.interval_ms and wants.seen_us and wants.floor then return wants end
+    return nil
+end
+
+-- True if the waiter's process listens and it has polled within its last two intervals. The count of listeners is
+-- NUMSUB's and not PUBLISH's, which would count pattern subscribers too. Where that may not be asked, its polls must do.
+local listeners = {}
+local function is_alive(wants)
+    if now_us - wants.seen_us > 2000 * wants.interval_ms then return false end
+    if listeners[wants.channel] == nil then
+        local answer = redis.pcall('PUBSUB', 'NUMSUB', wants.channel)
+        listeners[wants.channel] = answer.err ~= nil or answer[2] > 0
+    end
+    return listeners[wants.channel]
+end
+
+local function leave_line(id)
+    redis.call('ZREM', KEYS[2], id)
+    redis.call('HDEL', KEYS[3], id)
+end
+
+-- Tells the first in line to poll if it would not do so within the next `within_ms`.
+local function hurry_first_in_line(within_ms)
+    local first = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
+    local wants = first and read_entry(redis.call('HGET', KEYS[3], first))
+    if wants and wants.interval_ms > within_ms then redis.pcall('PUBLISH', wants.channel, 'poll ' .. first) end
+end

@@ -1,0 +1,32 @@
+-- Shared by the mutex scripts: the lock as it stands, and handing it to the next living waiter.
+
+local holder = redis.call('GET', KEYS[1])
+
+-- Makes `id` the holder. The lock key comes first: a server out of memory refuses the first write and nothing is changed.
+local function grant(id, lease, floor, retention_ms)
+    redis.call('SET', KEYS[1], id, 'PX', lease)
+    take_token(floor)
+    remember_token(retention_ms)
+    return mark
+end
+
+-- The lock is free: hands it to the first living waiter and tells it so. Returns the new holder, or nil if nobody
+-- waits. The dead are dropped; one that was only unreachable comes back with its ticket. If the turn is the caller's,
+-- it is taken out of the line and returned, and gets nothing: it knows best what it asks for.
+-- A waiter that polls more rarely than the new holder's lease lasts would learn too late that the holder died; so the
+-- next in line is told to poll, and then knows the deadline.
+local function promote_next_waiter(caller, retention_ms)
+    while true do
+        local id = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
+        if not id then return nil end
+        local wants = read_entry(redis.call('HGET', KEYS[3], id))
+        leave_line(id)
+        if id == caller then return id end
+        if wants and is_alive(wants) then
+            local token = grant(id, wants.lease, wants.floor, retention_ms)
+            redis.pcall('PUBLISH', wants.channel, 'grant ' .. id .. ' ' .. token)
+            hurry_first_in_line(tonumber(wants.lease))
+            return id
+        end
+    end
+end

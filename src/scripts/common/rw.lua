@@ -1,0 +1,217 @@
+-- Shared by the read-write scripts: who holds the lock, and until when.
+--
+-- KEYS[1] is the lock as other programs know it too: a hash with mode, rcount, r:<id>, writer, wcount. KEYS[5] has every
+-- holder's own deadline in ms, KEYS[6] what was granted to it: "<shape> <token>", the shape r (reads), w (writes) or b
+-- (both). A count of ours in the hash is always 1: how often an owner entered is the owner's business.
+--
+-- Whatever is added is collected here and written by settle(), once, however many come in; what is taken away goes at
+-- once, and so before it: a full server refuses a script whose first write adds something.
+--
+-- The script has set: id, retention, prefer.
+
+local now_ms = math.floor(now_us / 1000)
+local newest = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')
+local my_grant = redis.call('HGET', KEYS[6], id)
+local writer, readers, rcount  -- the hash: who writes, how many fields of readers, the sum of their counts
+local mode_there, rcount_there -- as they are in the hash
+local foreign                  -- holders of other programs: name, until_ms (nil: no end)
+local touched = false
+local placed, fresh_fields, fresh_leases, fresh_grants = {}, {}, {}, {}
+
+local function append(list, ...)
+    for _, item in ipairs({...}) do list[#list + 1] = item end
+end
+
+local function shape_of(grant) return grant and string.match(grant, '^([rwb]) [1-9]%d*$') end
+local function token_of(grant) return grant and string.match(grant, '^[rwb] ([1-9]%d*)$') end
+
+local function look()
+    local fields = redis.call('HMGET', KEYS[1], 'mode', 'rcount', 'writer', 'wcount')
+    mode_there, rcount_there, writer, rcount = fields[1], fields[2], fields[3], whole(fields[2], 0) or 0
+    readers = redis.call('HLEN', KEYS[1])
+    for i = 1, 4 do
+        if fields[i] then readers = readers - 1 end
+    end
+end
+
+local function reads(who) return placed[who] or redis.call('HEXISTS', KEYS[1], 'r:' .. who) == 1 end
+
+local function stop_writing()
+    redis.call('HDEL', KEYS[1], 'writer', 'wcount')
+    writer, touched = false, true
+end
+
+local function stop_reading(who)
+    if redis.call('HDEL', KEYS[1], 'r:' .. who) == 1 then readers, rcount, touched = readers - 1, rcount - 1, true end
+end
+
+local function remove(who)
+    stop_reading(who)
+    if writer == who then stop_writing() end
+    redis.call('ZREM', KEYS[5], who)
+    redis.call('HDEL', KEYS[6], who)
+    touched = true
+end
+
+-- Puts `who` into the hash in that shape.
+local function place(who, shape)
+    if shape ~= 'w' and not reads(who) then
+        readers, rcount, placed[who] = readers + 1, rcount + 1, true
+        append(fresh_fields, 'r:' .. who, 1)
+    end
+    if shape ~= 'r' and writer ~= who then
+        writer = who
+        append(fresh_fields, 'writer', who, 'wcount', 1)
+    end
+    touched = true
+end
+
+-- Makes `who` a holder, or changes what it holds.
+local function admit(who, shape, lease, token)
+    place(who, shape)
+    append(fresh_leases, string.format('%.0f', now_ms + lease), who)
+    append(fresh_grants, who, shape .. ' ' .. token)
+end
+
+-- The caller keeps its grant, in that shape, with a full lease. Its lease is taken away before it is written anew: so
+-- a full server lets those who hold keep what they have.
+local function refresh(shape, lease)
+    local ends, token = redis.call('ZSCORE', KEYS[5], id), token_of(my_grant)
+    redis.call('ZREM', KEYS[5], id)
+    place(id, shape)
+    append(fresh_leases, string.format('%.0f', math.max(now_ms + lease, ends or 0)), id)
+    if shape ~= shape_of(my_grant) then append(fresh_grants, id, shape .. ' ' .. token) end
+    my_grant = shape .. ' ' .. token
+end
+
+-- A few hundred at a time: Lua's stack has an end.
+local function write_all(command, list)
+    for first = 1, #list, 500 do
+        local words = {unpack(command)}
+        append(words, unpack(list, first, math.min(first + 499, #list)))
+        redis.call(unpack(words))
+    end
+end
+
+-- Writes what has changed. The keys live as long as the longest lease. GT: a shorter lease never cuts a longer one.
+local function settle()
+    if not touched then return end
+    touched = false
+    if not writer and readers == 0 then
+        redis.call('DEL', KEYS[1], KEYS[5], KEYS[6])
+        return
+    end
+    local mode, count = writer and 'write' or 'read', readers > 0 and string.format('%.0f', rcount)
+    if not count and rcount_there then redis.call('HDEL', KEYS[1], 'rcount') end
+    if count and count ~= rcount_there then append(fresh_fields, 'rcount', count) end
+    if mode ~= mode_there then append(fresh_fields, 'mode', mode) end
+    mode_there, rcount_there = mode, count
+    write_all({'HSET', KEYS[1]}, fresh_fields)
+    if foreign and foreign.until_ms then append(fresh_leases, string.format('%.0f', foreign.until_ms), 'foreign') end
+    write_all({'ZADD', KEYS[5], 'GT'}, fresh_leases)
+    write_all({'HSET', KEYS[6]}, fresh_grants)
+    fresh_fields, fresh_leases, fresh_grants = {}, {}, {}
+    local last = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')[2]
+    if last and not (foreign and not foreign.until_ms) then redis.call('PEXPIREAT', KEYS[1], last) end
+    if last then
+        redis.call('PEXPIREAT', KEYS[5], last)
+        redis.call('PEXPIREAT', KEYS[6], last)
+    end
+end
+
+-- Who is in the hash without a lease: the id and the field. Ours are dead, and removed; the others are returned.
+local function strangers()
+    local found, fields = {}, redis.call('HGETALL', KEYS[1])
+    for i = 1, #fields, 2 do
+        local field = fields[i]
+        if field ~= 'mode' and field ~= 'rcount' and field ~= 'wcount' then
+            local who = field == 'writer' and fields[i + 1] or string.match(field, '^r:(.*)$') or field
+            local ours = string.find(who, '^hf_[%w_%-]+%.%d+%.[%w_%-]+$')
+            if not ours then
+                append(found, {who = who, field = field})
+            elseif not redis.call('ZSCORE', KEYS[5], who) then
+                remove(who)
+            end
+        end
+    end
+    return found
+end
+
+-- How long holders of other programs live: by the hash's own expiry, as it stood before we made it longer; that is
+-- remembered under the name `foreign`. An expiry that is not the one we set was set by such a program since.
+local function foreign_end(remembered)
+    local left = redis.call('PTTL', KEYS[1])
+    if left < 0 then return nil end
+    local ends = now_ms + left
+    if not remembered then return ends end
+    if math.abs(ends - newest[2]) <= 5 then return tonumber(remembered) end
+    return math.max(ends, remembered)
+end
+
+-- The hash and the leases disagree: another program has written the hash, or it is gone (evicted, or an expiry was set
+-- that was shorter than our leases). Holders of other programs are respected as long as they live; ours are put back
+-- where they belong if nobody who is in now forbids it, and otherwise lost.
+local function reconcile(remembered)
+    local others = strangers()
+    if #others > 0 then
+        local ends = foreign_end(remembered)
+        if ends and ends < now_ms then
+            for _, other in ipairs(others) do
+                redis.call('HDEL', KEYS[1], other.field)
+                if other.field == 'writer' then redis.call('HDEL', KEYS[1], 'wcount') end
+            end
+            touched = true
+        else
+            foreign = {name = others[1].who, until_ms = ends}
+        end
+    end
+    look()
+    rcount = 0
+    local fields = redis.call('HGETALL', KEYS[1])
+    for i = 1, #fields, 2 do
+        if string.find(fields[i], '^r:') then rcount = rcount + (whole(fields[i + 1], 1) or 1) end
+    end
+    for _, who in ipairs(redis.call('ZRANGE', KEYS[5], 0, -1)) do
+        local shape = who ~= 'foreign' and shape_of(redis.call('HGET', KEYS[6], who))
+        local there = shape and (shape == 'w' or reads(who)) and (shape == 'r' or writer == who)
+        if who ~= 'foreign' and not there then
+            local in_the_way = writer and writer ~= who or foreign and shape ~= 'r'
+            if in_the_way or not shape then remove(who) else place(who, shape) end
+        end
+    end
+end
+
+-- Whoever's lease is over is out. The work is for those, not for those who stay.
+look()
+for _, who in ipairs(redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', string.format('(%.0f', now_ms))) do
+    if who ~= 'foreign' then remove(who) end
+end
+
+do
+    local remembered = redis.call('ZSCORE', KEYS[5], 'foreign')
+    local expected = redis.call('ZCARD', KEYS[5]) - (remembered and 1 or 0)
+    if writer and not reads(writer) then expected = expected - 1 end
+    local stranger_writes = writer and not redis.call('ZSCORE', KEYS[5], writer)
+    local misses_me = my_grant and writer ~= id and not reads(id) and redis.call('ZSCORE', KEYS[5], id)
+    if readers ~= expected or stranger_writes or misses_me then reconcile(remembered) end
+    if remembered and not foreign then
+        redis.call('ZREM', KEYS[5], 'foreign')
+        touched = true
+    end
+end
+if my_grant and not shape_of(my_grant) then remove(id) end
+if my_grant and writer ~= id and not reads(id) then my_grant = false end
+
+-- Who is in the way; how long that may last at most, and when the first of them may be gone. -1: no end is known.
+local function standing()
+    local first = redis.call('ZRANGE', KEYS[5], 0, 0, 'WITHSCORES')
+    local last = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')
+    local soonest, longest = tonumber(first[2]), tonumber(last[2])
+    if foreign then
+        local ends = foreign.until_ms
+        soonest = ends and math.min(ends, soonest or ends) or soonest
+        longest = ends and math.max(ends, longest or ends)
+    end
+    return longest and longest - now_ms or -1, writer or foreign and foreign.name or last[1] or '',
+        soonest and math.max(soonest - now_ms, 0) or -1
+end

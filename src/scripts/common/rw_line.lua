@@ -1,0 +1,75 @@
+-- Shared by the read-write scripts: letting in those in line whose turn it is.
+--
+-- Readers come in together. An upgrader, who reads and waits for the other readers to leave, is before everybody. Then
+-- by preference: `arrival` keeps the order of the line; with `writers` the next living writer is before all readers;
+-- with `readers` a writer comes in when no reader is left.
+
+-- Whoever stands in line, in order, with what it wants: for id, wants in waiting() do ... A few at a time are fetched.
+local function waiting()
+    local rank, ids, wishes = 0, {}, {}
+    return function()
+        local at = rank % 32 + 1
+        if at == 1 then
+            ids = redis.call('ZRANGE', KEYS[2], rank, rank + 31)
+            wishes = ids[1] and redis.call('HMGET', KEYS[3], unpack(ids)) or {}
+        end
+        rank = rank + 1
+        return ids[at], read_entry(wishes[at])
+    end
+end
+
+-- Lets in everyone who may come in now, and tells them. Returns what the first one wants who may not (w or u; nil:
+-- there is none), and who that is. The caller is not told: it has its answer. What it got is in my_grant.
+local function serve()
+    if writer or in_line == 0 then return nil end
+    local leaving, coming, held_back, blocker, blocked_by = {}, {}, {}, nil, nil
+    local next_writer
+
+    local function let_in(who, wants, shape)
+        append(leaving, who)
+        append(coming, {who = who, wants = wants, shape = shape})
+        place(who, shape)
+    end
+
+    for who, wants in waiting() do
+        if not wants or who ~= id and not is_alive(wants) or wants.kind == 'u' and not reads(who) then
+            append(leaving, who)
+        elseif wants.kind == 'r' then
+            if prefer == 'writers' then append(held_back, {who, wants}) else let_in(who, wants, 'r') end
+        elseif wants.kind == 'w' and prefer == 'readers' then
+            next_writer = next_writer or {who, wants}
+        elseif readers == (wants.kind == 'u' and 1 or 0) then
+            let_in(who, wants, wants.kind == 'u' and 'b' or 'w')
+            break
+        else
+            blocker, blocked_by = wants.kind, who
+            break
+        end
+    end
+    if not writer and not blocker then
+        for _, reader in ipairs(held_back) do let_in(reader[1], reader[2], 'r') end
+        if readers == 0 and next_writer then let_in(next_writer[1], next_writer[2], 'w') end
+    end
+
+    write_all({'ZREM', KEYS[2]}, leaving)
+    write_all({'HDEL', KEYS[3]}, leaving)
+    in_line = in_line - #leaving
+    if #coming == 0 then return blocker, blocked_by end
+    local told, channels, shortest = {}, {}, nil
+    for _, one in ipairs(coming) do
+        local lease, channel = tonumber(one.wants.lease), one.wants.channel
+        admit(one.who, one.shape, lease, take_token(one.wants.floor))
+        shortest = math.min(shortest or lease, lease)
+        if one.who == id then
+            my_grant = one.shape .. ' ' .. mark
+        else
+            if not told[channel] then append(channels, channel) end
+            told[channel] = (told[channel] or 'grant') .. ' ' .. one.who .. ' ' .. mark
+        end
+    end
+    settle()
+    remember_token(retention)
+    for _, channel in ipairs(channels) do redis.pcall('PUBLISH', channel, told[channel]) end
+    hurry_first_in_line(shortest)
+    return blocker, blocked_by
+end

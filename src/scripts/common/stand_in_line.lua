@@ -1,0 +1,26 @@
+-- Shared by the scripts that acquire: taking a place in line, or keeping the one that is there.
+
+-- Never shortens: a foreign program, a longer earlier lease or a more patient waiter may have given it more.
+local function keep_for(key, ms)
+    if redis.call('PTTL', key) < tonumber(ms) then redis.call('PEXPIRE', key, ms) end
+end
+
+-- Places `in_front` come before all others, in the order of their tickets among themselves. A place that is there
+-- already is made anew: removed first, so that a full server does not refuse a poll. Returns the ticket.
+local function stand_in_line(id, ticket, entry, keep_ms, in_front)
+    local offset = in_front and 9007199254740992 or 0
+    local place = redis.call('ZSCORE', KEYS[2], id)
+    if ticket == '0' then
+        local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] or 0
+        ticket = string.format('%.0f', place and place + offset or math.max(now_us, last + 1))
+    end
+    if place then redis.call('HDEL', KEYS[3], id) end
+    -- Entries without a queue: it was evicted, and nobody would ever remove them.
+    if in_line == 0 and entries > 0 then redis.call('DEL', KEYS[3]) end
+    redis.call('ZADD', KEYS[2], string.format('%.0f', ticket - offset), id)
+    redis.call('HSET', KEYS[3], id, entry)
+    if not place then in_line = in_line + 1 end
+    keep_for(KEYS[2], keep_ms)
+    keep_for(KEYS[3], keep_ms)
+    return ticket
+end

@@ -1,0 +1,83 @@
+-- rw/acquire: read, write or upgrade; or stand in line for that, or learn what is in the way. Also the poll of one who
+-- stands in line.
+-- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants
+-- ARGV  1 hold id  2 fence retention ms  3 preference: arrival, readers or writers
+--       4 wants: r, w, or u (the caller reads, and wants to write too)  5 lease ms  6 token floor
+--       7 wake-up channel, empty: do not wait  8 ticket of an earlier answer, or 0  9 poll interval ms
+--       10 how long queue and waiters keep without a poll, ms  11 for u: the token of the hold that is to be upgraded
+-- Returns  {1, token} the caller has what it wants; its lease is full again
+--          {0, ms left, holder, why not} it does not wait. Why: reading, writing (others do), reserved (a writer who
+--              waits is first), deadlock (two upgraders would wait for each other), mode (it holds the other mode)
+--          {2, ms left, holder, ticket, place from 0, fence, ms until the first holder may be gone} it stands in line
+--          {-1} the hold that was to be upgraded is over
+-- ms left: until the last holder's lease ends; -1: one of them has no end.
+-- Repeatable: the same hold id again refreshes the lease it has, or its place in line.
+--@include common/line.lua
+--@include common/stand_in_line.lua
+
+local id, retention, prefer = ARGV[1], whole(ARGV[2], 1), ARGV[3]
+local wants, lease, floor = ARGV[4], whole(ARGV[5], 1), whole(ARGV[6], 0)
+local channel, ticket, keep_line = ARGV[7], ARGV[8], ARGV[10]
+
+if not (retention and lease and floor and whole(ticket, 0) and whole(ARGV[9], 0)
+    and (channel == '' or whole(keep_line, 1))) then
+    return redis.error_reply('ERR holdfast: lease, floor, ticket or interval out of range')
+end
+--@include common/rw.lua
+--@include common/rw_line.lua
+
+local function granted(shape)
+    admit(id, shape, lease, take_token(floor))
+    settle()
+    remember_token(retention)
+    if in_line > 0 then hurry_first_in_line(lease) end
+    return {1, mark}
+end
+
+local function queue_up()
+    local entry = ARGV[5] .. ' ' .. ARGV[9] .. ' ' .. string.format('%.0f', now_us) .. ' ' .. ARGV[6] .. ' ' .. wants
+        .. ' ' .. channel
+    ticket = stand_in_line(id, ticket, entry, keep_line, wants == 'u')
+end
+
+local function refused(why)
+    settle()
+    local left, holder = standing()
+    return {0, left, holder, why}
+end
+
+-- The caller holds it already. What its first request got is not made more by a copy of it that runs late.
+if my_grant and (wants == 'r' or writer == id) then
+    refresh(wants == 'r' and writer == id and 'b' or shape_of(my_grant), lease)
+    settle()
+    return {1, token_of(my_grant)}
+end
+if my_grant and wants == 'w' then return refused('mode') end
+if wants == 'u' and not (my_grant and token_of(my_grant) == ARGV[11]) then
+    settle()
+    return {-1}
+end
+
+-- Nobody is in the way and nobody was before us: the common case.
+if wants == 'u' then
+    if not writer and readers == 1 then return granted('b') end
+elseif not writer and in_line == 0 and (wants == 'r' or readers == 0) then
+    return granted(wants)
+end
+
+if ticket ~= '0' and channel ~= '' then queue_up() end
+local blocker, blocked_by = serve()
+if my_grant and (wants ~= 'u' or writer == id) then return {1, token_of(my_grant)} end
+if wants == 'u' and blocker == 'u' and blocked_by ~= id then
+    leave_line(id)
+    return refused('deadlock')
+end
+if not writer and not blocker and (wants == 'r' or readers == 0) then return granted(wants) end
+
+if channel == '' then
+    return refused(writer and 'writing' or wants == 'r' and 'reserved' or 'reading')
+end
+if ticket == '0' then queue_up() end
+settle()
+local left, holder, soonest = standing()
+return {2, left, holder, ticket, redis.call('ZRANK', KEYS[2], id), mark or '0', soonest}

@@ -1,0 +1,22 @@
+-- rw/renew: make a hold's lease full again.
+-- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants
+-- ARGV  1 hold id  2 fence retention ms  3 preference  4 lease ms
+-- Returns  {1, shape, token} renewed, and what it is that is held | {0} not held by anybody
+--          {-1, ms left, holder} held by others
+-- Repeatable. Never shortens, and never revives: a hold that is gone stays gone.
+--@include common/line.lua
+
+local id, retention, prefer, lease = ARGV[1], whole(ARGV[2], 1), ARGV[3], whole(ARGV[4], 1)
+if not (retention and lease) then return redis.error_reply('ERR holdfast: retention or lease out of range') end
+--@include common/rw.lua
+--@include common/rw_line.lua
+
+local others_left = touched
+if my_grant then refresh(shape_of(my_grant), lease) end
+settle()
+if others_left then serve() end
+
+if my_grant then return {1, shape_of(my_grant), token_of(my_grant)} end
+if not writer and readers == 0 then return {0} end
+local left, holder = standing()
+return {-1, left, holder}
