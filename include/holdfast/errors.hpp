@@ -15,6 +15,9 @@ namespace holdfast {
 enum class errc {
     // The lock said no.
     busy = 1,         ///< somebody else holds it and the caller did not want to wait
+    read_held,        ///< others read it and the caller did not want to wait
+    write_held,       ///< another writes it and the caller did not want to wait
+    reserved,         ///< a writer who waits goes first, and the caller did not want to wait
     timed_out,        ///< waited in line until the deadline
     not_held,         ///< release or renew of a lock that nobody holds
     held_by_other,    ///< release or renew of a lock that another owner holds

@@ -8,6 +8,12 @@ const char* describe(errc code) noexcept {
     switch (code) {
         case errc::busy:
             return "the lock is held by another owner; wait for it or try again later";
+        case errc::read_held:
+            return "others hold the lock for reading; wait for it or try again later";
+        case errc::write_held:
+            return "another owner holds the lock for writing; wait for it or try again later";
+        case errc::reserved:
+            return "a waiting writer has the next turn; wait in line or try again later";
         case errc::timed_out:
             return "the lock was not free before the deadline; allow a longer wait";
         case errc::not_held:
@@ -17,7 +23,7 @@ const char* describe(errc code) noexcept {
         case errc::held_other_mode:
             return "the lock is held in the other mode; release or convert that hold first";
         case errc::would_deadlock:
-            return "waiting here could never end; do not wait for yourself or inside a callback";
+            return "waiting here could never end; do not wait for yourself, inside a callback, or for a second upgrade";
         case errc::lost:
             return "the hold ended before it was released; stop touching what it protects";
         case errc::cancelled:

@@ -32,8 +32,7 @@ struct mutex::parts {
                 .owner = owner,
                 .lease = lease,
                 .renewing = options.renew ? engine::renewal::automatic : engine::renewal::none,
-                .wait = wait,
-                .deadline = deadline,
+                .limit = {wait, deadline},
                 .max_repeats = options.max_repeats};
     }
 

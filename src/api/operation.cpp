@@ -60,7 +60,7 @@ void hold_operation::run() {
     if (kind_ == what::renew) return core_.engine().renew(*held, *this, now);
     // A release waits for its answer no longer than the lock is worth.
     const instant answer_by = std::min(now + core_.settings().request_timeout, std::max(now, held->valid_until()));
-    core_.engine().release(*held, this, answer_by, now);
+    core_.engine().release(*held, engine::access::exclusive, this, answer_by, now);
 }
 
 void hold_operation::answered(const std::optional<engine::refusal>& why_not) {

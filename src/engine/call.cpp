@@ -21,6 +21,10 @@ void call::on_reply(const redis::reply_view& reply, instant now) {
                 subject.renewing_ = nullptr;
                 owner_.answered_renew(subject, *this, reply, now);
                 break;
+            case purpose::change:
+                subject.changing_ = nullptr;
+                owner_.answered_change(subject, *this, reply, now);
+                break;
         }
     }
     owner_.finish_call(*this);
@@ -41,6 +45,10 @@ void call::on_failure(const failure& why, instant now) {
             case purpose::renew:
                 subject.renewing_ = nullptr;
                 owner_.failed_renew(subject, why, now);
+                break;
+            case purpose::change:
+                subject.changing_ = nullptr;
+                owner_.failed_change(subject, why, now);
                 break;
         }
     }

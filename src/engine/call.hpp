@@ -10,7 +10,7 @@ class engine;
 
 class call final : public redis::command {
 public:
-    enum class purpose : std::uint8_t { acquire, release, renew };
+    enum class purpose : std::uint8_t { acquire, release, renew, change };
 
     explicit call(engine& owner) : owner_(owner) {}
 

@@ -3,6 +3,7 @@
 #include "base/assert.hpp"
 #include "redis/error_reply.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <functional>
 #include <utility>
@@ -23,6 +24,28 @@ hold* engine::find(owner_id owner, const lock_keys& keys) {
     if (owner == owner_id::nobody) return nullptr;
     const auto found = owned_.find(owned_lock{owner, keys.lock});
     return found == owned_.end() ? nullptr : found->second;
+}
+
+scripts::lock_terms engine::lock_of(const hold& h) const noexcept {
+    return {.keys = *h.terms_.keys,
+            .kind = h.terms_.kind,
+            .prefer = h.terms_.prefer,
+            .fence_retention = settings_.fence_retention};
+}
+
+// Whatever is due first, of a hold that is wanted or held.
+void engine::set_timer(hold& h, instant now) {
+    instant due = std::min(h.quest_.limit.deadline, h.quest_.poll_at);
+    if (h.state_ == state::held) {
+        const instant last_moment = h.valid_until_ - margin(h.terms_.lease);
+        const instant renewal_due = h.renewing_ == nullptr ? std::max(h.renew_at_, now) : never;
+        due = std::min({due, last_moment, renewal_due, h.answer_renew_by_, h.answer_change_by_, h.change_again_at_});
+    }
+    if (due == never) {
+        timers_.cancel(h);
+    } else {
+        timers_.set(h, due);
+    }
 }
 
 call& engine::start_call(purpose what, hold& h) {
@@ -51,6 +74,7 @@ void engine::drop_call(call*& under_way) {
 void engine::forget(hold& h) {
     drop_call(h.asking_);
     drop_call(h.renewing_);
+    drop_call(h.changing_);
     drop_call(h.leaving_);
     timers_.cancel(h);
     in_line_.erase(h.id_.text());
@@ -58,7 +82,8 @@ void engine::forget(hold& h) {
                            ? owned_.end()
                            : owned_.find(owned_lock{h.terms_.owner, h.terms_.keys->lock});
     if (owned != owned_.end() && owned->second == &h) owned_.erase(owned);
-    HOLDFAST_ASSERT(h.request_ == nullptr && h.release_ == nullptr && h.renew_ == nullptr);
+    HOLDFAST_ASSERT(h.quest_.request == nullptr && h.release_ == nullptr && h.renew_ == nullptr &&
+                    h.change_ == nullptr);
     holds_.erase(h.self_);
 }
 
@@ -87,12 +112,12 @@ void engine::on_link_up(instant trusted_from, instant now) {
     trusted_from_ = trusted_from;
     for (auto next = holds_.begin(); next != holds_.end();) {
         hold& h = *next++;  // first: asking may end it
-        if (h.state_ != state::asking && h.state_ != state::in_line) continue;
+        if (h.quest_.at == stage::none || h.quest_.at == stage::deferred) continue;
         if (now < trusted_from_) {
             // Asked before we knew what server would answer, and not written yet.
             drop_call(h.asking_);
             ask(h, now);
-        } else if (h.state_ == state::in_line) {
+        } else if (h.quest_.at == stage::in_line) {
             // What was pushed while the link was down is gone: everyone in line asks where they stand.
             poll(h, now);
         }
@@ -100,18 +125,23 @@ void engine::on_link_up(instant trusted_from, instant now) {
 }
 
 void engine::on_link_down(instant) {
-    for (hold& h : holds_) h.polled_on_this_link_ = false;
+    for (hold& h : holds_) {
+        h.quest_.polled_on_this_link = false;
+        if (h.orphaned_ask_ && h.state_ == state::held) mark_stray(h);
+    }
 }
 
 void engine::on_subscription_refused(const failure& why, instant now) {
     subscribed_ = false;  // the next who wants to wait tries again: rights may have been given meanwhile
     for (auto next = holds_.begin(); next != holds_.end();) {
         hold& h = *next++;  // before refuse(), which may erase it
-        if (h.request_ != nullptr && h.terms_.wait == waiting::in_line) refuse(h, {why.code, why.detail, {}, {}}, now);
+        if (h.quest_.at != stage::none && h.quest_.limit.wait == waiting::in_line)
+            refuse(h, {why.code, why.detail, {}, {}}, now);
     }
 }
 
-// ["message", channel, "grant <hold id> <token>"] or "poll <hold id>".
+// ["message", channel, text], the text being "grant <hold id> <token> ...", as many as there are, "poll <hold id>" or
+// "revoked <hold id> <token>".
 void engine::on_push(const redis::reply_view& message, instant now) {
     if (message.size() < 3 || message[0].text() != "message" || message[1].text() != channel()) return;
     std::string_view text = message[2].text();
@@ -122,25 +152,35 @@ void engine::on_push(const redis::reply_view& message, instant now) {
         return word;
     };
     const std::string_view verb = next_word();
-    const auto found = in_line_.find(next_word());
-    if (found == in_line_.end()) return;
-    if (verb == "poll") {
-        if (found->second->state_ == state::in_line) poll(*found->second, now);
-        return;
+    while (!text.empty()) {
+        const std::string_view id = next_word();
+        const auto found = in_line_.find(id);
+        if (verb == "poll") {
+            if (found != in_line_.end() && found->second->quest_.at == stage::in_line) poll(*found->second, now);
+            return;
+        }
+        const std::string_view number = next_word();
+        fencing_token token = 0;
+        const auto [end, bad] = std::from_chars(number.data(), number.data() + number.size(), token);
+        if (bad != std::errc() || end != number.data() + number.size()) return;
+        if (verb == "revoked") return revoked(id, token);
+        if (verb != "grant") return;
+        if (found != in_line_.end()) believe_push(*found->second, token, now);
     }
-    const std::string_view number = next_word();
-    fencing_token token = 0;
-    const auto [end, bad] = std::from_chars(number.data(), number.data() + number.size(), token);
-    if (verb != "grant" || bad != std::errc() || end != number.data() + number.size()) return;
-    believe_push(*found->second, token, now);
+}
+
+// An operator has ended this grant.
+void engine::revoked(std::string_view id, fencing_token token) {
+    for (hold& h : holds_) {
+        if (h.id_.text() == id && h.token_ == token && h.state_ == state::held) return lose(h, errc::not_held);
+    }
 }
 
 void engine::on_timer(instant now) {
     while (timed* const due = timers_.take_due(now)) {
         hold& h = static_cast<hold&>(*due);
         switch (h.state_) {
-            case state::asking:
-            case state::in_line:
+            case state::wanted:
                 check_waiting(h, now);
                 break;
             case state::held:

@@ -4,21 +4,20 @@
 // through the outbox; time is asked for by deadline(). Lives in the client's serial section.
 //
 // Invariants:
-//  (1) Validity is counted from before the request that proved the hold was written, never from its answer,
-//  less a
-//      drift of lease/100 + 2 ms. A pushed grant is proved by the last poll that was answered "still in
-//      line": its lease began after that.
-//  (2) A hold id that nobody asks for any more is undone: the undo is sent after the last copy of what it
-//  undoes. (3) Renewal is on before acquired() is called and off before the release is sent; it never
-//  revives. (4) Every request ends: with an answer, or at its deadline. (5) Whatever was written on a link
-//  that broke is repeated on the next one, or undone there.
+//  (1) Validity is counted from before the request that proved the hold was written, never from its answer, less a
+//      drift of lease/100 + 2 ms. A pushed grant is proved by the last poll that was answered "still in line": its
+//      lease began after that.
+//  (2) A hold id that nobody asks for any more is undone: the undo is sent after the last copy of what it undoes.
+//  (3) Renewal is on before acquired() is called and off before the release is sent; it never revives.
+//  (4) Every request ends: with an answer, or at its deadline.
+//  (5) Whatever was written on a link that broke is repeated on the next one, or undone there.
+//  (6) A holder believes in less before the server is asked to make it less, and in more only after the server said so.
 #pragma once
 
 #include "base/failure.hpp"
 #include "engine/call.hpp"
 #include "engine/hold.hpp"
 #include "engine/timer_heap.hpp"
-#include "scripts/mutex.hpp"
 
 #include <list>
 #include <memory>
@@ -80,13 +79,17 @@ public:
     const client_id& id() const noexcept { return client_; }
 
     // --- requests
-    // --------------------------------------------------------------------------------------------- Re-enters
-    // if terms.owner holds the lock already. May call back before it returns.
+    // Re-enters if terms.owner holds the lock already, or upgrades what it reads. May call back before it returns.
     void acquire(acquire_request& request, acquire_terms terms, instant now);
     // Ends an acquisition that is under way with `why`, giving back what it may have got. No effect if it has ended.
     void cancel(acquire_request& request, errc why, instant now);
-    // One level of it. The request (may be null) is answered at `answer_by` at the latest; the release itself goes on.
-    void release(hold& held, hold_request* request, instant answer_by, instant now);
+    // Has a hold that reads write as well; the read hold stays, whatever comes of it. Called back like acquire().
+    void upgrade(hold& held, acquire_request& request, patience limit, instant now);
+    // One level of it; there must be one. The request (may be null) is answered at `answer_by` at the latest; the
+    // release itself goes on. When the last exclusive level goes and a shared one stays, it is a downgrade.
+    void release(hold& held, access level, hold_request* request, instant answer_by, instant now);
+    // An exclusive level becomes a shared one.
+    void downgrade(hold& held, hold_request& request, instant answer_by, instant now);
     // Makes the lease full again now.
     void renew(hold& held, hold_request& request, instant now);
     // The owner will never release: what it holds is renewed no longer, told as lost, and forgotten.
@@ -95,7 +98,6 @@ public:
     hold* find(owner_id owner, const lock_keys& keys);
 
     // --- events
-    // -----------------------------------------------------------------------------------------------
     // Nothing is asked for before `trusted_from`: the server may have forgotten holds that are still believed in.
     void on_link_up(instant trusted_from, instant now);
     void on_link_down(instant now);
@@ -112,23 +114,29 @@ private:
     using state = hold::state;
     using purpose = call::purpose;
 
+    using stage = hold::stage;
+
     // asking and waiting (acquisition.cpp)
+    void reenter(hold& mine, acquire_request& request, const acquire_terms& terms, instant now);
+    void begin_quest(hold& h, acquire_request& request, patience limit, instant now);
     void ask(hold& h, instant now);
     void poll(hold& h, instant now);
     void answered_acquire(hold& h, const call& asked, const redis::reply_view& reply, instant now);
-    void stand_in_line(hold& h, const call& asked, const scripts::mutex::acquire_answer& answer, instant now);
+    void stand_in_line(hold& h, const call& asked, const scripts::acquire_answer& answer, instant now);
     void failed_acquire(hold& h, const failure& why, instant now);
     void granted(hold& h, fencing_token token, instant proved_at, instant now,
                  observer::how got = observer::how::asked);
+    void upgraded(hold& h, fencing_token token, instant proved_at, instant now, observer::how got);
+    acquire_request* end_quest(hold& h);
     void refuse(hold& h, refusal why, instant now);
     static errc too_late(const hold& h) noexcept;
     void check_waiting(hold& h, instant now);
     void believe_push(hold& h, fencing_token token, instant now);
-    void set_waiting_timer(hold& h);
+    void mark_stray(hold& h);
+    void revoked(std::string_view id, fencing_token token);
 
     // holding (renewal.cpp)
     void extend_validity(hold& h, instant proved_at);
-    void set_holding_timer(hold& h, instant now);
     void send_renewal(hold& h, instant now);
     void answered_renew(hold& h, const call& asked, const redis::reply_view& reply, instant now);
     void failed_renew(hold& h, const failure& why, instant now);
@@ -137,8 +145,22 @@ private:
     // By our own clock; the timer that tells so may be late.
     static bool ran_out(const hold& h, instant now) noexcept { return now >= h.valid_until_; }
     void answer_renewal(hold& h, const std::optional<refusal>& why_not);
+    void notice(hold& h, const scripts::hold_answer& held, instant now);
+
+    // holding less (change.cpp)
+    void begin_change(hold& h, instant now);
+    void cancel_upgrade(hold& h, instant now);
+    void send_change(hold& h, instant now);
+    void answered_change(hold& h, const call& asked, const redis::reply_view& reply, instant now);
+    void answered_cancel(hold& h, const redis::reply_view& reply, instant now);
+    void failed_change(hold& h, const failure& why, instant now);
+    void end_change(hold& h, const std::optional<refusal>& why_not, instant now);
+    void check_change(hold& h, instant now);
+    void answer_change(hold& h, const std::optional<refusal>& why_not);
+    void adopt(hold& h, fencing_token token);
 
     // leaving (release.cpp)
+    void release_level(hold& h, access level, hold_request* request, instant answer_by, instant now);
     void leave(hold& h, instant now);
     void send_release(hold& h, instant now);
     void answered_release(hold& h, const redis::reply_view& reply, instant now);
@@ -148,6 +170,8 @@ private:
     void answer_release(hold& h, const std::optional<refusal>& why_not);
 
     // shared
+    void set_timer(hold& h, instant now);
+    scripts::lock_terms lock_of(const hold& h) const noexcept;
     call& start_call(purpose what, hold& h);
     void finish_call(call& finished);
     void drop_call(call*& under_way);
@@ -177,7 +201,8 @@ private:
     bool subscribed_ = false;
     timer_heap timers_;
     std::list<hold> holds_;
-    std::unordered_map<std::string_view, hold*> in_line_;  // by hold id, whose text the hold keeps
+    // By hold id, whose text the hold keeps: those to whom a grant may be pushed.
+    std::unordered_map<std::string_view, hold*> in_line_;
     std::unordered_map<owned_lock, hold*, owned_lock_hash> owned_;
     std::vector<std::unique_ptr<call>> calls_;  // every one ever made; those not under way are in idle_calls_
     std::vector<call*> idle_calls_;

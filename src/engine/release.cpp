@@ -1,6 +1,7 @@
 // Giving a hold up: by the holder, or by the engine for an acquisition that nobody wants any more.
 
 #include "engine/engine.hpp"
+#include "engine/passing.hpp"
 
 #include "base/assert.hpp"
 
@@ -8,35 +9,13 @@
 #include <utility>
 
 namespace holdfast::engine {
-namespace {
 
-using scripts::mutex::hold_answer;
+using scripts::hold_answer;
 
-// A release that the server refused for a reason that may pass is tried again so much later.
-constexpr milliseconds release_again_after{100};
-
-bool may_pass(errc code) {
-    switch (code) {
-        case errc::busy_script:
-        case errc::loading:
-        case errc::misconfigured:
-        case errc::out_of_memory:
-        case errc::read_only:
-            return true;
-        default:
-            return false;
-    }
-}
-
-}  // namespace
-
-void engine::release(hold& h, hold_request* request, instant answer_by, instant now) {
-    if (--h.depth_ > 0) {
-        if (request != nullptr) {
-            request->answered(h.state_ == state::lost ? std::optional(refusal{errc::lost, "", {}, {}}) : std::nullopt);
-        }
-        return;
-    }
+void engine::release(hold& h, access level, hold_request* request, instant answer_by, instant now) {
+    HOLDFAST_ASSERT(h.levels(level) > 0);
+    --(level == access::shared ? h.shared_ : h.exclusive_);
+    if (h.exclusive_ + h.shared_ > 0) return release_level(h, level, request, answer_by, now);
     if (const auto listener = std::exchange(h.listener_, nullptr)) listener->on_gone();
     const auto owned = owned_.find(owned_lock{h.terms_.owner, h.terms_.keys->lock});
     if (owned != owned_.end() && owned->second == &h) owned_.erase(owned);
@@ -47,21 +26,43 @@ void engine::release(hold& h, hold_request* request, instant answer_by, instant 
         if (request != nullptr) request->answered(refusal{errc::lost, "", {}, {}});
         request = nullptr;
     }
-    // A copy of a poll may run so late that it finds the lease over, and stands in line again: that place is
-    // given up too.
-    if (was_lost || h.asking_ != nullptr || h.stray_copies_) h.token_ = 0;
+    // What the server has of this id is not quite known: a poll may run so late that it finds the lease over and stands
+    // in line again, an upgrade may be granted meanwhile. All of it goes.
+    if (was_lost || h.asking_ != nullptr || h.stray_copies_ || h.cancelling_ || h.quest_.at != stage::none)
+        h.token_ = 0;
     h.release_ = request;
     h.answer_release_by_ = answer_by;
     leave(h, now);
 }
 
+// Others of its levels remain: the server hears of it only if what it has becomes less.
+void engine::release_level(hold& h, access level, hold_request* request, instant answer_by, instant now) {
+    const auto answer = [&](std::optional<refusal> why_not) {
+        if (request != nullptr) request->answered(why_not);
+    };
+    if (h.state_ != state::held) return answer(refusal{errc::lost, "", {}, {}});
+    const bool downgrades = level == access::exclusive && h.exclusive_ == 0;
+    if (downgrades) {
+        HOLDFAST_ASSERT(h.change_ == nullptr);  // until it is answered nothing is exclusive again
+        h.change_ = request;
+        h.answer_change_by_ = request != nullptr ? answer_by : never;
+    } else {
+        answer(std::nullopt);
+    }
+    begin_change(h, now);
+    if (h.state_ == state::held) set_timer(h, now);
+}
+
 void engine::leave(hold& h, instant now) {
     drop_call(h.renewing_);
     drop_call(h.asking_);
-    answer_renewal(h, refusal{errc::not_held, "released meanwhile", {}, {}});
+    drop_call(h.changing_);
     h.state_ = state::leaving;
-    // A grant that an old copy of the request gets is pushed to this id, and given back.
-    if (h.stray_copies_) in_line_.emplace(h.id_.text(), &h);
+    const refusal released{errc::not_held, "released meanwhile", {}, {}};
+    answer_renewal(h, released);
+    answer_change(h, released);
+    if (acquire_request* const waiting_for_more = end_quest(h)) waiting_for_more->refused(released);
+    if (h.stray_copies_) mark_stray(h);
     h.may_have_run_ = false;
     h.repeats_ = 0;
     // After this the server has forgotten the hold by itself.
@@ -73,9 +74,7 @@ void engine::leave(hold& h, instant now) {
 void engine::send_release(hold& h, instant) {
     HOLDFAST_ASSERT(h.leaving_ == nullptr);
     call& question = start_call(purpose::release, h);
-    scripts::mutex::write(question, *h.terms_.keys,
-                          scripts::mutex::release_question{
-                              .id = h.id_.text(), .token = h.token_, .fence_retention = settings_.fence_retention});
+    scripts::write(question, lock_of(h), scripts::release_question{.id = h.id_.text(), .token = h.token_});
     question.give_up_at(h.valid_until_);
     h.leaving_ = &question;
     out_.submit(question);
@@ -90,18 +89,20 @@ void engine::answered_release(hold& h, const redis::reply_view& reply, instant n
     if (reply.is_error()) {
         const failure why = classify(reply);
         why_not = refusal{why.code, why.detail, {}, {}};
-        if (may_pass(why.code) && now + release_again_after < h.valid_until_) {
+        if (may_pass(why.code) && now + again_after < h.valid_until_) {
             // It did not run. The caller need not wait, but others would until the lease ends.
-            h.release_again_at_ = now + release_again_after;
+            h.release_again_at_ = now + again_after;
             timers_.set(h, h.release_again_at_);
             return answer_release(h, why_not);
         }
-    } else if (const auto answer = scripts::mutex::read_hold(reply)) {
+    } else if (const auto answer = scripts::read_release(reply)) {
         // If an earlier copy may have run, not finding the hold is what success looks like.
         if (answer->what != hold_answer::verdict::done && !h.may_have_run_) {
             const bool other = answer->what == hold_answer::verdict::held_by_other;
             why_not = refusal{other ? errc::held_by_other : errc::not_held, "", answer->holder_left,
                               std::string(answer->holder)};
+        } else if (h.release_ != nullptr) {
+            h.release_->left_behind(answer->holders, answer->waiters);
         }
     } else {
         why_not = nonsense();
@@ -124,11 +125,8 @@ void engine::failed_release(hold& h, const failure& why, instant now) {
     const bool may_repeat = h.repeats_++ < h.terms_.max_repeats;
     if (why.code == errc::outcome_unknown && now < h.valid_until_ && may_repeat) {
         h.may_have_run_ = true;
-        if (h.orphaned_ask_ && !h.stray_copies_) {  // it broke with the same link: now it is a stray copy
-            h.stray_copies_ = true;
-            in_line_.emplace(h.id_.text(), &h);
-        }
-        return send_release(h, now);  // goes out on the next link
+        if (h.orphaned_ask_) mark_stray(h);  // it broke with the same link
+        return send_release(h, now);         // goes out on the next link
     }
     answer_release(h, refusal{why.code, why.detail, {}, {}});
     forget(h);

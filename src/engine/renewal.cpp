@@ -8,7 +8,7 @@
 namespace holdfast::engine {
 namespace {
 
-using scripts::mutex::hold_answer;
+using scripts::hold_answer;
 
 // A renewal that failed for a reason that may pass is tried again after this part of the lease.
 constexpr int retry_part = 10;
@@ -27,12 +27,6 @@ void engine::extend_validity(hold& h, instant proved_at) {
     if (h.listener_ != nullptr) h.listener_->on_validity(h.valid_until_);
 }
 
-void engine::set_holding_timer(hold& h, instant now) {
-    const instant last_moment = h.valid_until_ - margin(h.terms_.lease);
-    const instant renewal_due = h.renewing_ == nullptr ? std::max(h.renew_at_, now) : never;
-    timers_.set(h, std::min({last_moment, renewal_due, h.answer_renew_by_}));
-}
-
 void engine::check_holding(hold& h, instant now) {
     if (now >= h.valid_until_ - margin(h.terms_.lease)) return lose(h, errc::lost);
     if (now >= h.answer_renew_by_) {
@@ -41,13 +35,14 @@ void engine::check_holding(hold& h, instant now) {
         answer_renewal(h, refusal{why, settings_.server, {}, {}});
     }
     if (now >= h.renew_at_ && h.renewing_ == nullptr) send_renewal(h, now);
-    set_holding_timer(h, now);
+    check_change(h, now);
+    if (h.quest_.at != stage::none) check_waiting(h, now);
+    set_timer(h, now);
 }
 
 void engine::send_renewal(hold& h, instant) {
     call& question = start_call(purpose::renew, h);
-    scripts::mutex::write(question, *h.terms_.keys,
-                          scripts::mutex::renew_question{.id = h.id_.text(), .lease = h.terms_.lease});
+    scripts::write(question, lock_of(h), scripts::renew_question{.id = h.id_.text(), .lease = h.terms_.lease});
     question.give_up_at(h.valid_until_);
     h.renewing_ = &question;
     out_.submit(question);
@@ -60,7 +55,7 @@ void engine::renew(hold& h, hold_request& request, instant now) {
     h.renew_ = &request;
     h.answer_renew_by_ = now + settings_.request_timeout;
     if (h.renewing_ == nullptr) send_renewal(h, now);
-    set_holding_timer(h, now);
+    set_timer(h, now);
 }
 
 void engine::answer_renewal(hold& h, const std::optional<refusal>& why_not) {
@@ -71,14 +66,15 @@ void engine::answer_renewal(hold& h, const std::optional<refusal>& why_not) {
 void engine::answered_renew(hold& h, const call& asked, const redis::reply_view& reply, instant now) {
     if (h.state_ != state::held) return;
     if (reply.is_error()) return failed_renew(h, classify(reply), now);
-    const auto answer = scripts::mutex::read_hold(reply);
+    const auto answer = scripts::read_hold(reply);
     if (!answer) return failed_renew(h, {nonsense().code, nonsense().detail}, now);
     switch (answer->what) {
         case hold_answer::verdict::done:
             if (ran_out(h, now)) return lose(h, errc::lost);  // never revived, not even by an answer that was late
             watcher_.on_renewed();
             extend_validity(h, asked.written_at());
-            set_holding_timer(h, now);
+            notice(h, *answer, now);
+            set_timer(h, now);
             return answer_renewal(h, std::nullopt);
         case hold_answer::verdict::not_held:
             return lose(h, errc::not_held);
@@ -100,7 +96,7 @@ void engine::failed_renew(hold& h, const failure& why, instant now) {
     } else {
         answer_renewal(h, refusal{unknown ? errc::request_timed_out : why.code, why.detail, {}, {}});
     }
-    set_holding_timer(h, now);
+    set_timer(h, now);
 }
 
 void engine::lose(hold& h, errc why) {
@@ -108,9 +104,14 @@ void engine::lose(hold& h, errc why) {
     timers_.cancel(h);
     drop_call(h.renewing_);
     drop_call(h.asking_);
-    answer_renewal(h, refusal{errc::lost, "", {}, {}});
+    drop_call(h.changing_);
+    h.change_again_at_ = never;
+    const refusal is_lost{errc::lost, "", {}, {}};
+    answer_renewal(h, is_lost);
+    answer_change(h, is_lost);
     watcher_.on_lost(h.terms_.keys->lock, why);
     if (h.listener_ != nullptr) h.listener_->on_lost(why);
+    if (acquire_request* const waiting_for_more = end_quest(h)) waiting_for_more->refused(is_lost);
 }
 
 }  // namespace holdfast::engine

@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t longest_name = 1024;
 
 lock_keys side_keys(std::string lock, const std::string& stem) {
-    return {std::move(lock), stem + ":queue", stem + ":waiters", stem + ":fence"};
+    return {std::move(lock), stem + ":queue", stem + ":waiters", stem + ":fence", stem + ":leases", stem + ":grants"};
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ lock_keys make_keys(const lock_name& name, key_naming naming, std::string_view p
         keys = side_keys(text, has_tag ? text : "{" + text + "}");
     }
     const std::string_view slot = hash_tag(keys.lock);
-    for (const std::string* key : {&keys.queue, &keys.waiters, &keys.fence}) {
+    for (const std::string* key : {&keys.queue, &keys.waiters, &keys.fence, &keys.leases, &keys.grants}) {
         if (hash_tag(*key) != slot) {
             throw error(errc::bad_name, "'" + text + "': its braces would put the lock's keys into different slots");
         }

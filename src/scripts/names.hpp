@@ -31,6 +31,8 @@ struct lock_keys {
     std::string queue;
     std::string waiters;
     std::string fence;
+    std::string leases;  // of a read-write lock
+    std::string grants;  // of a read-write lock
 };
 
 // Throws holdfast::error with errc::bad_name if the name is empty, too long, or has braces that would put its

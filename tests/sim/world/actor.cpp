@@ -58,10 +58,10 @@ engine::acquire_terms actor::draw_terms() {
     if (luck_.percent(ways.owner_percent)) out.owner = owner_;
     if (luck_.percent(ways.fixed_percent)) out.renewing = engine::renewal::none;
     if (luck_.percent(ways.try_percent)) {
-        out.wait = engine::waiting::not_at_all;
-        out.deadline = where_.home.now() + request_time;
+        out.limit.wait = engine::waiting::not_at_all;
+        out.limit.deadline = where_.home.now() + request_time;
     } else if (luck_.percent(ways.deadline_percent)) {
-        out.deadline = where_.home.now() + luck_.within({milliseconds(1), milliseconds(2500)});
+        out.limit.deadline = where_.home.now() + luck_.within({milliseconds(1), milliseconds(2500)});
     }
     return out;
 }
@@ -71,9 +71,9 @@ void actor::ask() {
     terms_ = draw_terms();
     asking_ = true;
     const std::uint64_t serial = ++serial_;
-    note("asks for " + terms_.keys->lock + (terms_.wait == engine::waiting::in_line ? " in line" : " at once") +
+    note("asks for " + terms_.keys->lock + (terms_.limit.wait == engine::waiting::in_line ? " in line" : " at once") +
          " lease " + std::to_string(terms_.lease.count()) + (terms_.renewing == engine::renewal::none ? " fixed" : ""));
-    const instant deadline = terms_.deadline;
+    const instant deadline = terms_.limit.deadline;
     where_.home.engine().acquire(*this, terms_, where_.home.now());
     if (deadline != never) expect_end(deadline + where_.home.slept(), serial);
     if (!luck_.percent(where_.ways.cancel_percent)) return;
@@ -144,7 +144,7 @@ void actor::carry_on() {
 
 void actor::enter_again() {
     engine::acquire_terms again = held_->terms();
-    again.deadline = never;
+    again.limit.deadline = never;
     asking_ = true;
     ++serial_;
     note("enters again");
@@ -170,7 +170,7 @@ void actor::release() {
         belief_->over = true;
         held_ = nullptr;
     }
-    where_.home.engine().release(held, asked.get(), by, where_.home.now());
+    where_.home.engine().release(held, engine::access::exclusive, asked.get(), by, where_.home.now());
     if (asked) expect_answer(asked, where_.time.now() + request_time);
     if (depth_ > 0) {
         after(luck_.within(where_.ways.hold), &actor::carry_on);

@@ -1,0 +1,267 @@
+#include "scripts/questions.hpp"
+
+#include "redis/command_writer.hpp"
+#include "scripts/registry.hpp"
+
+namespace holdfast::scripts {
+namespace {
+
+using redis::reply_view;
+
+// A script's keys and arguments, numkeys first, one after the other.
+class payload {
+public:
+    payload(redis::command& out, const script& source, std::uint32_t arguments)
+        : writer_(out.script_payload(source, arguments), arguments, redis::command_writer::part::rest) {}
+
+    payload& add(std::string_view text) {
+        writer_.arg(text);
+        return *this;
+    }
+    payload& add(std::int64_t number) {
+        writer_.arg(number);
+        return *this;
+    }
+    payload& add(milliseconds span) { return add(std::int64_t{span.count()}); }
+    payload& add_token(std::uint64_t token) { return add(static_cast<std::int64_t>(token)); }
+    payload& add_mutex_keys(const lock_keys& keys) {
+        return add(std::int64_t{4}).add(keys.lock).add(keys.queue).add(keys.waiters).add(keys.fence);
+    }
+    // All read-write scripts begin alike.
+    payload& begin_read_write(const lock_terms& lock, std::string_view id) {
+        const lock_keys& keys = lock.keys;
+        add(std::int64_t{6}).add(keys.lock).add(keys.queue).add(keys.waiters).add(keys.fence);
+        add(keys.leases).add(keys.grants);
+        return add(id).add(lock.fence_retention).add(word_of(lock.prefer));
+    }
+
+private:
+    static std::string_view word_of(preference chosen) {
+        switch (chosen) {
+            case preference::readers:
+                return "readers";
+            case preference::writers:
+                return "writers";
+            case preference::arrival:
+                break;
+        }
+        return "arrival";
+    }
+
+    redis::command_writer writer_;
+};
+
+constexpr std::uint32_t beginning_of_read_write = 10;
+
+std::string_view word_of(wish wants) {
+    switch (wants) {
+        case wish::read:
+            return "r";
+        case wish::upgrade:
+            return "u";
+        case wish::write:
+            break;
+    }
+    return "w";
+}
+
+std::string_view word_of(shape held) {
+    switch (held) {
+        case shape::nothing:
+            return "";
+        case shape::reading:
+            return "r";
+        case shape::writing:
+            return "w";
+        case shape::both:
+            break;
+    }
+    return "b";
+}
+
+std::optional<shape> to_shape(std::string_view word) {
+    for (const shape one : {shape::reading, shape::writing, shape::both}) {
+        if (word == word_of(one)) return one;
+    }
+    return std::nullopt;
+}
+
+std::optional<acquire_answer::reason> to_reason(std::string_view word) {
+    using reason = acquire_answer::reason;
+    constexpr std::pair<std::string_view, reason> known[] = {{"reading", reason::reading},
+                                                             {"writing", reason::writing},
+                                                             {"reserved", reason::reserved},
+                                                             {"deadlock", reason::deadlock},
+                                                             {"mode", reason::other_mode}};
+    for (const auto& [name, why] : known) {
+        if (word == name) return why;
+    }
+    return std::nullopt;
+}
+
+std::optional<std::uint64_t> to_token(const reply_view& value) {
+    // Beyond 2^53 Lua's numbers have gaps: no script of ours gives such a token, and it would poison our floor.
+    constexpr std::int64_t end_of_tokens = std::int64_t{1} << 53;
+    const auto number = value.to_integer();
+    if (!number || *number < 0 || *number >= end_of_tokens) return std::nullopt;
+    return static_cast<std::uint64_t>(*number);
+}
+
+std::optional<milliseconds> to_left(std::int64_t ms) {
+    return ms < 0 ? std::nullopt : std::optional<milliseconds>(ms);
+}
+
+std::size_t to_count(const reply_view& reply, std::size_t at) {
+    const std::int64_t count = reply.size() > at ? reply[at].to_integer().value_or(0) : 0;
+    return count < 0 ? 0 : static_cast<std::size_t>(count);
+}
+
+bool is_list(const reply_view& reply, std::size_t least) {
+    return reply.type() == redis::resp_type::array && reply.size() >= least;
+}
+
+// {0} or {-1, ms left, holder}, as all of release, renew and cancel have it.
+std::optional<hold_answer> read_not_done(const reply_view& reply, std::int64_t code) {
+    hold_answer answer;
+    if (code == 0) return answer;
+    if (code != -1 || reply.size() < 3) return std::nullopt;
+    const auto left = reply[1].to_integer();
+    if (!left) return std::nullopt;
+    answer.what = hold_answer::verdict::held_by_other;
+    answer.holder_left = to_left(*left);
+    answer.holder = reply[2].text();
+    return answer;
+}
+
+}  // namespace
+
+void write(redis::command& out, const lock_terms& lock, const acquire_question& question) {
+    const std::string_view ticket = question.ticket.empty() ? "0" : question.ticket;
+    if (lock.kind == lock_kind::mutex) {
+        static const script& source = find("mutex/acquire");
+        payload(out, source, 13)
+            .add_mutex_keys(lock.keys)
+            .add(question.id)
+            .add(question.lease)
+            .add_token(question.token_floor)
+            .add(lock.fence_retention)
+            .add(question.channel)
+            .add(ticket)
+            .add(question.poll_interval)
+            .add(question.queue_retention);
+        return;
+    }
+    static const script& source = find("rw/acquire");
+    payload(out, source, beginning_of_read_write + 8)
+        .begin_read_write(lock, question.id)
+        .add(word_of(question.wants))
+        .add(question.lease)
+        .add_token(question.token_floor)
+        .add(question.channel)
+        .add(ticket)
+        .add(question.poll_interval)
+        .add(question.queue_retention)
+        .add_token(question.upgrading);
+}
+
+void write(redis::command& out, const lock_terms& lock, const release_question& question) {
+    if (lock.kind == lock_kind::mutex) {
+        static const script& source = find("mutex/release");
+        payload(out, source, 8)
+            .add_mutex_keys(lock.keys)
+            .add(question.id)
+            .add_token(question.token)
+            .add(lock.fence_retention);
+        return;
+    }
+    static const script& source = find("rw/release");
+    payload(out, source, beginning_of_read_write + 3)
+        .begin_read_write(lock, question.id)
+        .add_token(question.token)
+        .add(word_of(question.left_over))
+        .add(question.lease);
+}
+
+void write(redis::command& out, const lock_terms& lock, const renew_question& question) {
+    if (lock.kind == lock_kind::mutex) {
+        static const script& source = find("mutex/renew");
+        payload(out, source, 4).add(std::int64_t{1}).add(lock.keys.lock).add(question.id).add(question.lease);
+        return;
+    }
+    static const script& source = find("rw/renew");
+    payload(out, source, beginning_of_read_write + 1).begin_read_write(lock, question.id).add(question.lease);
+}
+
+void write(redis::command& out, const lock_terms& lock, const cancel_question& question) {
+    static const script& source = find("rw/cancel");
+    payload(out, source, beginning_of_read_write).begin_read_write(lock, question.id);
+}
+
+std::optional<acquire_answer> read_acquire(const reply_view& reply) {
+    using verdict = acquire_answer::verdict;
+    if (!is_list(reply, 1)) return std::nullopt;
+    const auto code = reply[0].to_integer();
+    acquire_answer answer;
+    if (code == -1) {
+        answer.what = verdict::gone;
+        return answer;
+    }
+    if (reply.size() < 2) return std::nullopt;
+    if (code == 1) {
+        const auto token = to_token(reply[1]);
+        if (!token || *token == 0) return std::nullopt;
+        answer.what = verdict::held;
+        answer.token = *token;
+        return answer;
+    }
+    const auto left = reply[1].to_integer();
+    if (!left || reply.size() < 3) return std::nullopt;
+    answer.holder_left = to_left(*left);
+    answer.holder = reply[2].text();
+    if (code == 0) {
+        if (reply.size() == 3) return answer;
+        const auto why = to_reason(reply[3].text());
+        if (!why) return std::nullopt;
+        answer.why = *why;
+        return answer;
+    }
+    if (code != 2 || reply.size() < 6) return std::nullopt;
+    const auto place = reply[4].to_integer();
+    const auto fence = to_token(reply[5]);
+    if (!place || *place < 0 || !fence || reply[3].text().empty()) return std::nullopt;
+    answer.what = verdict::queued;
+    answer.ticket = reply[3].text();
+    answer.place = static_cast<std::size_t>(*place);
+    answer.fence = *fence;
+    answer.soonest = answer.holder_left;
+    if (reply.size() > 6) answer.soonest = to_left(reply[6].to_integer().value_or(-1));
+    return answer;
+}
+
+std::optional<hold_answer> read_release(const reply_view& reply) {
+    if (!is_list(reply, 1)) return std::nullopt;
+    const auto code = reply[0].to_integer();
+    if (code != 1) return code ? read_not_done(reply, *code) : std::nullopt;
+    hold_answer answer;
+    answer.what = hold_answer::verdict::done;
+    answer.waiters = to_count(reply, 1);
+    answer.holders = to_count(reply, 2);
+    return answer;
+}
+
+std::optional<hold_answer> read_hold(const reply_view& reply) {
+    if (!is_list(reply, 1)) return std::nullopt;
+    const auto code = reply[0].to_integer();
+    if (code != 1) return code ? read_not_done(reply, *code) : std::nullopt;
+    hold_answer answer;
+    answer.what = hold_answer::verdict::done;
+    if (reply.size() == 1) return answer;  // a mutex
+    const auto held = to_shape(reply[1].text());
+    const auto token = reply.size() > 2 ? to_token(reply[2]) : std::nullopt;
+    if (!held || !token || *token == 0) return std::nullopt;
+    answer.held = *held;
+    answer.token = *token;
+    return answer;
+}
+
+}  // namespace holdfast::scripts

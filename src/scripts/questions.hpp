@@ -1,0 +1,100 @@
+// The lock scripts in C++ terms: what is asked and what is answered, of a mutex and of a read-write lock alike. The
+// wire form is known here and in the .lua files, nowhere else.
+#pragma once
+
+#include "redis/command.hpp"
+#include "scripts/names.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace holdfast::scripts {
+
+using std::chrono::milliseconds;
+
+enum class lock_kind : std::uint8_t { mutex, read_write };
+
+// Who goes first where readers and writers wait. No matter for a mutex.
+enum class preference : std::uint8_t { arrival, readers, writers };
+
+enum class wish : std::uint8_t { write, read, upgrade };
+
+// What somebody holds, or is to hold from now on.
+enum class shape : std::uint8_t { nothing, reading, writing, both };
+
+// Which lock, and what is the same in every question about it.
+struct lock_terms {
+    const lock_keys& keys;
+    lock_kind kind = lock_kind::mutex;
+    preference prefer = preference::arrival;
+    milliseconds fence_retention{0};
+};
+
+struct acquire_question {
+    std::string_view id;
+    wish wants = wish::write;
+    milliseconds lease;
+    std::uint64_t token_floor = 0;
+    std::string_view channel;  // empty: do not wait
+    std::string_view ticket;   // of the last answer; empty: none yet
+    milliseconds poll_interval{0};
+    milliseconds queue_retention{0};
+    std::uint64_t upgrading = 0;  // the token of the hold that is to be upgraded
+};
+
+struct acquire_answer {
+    enum class verdict : std::uint8_t { held, refused, queued, gone } what = verdict::refused;
+    enum class reason : std::uint8_t { held, reading, writing, reserved, deadlock, other_mode };
+
+    std::uint64_t token = 0;                  // held
+    reason why = reason::held;                // refused
+    std::optional<milliseconds> holder_left;  // refused, queued: the longest of all leases; none: one has no end
+    std::string_view holder;                  // refused, queued
+    std::string_view ticket;                  // queued
+    std::size_t place = 0;                    // queued: 0 is next
+    std::uint64_t fence = 0;                  // queued: the last token given out
+    std::optional<milliseconds> soonest;      // queued: when the first of the holders may be gone
+};
+
+struct release_question {
+    std::string_view id;
+    std::uint64_t token = 0;  // 0: any grant of this id, and its place in line
+    shape left_over = shape::nothing;
+    milliseconds lease{0};  // of what is left over
+};
+
+struct renew_question {
+    std::string_view id;
+    milliseconds lease;
+};
+
+// Of an upgrade that was waited for.
+struct cancel_question {
+    std::string_view id;
+};
+
+// The answer of release, renew and cancel.
+struct hold_answer {
+    enum class verdict : std::uint8_t { done, not_held, held_by_other } what = verdict::not_held;
+    std::optional<milliseconds> holder_left;
+    std::string_view holder;
+    std::size_t waiters = 0;      // release: still in line
+    std::size_t holders = 0;      // release: who hold it now
+    shape held = shape::nothing;  // renew and cancel, of a read-write lock
+    std::uint64_t token = 0;      // renew and cancel, of a read-write lock
+};
+
+void write(redis::command& out, const lock_terms& lock, const acquire_question& question);
+void write(redis::command& out, const lock_terms& lock, const release_question& question);
+void write(redis::command& out, const lock_terms& lock, const renew_question& question);
+void write(redis::command& out, const lock_terms& lock, const cancel_question& question);
+
+// Nothing if the reply is not of the agreed form: a server that answers nonsense.
+std::optional<acquire_answer> read_acquire(const redis::reply_view& reply);
+std::optional<hold_answer> read_release(const redis::reply_view& reply);
+std::optional<hold_answer> read_hold(const redis::reply_view& reply);  // of renew and cancel
+
+}  // namespace holdfast::scripts
