@@ -6,6 +6,7 @@
 #include <holdfast/owner.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -75,9 +76,48 @@ struct mutex_options {
     std::string prefix = "hf:";
 };
 
+/// In what mode a lock is held.
+enum class mode {
+    exclusive,  ///< by one alone: every hold of a mutex, and one that writes under a shared_mutex
+    shared      ///< with others: one that reads under a shared_mutex
+};
+
+/// Who goes first where readers and writers wait for one shared_mutex. All who use a lock should agree on it.
+enum class prefer {
+    arrival,  ///< first come, first served; readers that stand in line next to each other go in together
+    readers,  ///< readers go in whenever nobody writes; a writer when no reader is left
+    writers   ///< while a living writer waits, no new reader goes in
+};
+
+/// For one shared_mutex. The fields mean what they mean in `mutex_options`.
+struct shared_mutex_options {
+    milliseconds lease{std::chrono::seconds(30)};
+    bool renew = true;
+    unsigned max_repeats = static_cast<unsigned>(-1);
+    holdfast::keys keys = keys::tagged;
+    std::string prefix = "hf:";
+    holdfast::prefer prefer = prefer::arrival;
+};
+
+/// What a release found, where the server told; see `lease::release(afterwards&)`.
+struct afterwards {
+    /// How many hold the lock now, those included to whom it was handed over just then. Zero: it is free.
+    std::size_t holders = 0;
+    /// How many still wait.
+    std::size_t waiters = 0;
+};
+
+/// For one upgrade.
+struct upgrade_options {
+    /// Filled by blocking calls that return without success or throw; must outlive the call.
+    holdfast::refusal* why_not = nullptr;
+    /// Stops the waiting; what was got too late is given back.
+    std::stop_token stop = {};
+};
+
 /// For one acquisition.
 struct acquire_options {
-    /// Zero: the mutex's own.
+    /// Zero: the lock's own.
     milliseconds lease{0};
     /// Who acquires. Without one each acquisition is an owner of its own.
     std::optional<holdfast::owner> owner = {};

@@ -79,6 +79,9 @@ void engine::upgrade(hold& h, acquire_request& request, patience limit, instant 
         watcher_.on_reentered();
         return request.acquired(h);
     }
+    if (h.terms_.upgrading == upgrades::refused) {
+        return request.refused({errc::would_deadlock, "a striped lock cannot be upgraded", {}, {}});
+    }
     if (h.quest_.at != stage::none) {
         return request.refused({errc::too_many, "an upgrade of this hold is under way", {}, {}});
     }
