@@ -9,7 +9,7 @@ set(runtime_package libholdfast${HOLDFAST_SOVERSION})
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_CONTACT "The holdfast authors <maintainers@holdfast.example>")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Distributed locks on Redis")
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
@@ -29,9 +29,8 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_HOLDFAST_RUNTIME_PACKAGE_NAME ${runtime_package})
 set(CPACK_DEBIAN_HOLDFAST_RUNTIME_PACKAGE_SECTION libs)
 set(CPACK_COMPONENT_HOLDFAST_RUNTIME_DESCRIPTION
-  "Distributed locks on Redis: shared library
- First come, first served locks that hold across machines, with leases that renew
- themselves and fencing tokens.")
+  "This package has the shared library: first come, first served locks that hold across
+machines, with leases that renew themselves and fencing tokens.")
 
 set(CPACK_DEBIAN_HOLDFAST_DEVELOPMENT_PACKAGE_NAME libholdfast-dev)
 set(CPACK_DEBIAN_HOLDFAST_DEVELOPMENT_PACKAGE_SECTION libdevel)
@@ -39,16 +38,15 @@ set(CPACK_DEBIAN_HOLDFAST_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_HOLDFAST_DEVELOPMENT_PACKAGE_DEPENDS
   "${runtime_package} (= ${PROJECT_VERSION}), libboost1.81-dev, libssl-dev (>= 3.0)")
 set(CPACK_COMPONENT_HOLDFAST_DEVELOPMENT_DESCRIPTION
-  "Distributed locks on Redis: headers and static library
- What C++20 programs that use holdfast are compiled with: headers, archive, CMake
- package and pkg-config file.")
+  "This package has what C++20 programs that use holdfast are compiled with: headers,
+static library, CMake package and pkg-config file.")
 
 set(CPACK_DEBIAN_HOLDFAST_TOOL_PACKAGE_NAME holdfast)
 set(CPACK_DEBIAN_HOLDFAST_TOOL_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_HOLDFAST_TOOL_PACKAGE_RECOMMENDS redis-server)
 set(CPACK_COMPONENT_HOLDFAST_TOOL_DESCRIPTION
-  "Distributed locks on Redis: command
- Runs commands under locks that hold across machines, as flock does on one.")
+  "This package has the command, which runs commands under locks that hold across
+machines, as flock does on one.")
 
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_SOURCE_DIR}/debian_finish.cmake)
 include(CPack)
