@@ -7,6 +7,7 @@
 #include <holdfast/holdfast.hpp>
 
 #include <boost/asio/use_future.hpp>
+#include <future>
 #include <iostream>
 #include <mutex>
 
@@ -31,8 +32,9 @@ bool locks(const char* url) {
     holdfast::mutex same{redis, "consumer"};
     const bool excludes = !same.try_acquire();
     const bool grows = hold.token() > earlier;
-    hold.async_release(boost::asio::use_future).get();
-    return excludes && grows;
+    std::promise<bool> released;  // by a handler that has no executor of its own
+    hold.async_release([&](boost::system::error_code failure) { released.set_value(!failure); });
+    return released.get_future().get() && excludes && grows;
 }
 
 }  // namespace
