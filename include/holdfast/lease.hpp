@@ -38,7 +38,9 @@ public:
     /// Releases, waiting for the answer at most the request timeout or the validity left, then going on in
     /// the background. Never throws.
     ~lease();
+    /// The hold moves; the other lease is empty afterwards.
     lease(lease&&) noexcept;
+    /// Releases what this lease held before, as the destructor does.
     lease& operator=(lease&&) noexcept;
     lease(const lease&) = delete;
     lease& operator=(const lease&) = delete;

@@ -23,23 +23,36 @@ namespace holdfast {
 /// Throws `error` if one cannot be had; those taken before are released.
 class HOLDFAST_EXPORT lock_all {
 public:
+<<<<<<< HEAD
     template <typename... Locks>
     explicit lock_all(lockable& first, Locks&... others) : lock_all(acquire_options(), first, others...) {}
+=======
+    /// Waits for all of them, however long that takes.
+    template <typename... Mutexes>
+    explicit lock_all(mutex& first, Mutexes&... others) : lock_all(acquire_options(), first, others...) {}
+>>>>>>> packaging
 
     /// With a lease, an owner or a stop_token for all of them.
     template <typename... Locks>
     explicit lock_all(acquire_options options, lockable& first, Locks&... others)
         : lock_all(std::vector<std::reference_wrapper<lockable>>{first, others...}, std::move(options)) {}
 
+<<<<<<< HEAD
     explicit lock_all(std::vector<std::reference_wrapper<lockable>> locks, acquire_options options = {});
+=======
+    /// For a number of locks that is known at run time only.
+    explicit lock_all(std::vector<std::reference_wrapper<mutex>> mutexes, acquire_options options = {});
+>>>>>>> packaging
 
     /// Releases in the opposite order.
     ~lock_all();
+    /// The holds move; the other object holds nothing afterwards.
     lock_all(lock_all&&) noexcept = default;
     lock_all& operator=(lock_all&&) = delete;
     lock_all(const lock_all&) = delete;
     lock_all& operator=(const lock_all&) = delete;
 
+    /// How many locks were named.
     std::size_t size() const noexcept { return leases_.size(); }
     /// The lease of the i-th lock, in the order they were named.
     const lease& operator[](std::size_t i) const { return leases_.at(i); }

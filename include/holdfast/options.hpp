@@ -16,6 +16,7 @@
 
 namespace holdfast {
 
+/// The unit of all times in this interface.
 using std::chrono::milliseconds;
 
 /// How the name of a lock becomes a key in Redis.
@@ -24,7 +25,11 @@ enum class keys {
     raw,     ///< the name itself, for locks shared with programs that use the plain SET NX PX form
 };
 
-enum class log_level { info, warning };
+/// How much an operator should care.
+enum class log_level {
+    info,     ///< good to know: a link came up
+    warning,  ///< look into it: a link broke, a renewal failed, a hold was lost
+};
 
 /// What to think of a server that was started less than `max_lease` ago and so may have forgotten holds that
 /// are still believed in.
@@ -38,6 +43,7 @@ struct client_options {
     /// No lease is longer than this; the same for all clients of a server if they use
     /// restarted_server::mistrusted.
     milliseconds max_lease{std::chrono::seconds(60)};
+    /// Whether a server that was started a short while ago may grant locks.
     restarted_server after_restart = restarted_server::trusted;
     /// How long tokens are remembered after their last use; they keep growing across a server clock that is
     /// set back by up to this much. At least max_lease.
@@ -55,6 +61,7 @@ struct client_options {
 
 /// Why a lock was not had, for those who ask.
 struct refusal {
+    /// errc::busy or errc::timed_out where the call returned without the lock, otherwise what it threw.
     errc code = errc::busy;
     /// The hold id of the one who has it; empty if that is not the reason. Tells nothing to other programs' locks.
     std::string holder = {};
@@ -71,6 +78,7 @@ struct mutex_options {
     /// How often a request whose answer was lost with its connection is sent again, of acquiring and of releasing each.
     /// Deadline and stop_token bound it too.
     unsigned max_repeats = static_cast<unsigned>(-1);
+    /// How the name becomes a key; the same for all who are to exclude each other.
     holdfast::keys keys = keys::tagged;
     /// Stands before the tagged key.
     std::string prefix = "hf:";
