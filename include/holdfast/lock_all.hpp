@@ -23,26 +23,17 @@ namespace holdfast {
 /// Throws `error` if one cannot be had; those taken before are released.
 class HOLDFAST_EXPORT lock_all {
 public:
-<<<<<<< HEAD
+    /// Waits for all of them, however long that takes.
     template <typename... Locks>
     explicit lock_all(lockable& first, Locks&... others) : lock_all(acquire_options(), first, others...) {}
-=======
-    /// Waits for all of them, however long that takes.
-    template <typename... Mutexes>
-    explicit lock_all(mutex& first, Mutexes&... others) : lock_all(acquire_options(), first, others...) {}
->>>>>>> packaging
 
     /// With a lease, an owner or a stop_token for all of them.
     template <typename... Locks>
     explicit lock_all(acquire_options options, lockable& first, Locks&... others)
         : lock_all(std::vector<std::reference_wrapper<lockable>>{first, others...}, std::move(options)) {}
 
-<<<<<<< HEAD
-    explicit lock_all(std::vector<std::reference_wrapper<lockable>> locks, acquire_options options = {});
-=======
     /// For a number of locks that is known at run time only.
-    explicit lock_all(std::vector<std::reference_wrapper<mutex>> mutexes, acquire_options options = {});
->>>>>>> packaging
+    explicit lock_all(std::vector<std::reference_wrapper<lockable>> locks, acquire_options options = {});
 
     /// Releases in the opposite order.
     ~lock_all();

@@ -31,6 +31,7 @@ public:
     lockable(const lockable&) = delete;
     lockable& operator=(const lockable&) = delete;
 
+    /// As given to the constructor, without prefix or tag.
     const std::string& name() const noexcept;
 
     /// Where this lock stands among all locks: the order in which several are taken. See `lock_all`.
@@ -45,6 +46,7 @@ public:
     bool try_lock_for(std::chrono::duration<Rep, Period> wait) {
         return try_lock_as(mode::exclusive, detail::wait_time(wait));
     }
+    /// Waits in line, at most until then.
     template <typename Clock, typename Duration>
     bool try_lock_until(std::chrono::time_point<Clock, Duration> deadline) {
         return try_lock_for(deadline - Clock::now());
@@ -67,6 +69,7 @@ public:
     lease try_acquire_for(std::chrono::duration<Rep, Period> wait, acquire_options options = {}) {
         return acquire_as(mode::exclusive, detail::wait_time(wait), std::move(options));
     }
+    /// Waits in line, at most until then; an empty lease if that was not enough.
     template <typename Clock, typename Duration>
     lease try_acquire_until(std::chrono::time_point<Clock, Duration> deadline, acquire_options options = {}) {
         return try_acquire_for(deadline - Clock::now(), std::move(options));
@@ -80,12 +83,14 @@ public:
     /// background.
     template <typename CompletionToken>
     auto async_acquire(acquire_options options, CompletionToken&& token);
+    /// The same with the lock's own lease, as an owner of its own.
     template <typename CompletionToken>
     auto async_acquire(CompletionToken&& token);
 
     /// As try_acquire(); errc::busy (of a shared_mutex errc::read_held or errc::write_held) if somebody else has it.
     template <typename CompletionToken>
     auto async_try_acquire(acquire_options options, CompletionToken&& token);
+    /// The same with the lock's own lease, as an owner of its own.
     template <typename CompletionToken>
     auto async_try_acquire(CompletionToken&& token);
 
@@ -93,6 +98,7 @@ public:
     template <typename Rep, typename Period, typename CompletionToken>
     auto async_try_acquire_for(std::chrono::duration<Rep, Period> wait, acquire_options options,
                                CompletionToken&& token);
+    /// The same with the lock's own lease, as an owner of its own.
     template <typename Rep, typename Period, typename CompletionToken>
     auto async_try_acquire_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token);
 

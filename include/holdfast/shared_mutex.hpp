@@ -35,6 +35,7 @@ public:
     bool try_lock_shared_for(std::chrono::duration<Rep, Period> wait) {
         return try_lock_as(mode::shared, detail::wait_time(wait));
     }
+    /// Waits in line, at most until then.
     template <typename Clock, typename Duration>
     bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> deadline) {
         return try_lock_shared_for(deadline - Clock::now());
@@ -58,6 +59,7 @@ public:
     lease try_acquire_shared_for(std::chrono::duration<Rep, Period> wait, acquire_options options = {}) {
         return acquire_as(mode::shared, detail::wait_time(wait), std::move(options));
     }
+    /// Waits in line, at most until then; an empty lease if that was not enough.
     template <typename Clock, typename Duration>
     lease try_acquire_shared_until(std::chrono::time_point<Clock, Duration> deadline, acquire_options options = {}) {
         return try_acquire_shared_for(deadline - Clock::now(), std::move(options));
@@ -66,12 +68,14 @@ public:
     /// As acquire_shared(), for any completion token; see `lockable::async_acquire`. Include <holdfast/async.hpp>.
     template <typename CompletionToken>
     auto async_acquire_shared(acquire_options options, CompletionToken&& token);
+    /// The same with the lock's own lease, as an owner of its own.
     template <typename CompletionToken>
     auto async_acquire_shared(CompletionToken&& token);
 
     /// As try_acquire_shared(); errc::write_held or errc::reserved if that is not possible now.
     template <typename CompletionToken>
     auto async_try_acquire_shared(acquire_options options, CompletionToken&& token);
+    /// The same with the lock's own lease, as an owner of its own.
     template <typename CompletionToken>
     auto async_try_acquire_shared(CompletionToken&& token);
 
@@ -79,6 +83,7 @@ public:
     template <typename Rep, typename Period, typename CompletionToken>
     auto async_try_acquire_shared_for(std::chrono::duration<Rep, Period> wait, acquire_options options,
                                       CompletionToken&& token);
+    /// The same with the lock's own lease, as an owner of its own.
     template <typename Rep, typename Period, typename CompletionToken>
     auto async_try_acquire_shared_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token);
 
