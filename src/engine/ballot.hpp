@@ -1,0 +1,90 @@
+// One hold id's life at one node, from the first request to the last answer.
+//
+//     wanted --grant--> held --release--> leaving --answer--> gone
+//       |                |                   ^
+//       |                +--lost--> lost ----+
+//       +--refused: gone; given up: leaving
+//
+// While it is wanted, a quest is under way: asking --queued--> in_line. A ballot that reads may have another one, its
+// upgrade, beside being held. What the node has of a held one may have to be made less (a downgrade, an upgrade that
+// was given up): that is a change, and the next quest waits for its end.
+//
+// A ballot is part of a hold and lives as long; the node's voter moves it.
+#pragma once
+
+#include "engine/terms.hpp"
+#include "engine/timer_heap.hpp"
+
+#include <boost/intrusive/list.hpp>
+#include <optional>
+#include <string>
+
+namespace holdfast::engine {
+
+class call;
+
+class ballot final : public timed, public boost::intrusive::list_base_hook<> {
+public:
+    void belong(hold& whole, std::size_t node) noexcept {
+        whole_ = &whole;
+        node_ = node;
+    }
+
+    hold& whole() const noexcept { return *whole_; }
+    std::size_t node() const noexcept { return node_; }
+    bool counts() const noexcept { return state_ == state::held; }
+    bool is_lost() const noexcept { return state_ == state::lost; }
+    bool is_gone() const noexcept { return state_ == state::gone; }
+    bool asks() const noexcept { return quest_.at != stage::none; }
+    bool in_line() const noexcept { return quest_.at == stage::in_line; }
+    fencing_token token() const noexcept { return token_; }
+    shape has() const noexcept { return shape_; }
+    instant valid_until() const noexcept { return valid_until_; }
+
+private:
+    friend class voter;
+    friend class call;
+    enum class state : std::uint8_t { gone, wanted, held, lost, leaving };
+    enum class stage : std::uint8_t { none, deferred, asking, in_line };
+
+    // An acquisition or an upgrade under way.
+    struct quest {
+        stage at = stage::none;
+        bool may_have_run = false;  // a copy of the request may have run without our knowing
+        bool polled_on_this_link = false;
+        unsigned repeats = 0;
+        patience limit = {};
+        fencing_token fence_then = 0;  // as the last answered poll saw it
+        std::string ticket = {};
+        std::string holder = {};  // as that poll saw it
+        std::optional<instant> holder_until = {};
+        instant last_answered_poll{};  // when that poll was sent
+        instant poll_at = never;
+    };
+
+    hold* whole_ = nullptr;
+    std::size_t node_ = 0;
+    state state_ = state::gone;
+    shape shape_ = shape::nothing;      // what the node has of it, as far as we know
+    shape change_to_ = shape::nothing;  // what the change under way leaves
+    shape at_most_ = shape::both;       // what the node should have of it at most
+    bool cancelling_ = false;           // the change takes an upgrade back
+    bool may_have_run_ = false;         // a copy of the present release
+    bool stray_copies_ = false;         // of an acquiring request: one may still be on its way over a broken link
+    bool orphaned_ask_ = false;         // given up while its acquiring request was written and unanswered
+    unsigned repeats_ = 0;              // of the present release
+    quest quest_;
+    call* asking_ = nullptr;  // calls under way, each at most one
+    call* renewing_ = nullptr;
+    call* changing_ = nullptr;
+    call* leaving_ = nullptr;
+    fencing_token token_ = 0;
+    instant valid_until_{};
+    instant renew_at_ = never;
+    instant release_again_at_ = never;
+    instant change_again_at_ = never;
+};
+
+using ballot_list = boost::intrusive::list<ballot>;
+
+}  // namespace holdfast::engine

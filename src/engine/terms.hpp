@@ -1,0 +1,106 @@
+// The words that requests and answers are made of, between the engine and the layer above.
+#pragma once
+
+#include "base/clock.hpp"
+#include "scripts/questions.hpp"
+
+#include <holdfast/errors.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace holdfast::engine {
+
+using scripts::lock_keys;
+using scripts::lock_kind;
+using scripts::preference;
+using scripts::shape;
+using std::chrono::milliseconds;
+
+using fencing_token = std::uint64_t;
+
+// Who may re-enter. 0 is nobody: every acquisition is an owner of its own.
+enum class owner_id : std::uint64_t { nobody = 0 };
+
+enum class renewal { automatic, none };
+enum class upgrades { allowed, refused };
+enum class waiting { not_at_all, in_line };
+
+// One level of a hold. An owner may have several of both kinds at once.
+enum class access : std::uint8_t { exclusive, shared };
+
+// Why a lock was not had, or a release or renewal did not take.
+struct refusal {
+    errc code = errc::busy;
+    std::string detail;
+    std::optional<milliseconds> holder_left;  // of the one who holds it, as far as known
+    std::string holder;
+};
+
+// How long to wait for a lock.
+struct patience {
+    waiting wait = waiting::in_line;
+    instant deadline = never;  // of the waiting; with waiting::not_at_all, of the request
+};
+
+// What an acquisition is to be like.
+struct acquire_terms {
+    std::shared_ptr<const lock_keys> keys;
+    lock_kind kind = lock_kind::mutex;
+    preference prefer = preference::arrival;
+    access want = access::exclusive;
+    upgrades upgrading = upgrades::allowed;
+    owner_id owner = owner_id::nobody;
+    milliseconds lease{30000};
+    renewal renewing = renewal::automatic;
+    patience limit = {};
+    // How often a request whose answer was lost with its link is sent again: of acquiring, and of releasing.
+    unsigned max_repeats = static_cast<unsigned>(-1);
+};
+
+class hold;
+
+// Told in the serial section, once per acquire() or upgrade(); then the engine has forgotten it.
+class acquire_request {
+public:
+    virtual void acquired(hold& held) = 0;
+    virtual void refused(const refusal& why) = 0;
+
+protected:
+    ~acquire_request() = default;
+
+private:
+    friend class engine;
+    hold* subject_ = nullptr;
+};
+
+// Told once per release(), renew() or downgrade(): code is success or why not.
+class hold_request {
+public:
+    // Before answered(), where the server told: who hold the lock now, and who wait.
+    virtual void left_behind(std::size_t /*holders*/, std::size_t /*waiters*/) {}
+    // No refusal: done.
+    virtual void answered(const std::optional<refusal>& why_not) = 0;
+
+protected:
+    ~hold_request() = default;
+};
+
+// Told about a hold while it exists, in the serial section.
+class hold_listener {
+public:
+    virtual void on_validity(instant until) = 0;
+    // An upgrade has its own.
+    virtual void on_token(fencing_token /*token*/) {}
+    virtual void on_lost(errc why) = 0;
+    // Released: the reference to the hold is void.
+    virtual void on_gone() = 0;
+
+protected:
+    ~hold_listener() = default;
+};
+
+}  // namespace holdfast::engine

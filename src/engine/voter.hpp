@@ -1,0 +1,201 @@
+// What is asked of one node, when its answers are believed, and when it is asked again.
+//
+// Sans-I/O, like the engine whose part it is: events come in, each with `now`; calls go out through the outbox. It
+// knows ballots, and nothing of majorities, owners or callers: whatever happens to a ballot is told to the counter.
+//
+// Invariants:
+//  (1) Validity is counted from before the request that proved the hold was written, never from its answer, less a
+//      drift of lease/100 + 2 ms. A pushed grant is proved by the last poll that was answered "still in line": its
+//      lease began after that.
+//  (2) An id that nobody asks for any more is undone: the undo is sent after the last copy of what it undoes.
+//  (3) Renewal is on before granted() is called and off before the release is sent; it never revives.
+//  (4) Whatever was written on a link that broke is repeated on the next one, or undone there.
+//  (5) A holder believes in less before the server is asked to make it less, and in more only after the server said so.
+#pragma once
+
+#include "base/failure.hpp"
+#include "engine/ballot.hpp"
+#include "engine/call.hpp"
+#include "engine/hold_id.hpp"
+#include "engine/timer_heap.hpp"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace holdfast::engine {
+
+// What the engine asks of the layer below, for one node.
+class outbox {
+public:
+    virtual void submit(redis::command& request) = 0;
+    // True: it will never be sent.
+    virtual bool withdraw(redis::command& request) = 0;
+    // An answer showed the link to be useless.
+    virtual void distrust(const failure& why) = 0;
+    virtual void subscribe(const std::string& channel) = 0;
+    virtual bool link_is_up() const = 0;
+
+protected:
+    ~outbox() = default;
+};
+
+enum class how { asked, handed_over };
+
+// What a node said when it ended, changed or renewed something.
+struct node_answer {
+    std::optional<refusal> why_not;
+    std::size_t holders = 0;
+    std::size_t waiters = 0;
+};
+
+// Told what becomes of ballots. None of these may be called by one of the others' effects on the same ballot but
+// gone(), which is always the last thing that a voter does with it.
+class counter {
+public:
+    virtual void granted(ballot& b, how got, instant now) = 0;
+    virtual void queued(ballot& b, instant now) = 0;
+    // The quest is over; what was held before is held still.
+    virtual void refused(ballot& b, const refusal& why, instant now) = 0;
+    virtual void extended(ballot& b, instant now) = 0;
+    virtual void lost(ballot& b, errc why, instant now) = 0;
+    virtual void renewed(ballot& b, const node_answer& answer, instant now) = 0;
+    virtual void renewal_failed(const failure& why) = 0;
+    virtual void changed(ballot& b, const node_answer& answer, instant now) = 0;
+    virtual void released(ballot& b, const node_answer& answer, instant now) = 0;
+    virtual void gone(ballot& b) = 0;
+    // The highest token seen so far, and one more seen.
+    virtual fencing_token floor() const = 0;
+    virtual void saw(fencing_token token) = 0;
+
+protected:
+    ~counter() = default;
+};
+
+struct voter_settings {
+    milliseconds request_timeout{2000};
+    milliseconds fence_retention{3600 * 1000};
+    // lost() fires this part of a lease before validity ends.
+    unsigned lost_margin_percent = 10;
+    std::string server;   // for messages
+    std::string channel;  // where grants are pushed to
+};
+
+class voter {
+public:
+    voter(voter_settings settings, outbox& out, random_source& random, counter& told);
+    ~voter();
+    voter(const voter&) = delete;
+    voter& operator=(const voter&) = delete;
+
+    // --- requests
+    void ask(ballot& b, patience limit, instant now);
+    // Has a ballot that reads write as well; it goes on reading, whatever comes of it.
+    void upgrade(ballot& b, patience limit, instant now);
+    // Ends a quest that is under way, giving back what it may have got. Not told: the caller knows.
+    void give_up(ballot& b, instant now);
+    // Ends all of it; answered by released(), then gone().
+    void release(ballot& b, instant now);
+    // Makes the lease full again now; answered by renewed().
+    void renew(ballot& b, instant now);
+    // From now on the node should have this of it at most; answered by changed() if that is less.
+    void make_less(ballot& b, shape at_most, instant now);
+    // Nothing is sent any more; it is gone when this returns.
+    void abandon(ballot& b);
+
+    // --- events
+    // Nothing is asked for before `trusted_from`: the server may have forgotten holds that are still believed in.
+    void on_link_up(instant trusted_from, instant now);
+    void on_link_down(instant now);
+    // Nobody can be woken: whoever waits in line is refused for that reason.
+    void on_subscription_refused(const failure& why, instant now);
+    void on_push(const redis::reply_view& message, instant now);
+    void on_timer(instant now);
+    instant deadline() const noexcept { return timers_.earliest(); }
+
+    bool link_is_up() const { return out_.link_is_up(); }
+    const std::string& server() const noexcept { return settings_.server; }
+
+private:
+    friend class call;
+    using state = ballot::state;
+    using stage = ballot::stage;
+    using purpose = call::purpose;
+
+    // asking and waiting (voting.cpp)
+    void begin_quest(ballot& b, patience limit, instant now);
+    void send_ask(ballot& b, instant now);
+    void poll(ballot& b, instant now);
+    void answered_acquire(ballot& b, const call& asked, const redis::reply_view& reply, instant now);
+    void stand_in_line(ballot& b, const call& asked, const scripts::acquire_answer& answer, instant now);
+    void failed_acquire(ballot& b, const failure& why, instant now);
+    void granted(ballot& b, fencing_token token, instant proved_at, instant now, how got = how::asked);
+    void upgraded(ballot& b, fencing_token token, instant proved_at, instant now, how got);
+    void end_quest(ballot& b);
+    void refuse(ballot& b, refusal why, instant now);
+    static errc too_late(const ballot& b) noexcept;
+    void check_waiting(ballot& b, instant now);
+    void believe_push(ballot& b, fencing_token token, instant now);
+    void mark_stray(ballot& b);
+
+    // holding (vote_renewal.cpp)
+    void extend_validity(ballot& b, instant proved_at);
+    void send_renewal(ballot& b, instant now);
+    void answered_renew(ballot& b, const call& asked, const redis::reply_view& reply, instant now);
+    void failed_renew(ballot& b, const failure& why, instant now);
+    void check_holding(ballot& b, instant now);
+    void lose(ballot& b, errc why, instant now);
+    // By our own clock; the timer that tells so may be late.
+    static bool ran_out(const ballot& b, instant now) noexcept { return now >= b.valid_until_; }
+    void notice(ballot& b, const scripts::hold_answer& held, instant now);
+
+    // holding less (vote_change.cpp)
+    void begin_change(ballot& b, instant now);
+    void cancel_upgrade(ballot& b, instant now);
+    void send_change(ballot& b, instant now);
+    void answered_change(ballot& b, const call& asked, const redis::reply_view& reply, instant now);
+    void answered_cancel(ballot& b, const redis::reply_view& reply, instant now);
+    void failed_change(ballot& b, const failure& why, instant now);
+    void end_change(ballot& b, node_answer answer, instant now);
+    void check_change(ballot& b, instant now);
+    void adopt(ballot& b, fencing_token token);
+
+    // leaving (vote_release.cpp)
+    void leave(ballot& b, instant now);
+    void send_release(ballot& b, instant now);
+    void answered_release(ballot& b, const redis::reply_view& reply, instant now);
+    void failed_release(ballot& b, const failure& why, instant now);
+    void check_leaving(ballot& b, instant now);
+    void give_back(ballot& b, fencing_token token, instant now);
+    void forget(ballot& b);
+
+    // shared
+    void set_timer(ballot& b, instant now);
+    scripts::lock_terms lock_of(const ballot& b) const noexcept;
+    std::string_view id_of(const ballot& b) const noexcept;
+    const acquire_terms& terms_of(const ballot& b) const noexcept;
+    call& start_call(purpose what, ballot& b);
+    void finish_call(call& finished);
+    void drop_call(call*& under_way);
+    failure classify(const redis::reply_view& error_reply);
+    refusal nonsense() const;
+    milliseconds drift(milliseconds lease) const noexcept { return lease / 100 + milliseconds(2); }
+    milliseconds margin(milliseconds lease) const noexcept { return lease * settings_.lost_margin_percent / 100; }
+
+    voter_settings settings_;
+    outbox& out_;
+    random_source& random_;
+    counter& told_;
+    instant trusted_from_{};
+    bool subscribed_ = false;
+    timer_heap timers_;
+    ballot_list ballots_;  // those that are not gone, in the order they came
+    // By hold id, whose text the hold keeps: those to whom a grant may be pushed.
+    std::unordered_map<std::string_view, ballot*> in_line_;
+    std::vector<std::unique_ptr<call>> calls_;  // every one ever made; those not under way are in idle_calls_
+    std::vector<call*> idle_calls_;
+};
+
+}  // namespace holdfast::engine
