@@ -1,13 +1,13 @@
 #include "engine/call.hpp"
 
-#include "engine/engine.hpp"
+#include "engine/voter.hpp"
 
 namespace holdfast::engine {
 
 // The slot in the hold is cleared first: what follows may start the next call of the same kind.
 void call::on_reply(const redis::reply_view& reply, instant now) {
     if (subject_ != nullptr) {
-        hold& subject = *subject_;
+        ballot& subject = *subject_;
         switch (what_) {
             case purpose::acquire:
                 subject.asking_ = nullptr;
@@ -32,7 +32,7 @@ void call::on_reply(const redis::reply_view& reply, instant now) {
 
 void call::on_failure(const failure& why, instant now) {
     if (subject_ != nullptr) {
-        hold& subject = *subject_;
+        ballot& subject = *subject_;
         switch (what_) {
             case purpose::acquire:
                 subject.asking_ = nullptr;

@@ -1,21 +1,21 @@
-// A script call under way and the hold it is for. The hold may be gone when the answer comes.
+// A script call under way and the ballot it is for. The ballot may be gone when the answer comes.
 #pragma once
 
-#include "engine/hold.hpp"
+#include "engine/ballot.hpp"
 #include "redis/command.hpp"
 
 namespace holdfast::engine {
 
-class engine;
+class voter;
 
 class call final : public redis::command {
 public:
     enum class purpose : std::uint8_t { acquire, release, renew, change };
 
-    explicit call(engine& owner) : owner_(owner) {}
+    explicit call(voter& owner) : owner_(owner) {}
 
     // Calls are used again and again, because their buffers are warm.
-    void begin(purpose what, hold& subject) noexcept {
+    void begin(purpose what, ballot& subject) noexcept {
         what_ = what;
         subject_ = &subject;
     }
@@ -23,7 +23,7 @@ public:
     void on_reply(const redis::reply_view& reply, instant now) override;
     void on_failure(const failure& why, instant now) override;
 
-    // The hold ended: the answer will be thrown away. What undoes this call may already be under way, so it
+    // The ballot ended: the answer will be thrown away. What undoes this call may already be under way, so it
     // must not be sent again behind that.
     void orphan() noexcept {
         subject_ = nullptr;
@@ -31,9 +31,9 @@ public:
     }
 
 private:
-    engine& owner_;
+    voter& owner_;
     purpose what_ = purpose::acquire;
-    hold* subject_ = nullptr;
+    ballot* subject_ = nullptr;
 };
 
 }  // namespace holdfast::engine

@@ -1,11 +1,12 @@
 // Holding less: a downgrade, and taking back an upgrade that nobody waits for any more.
 //
-// The holder believes in less from the moment it asks; the server is told until it has understood. A change names the
+// The holder believes in less from the moment it asks; the node is told until it has understood. A change names the
 // token of the grant that it makes less, so that a copy that runs late cannot hurt a later one. Taking an upgrade back
 // only leaves the line, and learns what was granted meanwhile: that is then made less by its token.
 
-#include "engine/engine.hpp"
+#include "engine/hold.hpp"
 #include "engine/passing.hpp"
+#include "engine/voter.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -19,119 +20,119 @@ bool writes(shape held) {
     return held == shape::writing || held == shape::both;
 }
 
+bool reads(shape held) {
+    return held == shape::reading || held == shape::both;
+}
+
+// The part of `held` that is too much.
+bool exceeds(shape held, shape at_most) {
+    return (writes(held) && !writes(at_most)) || (reads(held) && !reads(at_most));
+}
+
 }  // namespace
 
-void engine::downgrade(hold& h, hold_request& request, instant answer_by, instant now) {
-    ++h.shared_;
-    release(h, access::exclusive, &request, answer_by, now);
+void voter::make_less(ballot& b, shape at_most, instant now) {
+    b.at_most_ = at_most;
+    if (b.state_ != state::held) return;
+    begin_change(b, now);
+    if (b.state_ == state::held) set_timer(b, now);
 }
 
-// Sees to it that the server has no more of the hold than its levels say; nothing if a change is under way already.
-void engine::begin_change(hold& h, instant now) {
-    if (h.changing_ != nullptr || h.change_again_at_ != never) return;
-    if (h.cancelling_ || (h.exclusive_ == 0 && writes(h.shape_)) || (h.shared_ == 0 && h.shape_ == shape::both)) {
-        return send_change(h, now);
-    }
-    end_change(h, std::nullopt, now);
+// Sees to it that the node has no more of it than it should; nothing if a change is under way already.
+void voter::begin_change(ballot& b, instant now) {
+    if (b.changing_ != nullptr || b.change_again_at_ != never) return;
+    if (b.cancelling_ || exceeds(b.shape_, b.at_most_)) return send_change(b, now);
+    end_change(b, {}, now);
 }
 
-void engine::cancel_upgrade(hold& h, instant now) {
-    h.cancelling_ = true;
-    begin_change(h, now);
+void voter::cancel_upgrade(ballot& b, instant now) {
+    b.cancelling_ = true;
+    begin_change(b, now);
 }
 
-void engine::send_change(hold& h, instant) {
-    call& question = start_call(purpose::change, h);
-    if (h.cancelling_) {
-        scripts::write(question, lock_of(h), scripts::cancel_question{.id = h.id_.text()});
+void voter::send_change(ballot& b, instant) {
+    call& question = start_call(purpose::change, b);
+    if (b.cancelling_) {
+        scripts::write(question, lock_of(b), scripts::cancel_question{.id = id_of(b)});
     } else {
-        h.change_to_ = h.exclusive_ == 0 ? shape::reading : shape::writing;
-        scripts::write(question, lock_of(h),
+        b.change_to_ = b.at_most_;
+        scripts::write(question, lock_of(b),
                        scripts::release_question{
-                           .id = h.id_.text(), .token = h.token_, .left_over = h.change_to_, .lease = h.terms_.lease});
+                           .id = id_of(b), .token = b.token_, .left_over = b.change_to_, .lease = terms_of(b).lease});
     }
-    question.give_up_at(h.valid_until_);
-    h.changing_ = &question;
+    question.give_up_at(b.valid_until_);
+    b.changing_ = &question;
     out_.submit(question);
 }
 
-void engine::answered_change(hold& h, const call& asked, const redis::reply_view& reply, instant now) {
-    if (h.state_ != state::held) return;
+void voter::answered_change(ballot& b, const call& asked, const redis::reply_view& reply, instant now) {
+    if (b.state_ != state::held) return;
     if (reply.is_error()) {
         const failure why = classify(reply);
-        if (!may_pass(why.code)) return end_change(h, refusal{why.code, why.detail, {}, {}}, now);
-        h.change_again_at_ = now + again_after;
-        return set_timer(h, now);
+        if (!may_pass(why.code)) return end_change(b, {refusal{why.code, why.detail, {}, {}}}, now);
+        b.change_again_at_ = now + again_after;
+        return set_timer(b, now);
     }
-    if (h.cancelling_) return answered_cancel(h, reply, now);
+    if (b.cancelling_) return answered_cancel(b, reply, now);
     const auto answer = scripts::read_release(reply);
-    if (!answer) return end_change(h, nonsense(), now);
-    if (answer->what == hold_answer::verdict::not_held) return lose(h, errc::not_held);
-    // Another grant of this id: an old copy of an upgrade ran late. What the server has now is asked.
-    if (answer->what == hold_answer::verdict::held_by_other) return cancel_upgrade(h, now);
-    if (ran_out(h, now)) return lose(h, errc::lost);
-    h.shape_ = h.change_to_;
-    extend_validity(h, asked.written_at());
-    if (h.change_ != nullptr) h.change_->left_behind(answer->holders, answer->waiters);
-    begin_change(h, now);
+    if (!answer) return end_change(b, {nonsense()}, now);
+    if (answer->what == hold_answer::verdict::not_held) return lose(b, errc::not_held, now);
+    // Another grant of this id: an old copy of an upgrade ran late. What the node has now is asked.
+    if (answer->what == hold_answer::verdict::held_by_other) return cancel_upgrade(b, now);
+    if (ran_out(b, now)) return lose(b, errc::lost, now);
+    b.shape_ = b.change_to_;
+    extend_validity(b, asked.written_at());
+    if (exceeds(b.shape_, b.at_most_)) return send_change(b, now);
+    end_change(b, {std::nullopt, answer->holders, answer->waiters}, now);
 }
 
-void engine::answered_cancel(hold& h, const redis::reply_view& reply, instant now) {
+void voter::answered_cancel(ballot& b, const redis::reply_view& reply, instant now) {
     const auto answer = scripts::read_hold(reply);
-    if (!answer) return end_change(h, nonsense(), now);
-    if (answer->what != hold_answer::verdict::done) return lose(h, errc::not_held);
-    h.cancelling_ = false;
-    adopt(h, answer->token);
-    h.shape_ = answer->held;
-    begin_change(h, now);
+    if (!answer) return end_change(b, {nonsense()}, now);
+    if (answer->what != hold_answer::verdict::done) return lose(b, errc::not_held, now);
+    b.cancelling_ = false;
+    adopt(b, answer->token);
+    b.shape_ = answer->held;
+    begin_change(b, now);
 }
 
-void engine::failed_change(hold& h, const failure& why, instant now) {
-    if (h.state_ != state::held) return;
-    if (why.code == errc::outcome_unknown) return send_change(h, now);  // repeatable: goes out on the next link
-    end_change(h, refusal{why.code, why.detail, {}, {}}, now);
+void voter::failed_change(ballot& b, const failure& why, instant now) {
+    if (b.state_ != state::held) return;
+    if (why.code == errc::outcome_unknown) return send_change(b, now);  // repeatable: goes out on the next link
+    end_change(b, {refusal{why.code, why.detail, {}, {}}}, now);
 }
 
-// Done, or given up for a reason that will not pass: then the lease ends what the server still has.
-void engine::end_change(hold& h, const std::optional<refusal>& why_not, instant now) {
-    h.cancelling_ = false;
-    answer_change(h, why_not);
-    if (h.quest_.at == stage::deferred) {
-        h.quest_.at = stage::asking;
-        ask(h, now);
+// Done, or given up for a reason that will not pass: then the lease ends what the node still has.
+void voter::end_change(ballot& b, node_answer answer, instant now) {
+    b.cancelling_ = false;
+    if (b.quest_.at == stage::deferred) {
+        b.quest_.at = stage::asking;
+        send_ask(b, now);
+        if (b.state_ != state::held) return;
     }
-    if (h.state_ == state::held) set_timer(h, now);
+    set_timer(b, now);
+    told_.changed(b, answer, now);
 }
 
-void engine::check_change(hold& h, instant now) {
-    if (now >= h.answer_change_by_) {
-        answer_change(
-            h, refusal{errc::outcome_unknown, settings_.server + ": the downgrade goes on in the background", {}, {}});
-    }
-    if (now < h.change_again_at_) return;
-    h.change_again_at_ = never;
-    send_change(h, now);
+void voter::check_change(ballot& b, instant now) {
+    if (now < b.change_again_at_) return;
+    b.change_again_at_ = never;
+    send_change(b, now);
 }
 
-void engine::answer_change(hold& h, const std::optional<refusal>& why_not) {
-    h.answer_change_by_ = never;
-    if (hold_request* const asked = std::exchange(h.change_, nullptr)) asked->answered(why_not);
+// The token by which the node knows the hold from now on.
+void voter::adopt(ballot& b, fencing_token token) {
+    told_.saw(token);
+    b.token_ = token;
 }
 
-// The token by which the server knows the hold from now on.
-void engine::adopt(hold& h, fencing_token token) {
-    floor_ = std::max(floor_, token);
-    h.token_ = token;
-    if (h.listener_ != nullptr) h.listener_->on_token(token);
-}
-
-// The server has said what it has of this hold. An upgrade that nobody asked for (an old copy ran late) is given back.
-void engine::notice(hold& h, const hold_answer& held, instant now) {
-    const bool settled = h.quest_.at == stage::none && h.changing_ == nullptr && h.change_again_at_ == never;
-    if (h.terms_.kind != lock_kind::read_write || !settled || !writes(held.held) || h.exclusive_ > 0) return;
-    adopt(h, held.token);
-    h.shape_ = held.held;
-    begin_change(h, now);
+// The node has said what it has of this hold. An upgrade that nobody asked for (an old copy ran late) is given back.
+void voter::notice(ballot& b, const hold_answer& held, instant now) {
+    const bool settled = b.quest_.at == stage::none && b.changing_ == nullptr && b.change_again_at_ == never;
+    if (terms_of(b).kind != lock_kind::read_write || !settled || !exceeds(held.held, b.at_most_)) return;
+    adopt(b, held.token);
+    b.shape_ = held.held;
+    begin_change(b, now);
 }
 
 }  // namespace holdfast::engine

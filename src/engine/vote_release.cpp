@@ -1,7 +1,8 @@
-// Giving a hold up: by the holder, or by the engine for an acquisition that nobody wants any more.
+// Giving a node's vote up: by the holder, or because nobody wants it any more.
 
-#include "engine/engine.hpp"
+#include "engine/hold.hpp"
 #include "engine/passing.hpp"
+#include "engine/voter.hpp"
 
 #include "base/assert.hpp"
 
@@ -12,139 +13,115 @@ namespace holdfast::engine {
 
 using scripts::hold_answer;
 
-void engine::release(hold& h, access level, hold_request* request, instant answer_by, instant now) {
-    HOLDFAST_ASSERT(h.levels(level) > 0);
-    --(level == access::shared ? h.shared_ : h.exclusive_);
-    if (h.exclusive_ + h.shared_ > 0) return release_level(h, level, request, answer_by, now);
-    if (const auto listener = std::exchange(h.listener_, nullptr)) listener->on_gone();
-    const auto owned = owned_.find(owned_lock{h.terms_.owner, h.terms_.keys->lock});
-    if (owned != owned_.end() && owned->second == &h) owned_.erase(owned);
-    const bool was_lost = h.state_ == state::lost;
-    watcher_.on_released(now - h.granted_at_);
-    if (was_lost) {
-        // The caller is told at once; what may be left on the server is cleared all the same.
-        if (request != nullptr) request->answered(refusal{errc::lost, "", {}, {}});
-        request = nullptr;
-    }
-    // What the server has of this id is not quite known: a poll may run so late that it finds the lease over and stands
-    // in line again, an upgrade may be granted meanwhile. All of it goes.
-    if (was_lost || h.asking_ != nullptr || h.stray_copies_ || h.cancelling_ || h.quest_.at != stage::none)
-        h.token_ = 0;
-    h.release_ = request;
-    h.answer_release_by_ = answer_by;
-    leave(h, now);
+void voter::release(ballot& b, instant now) {
+    // What the node has of this id is not quite known: a poll may run so late that it finds the lease over and stands in
+    // line again, an upgrade may be granted meanwhile. All of it goes.
+    const bool certain = b.state_ == state::held && b.asking_ == nullptr && !b.stray_copies_ && !b.cancelling_ &&
+                         b.quest_.at == stage::none;
+    if (!certain) b.token_ = 0;
+    end_quest(b);
+    leave(b, now);
 }
 
-// Others of its levels remain: the server hears of it only if what it has becomes less.
-void engine::release_level(hold& h, access level, hold_request* request, instant answer_by, instant now) {
-    const auto answer = [&](std::optional<refusal> why_not) {
-        if (request != nullptr) request->answered(why_not);
-    };
-    if (h.state_ != state::held) return answer(refusal{errc::lost, "", {}, {}});
-    const bool downgrades = level == access::exclusive && h.exclusive_ == 0;
-    if (downgrades) {
-        HOLDFAST_ASSERT(h.change_ == nullptr);  // until it is answered nothing is exclusive again
-        h.change_ = request;
-        h.answer_change_by_ = request != nullptr ? answer_by : never;
-    } else {
-        answer(std::nullopt);
-    }
-    begin_change(h, now);
-    if (h.state_ == state::held) set_timer(h, now);
-}
-
-void engine::leave(hold& h, instant now) {
-    drop_call(h.renewing_);
-    drop_call(h.asking_);
-    drop_call(h.changing_);
-    h.state_ = state::leaving;
-    const refusal released{errc::not_held, "released meanwhile", {}, {}};
-    answer_renewal(h, released);
-    answer_change(h, released);
-    if (acquire_request* const waiting_for_more = end_quest(h)) waiting_for_more->refused(released);
-    if (h.stray_copies_) mark_stray(h);
-    h.may_have_run_ = false;
-    h.repeats_ = 0;
+void voter::leave(ballot& b, instant now) {
+    drop_call(b.renewing_);
+    drop_call(b.asking_);
+    drop_call(b.changing_);
+    b.state_ = state::leaving;
+    if (b.stray_copies_) mark_stray(b);
+    b.may_have_run_ = false;
+    b.repeats_ = 0;
     // After this the server has forgotten the hold by itself.
-    h.valid_until_ = std::max(h.valid_until_, now + h.terms_.lease);
-    timers_.set(h, std::min(h.answer_release_by_, h.valid_until_));
-    send_release(h, now);
+    b.valid_until_ = std::max(b.valid_until_, now + terms_of(b).lease);
+    timers_.set(b, b.valid_until_);
+    send_release(b, now);
 }
 
-void engine::send_release(hold& h, instant) {
-    HOLDFAST_ASSERT(h.leaving_ == nullptr);
-    call& question = start_call(purpose::release, h);
-    scripts::write(question, lock_of(h), scripts::release_question{.id = h.id_.text(), .token = h.token_});
-    question.give_up_at(h.valid_until_);
-    h.leaving_ = &question;
+void voter::send_release(ballot& b, instant) {
+    HOLDFAST_ASSERT(b.leaving_ == nullptr);
+    call& question = start_call(purpose::release, b);
+    scripts::write(question, lock_of(b), scripts::release_question{.id = id_of(b), .token = b.token_});
+    question.give_up_at(b.valid_until_);
+    b.leaving_ = &question;
     out_.submit(question);
 }
 
-void engine::answer_release(hold& h, const std::optional<refusal>& why_not) {
-    if (hold_request* const asked = std::exchange(h.release_, nullptr)) asked->answered(why_not);
-}
-
-void engine::answered_release(hold& h, const redis::reply_view& reply, instant now) {
-    std::optional<refusal> why_not;
+void voter::answered_release(ballot& b, const redis::reply_view& reply, instant now) {
+    node_answer told;
     if (reply.is_error()) {
         const failure why = classify(reply);
-        why_not = refusal{why.code, why.detail, {}, {}};
-        if (may_pass(why.code) && now + again_after < h.valid_until_) {
+        told.why_not = refusal{why.code, why.detail, {}, {}};
+        if (may_pass(why.code) && now + again_after < b.valid_until_) {
             // It did not run. The caller need not wait, but others would until the lease ends.
-            h.release_again_at_ = now + again_after;
-            timers_.set(h, h.release_again_at_);
-            return answer_release(h, why_not);
+            b.release_again_at_ = now + again_after;
+            timers_.set(b, b.release_again_at_);
+            return told_.released(b, told, now);
         }
     } else if (const auto answer = scripts::read_release(reply)) {
         // If an earlier copy may have run, not finding the hold is what success looks like.
-        if (answer->what != hold_answer::verdict::done && !h.may_have_run_) {
+        if (answer->what != hold_answer::verdict::done && !b.may_have_run_) {
             const bool other = answer->what == hold_answer::verdict::held_by_other;
-            why_not = refusal{other ? errc::held_by_other : errc::not_held, "", answer->holder_left,
-                              std::string(answer->holder)};
-        } else if (h.release_ != nullptr) {
-            h.release_->left_behind(answer->holders, answer->waiters);
+            told.why_not = refusal{other ? errc::held_by_other : errc::not_held, "", answer->holder_left,
+                                   std::string(answer->holder)};
         }
+        told.holders = answer->holders;
+        told.waiters = answer->waiters;
     } else {
-        why_not = nonsense();
+        told.why_not = nonsense();
     }
-    answer_release(h, why_not);
     // An old copy of the request may yet put the id back in line and be granted; for a lease we would hear of it.
-    if (h.stray_copies_ && h.token_ == 0 && now < h.valid_until_) return timers_.set(h, h.valid_until_);
-    forget(h);
+    if (b.stray_copies_ && b.token_ == 0 && now < b.valid_until_) {
+        timers_.set(b, b.valid_until_);
+    } else {
+        forget(b);
+    }
+    told_.released(b, told, now);
 }
 
 // Granted to an id that nobody asks for any more: an old copy of its request ran after it was undone.
-void engine::give_back(hold& h, fencing_token token, instant now) {
-    if (h.leaving_ != nullptr) return;  // an undo of whatever grant is on its way
-    h.token_ = token;
-    h.release_again_at_ = never;
-    send_release(h, now);
+void voter::give_back(ballot& b, fencing_token token, instant now) {
+    if (b.leaving_ != nullptr) return;  // an undo of whatever grant is on its way
+    b.token_ = token;
+    b.release_again_at_ = never;
+    send_release(b, now);
 }
 
-void engine::failed_release(hold& h, const failure& why, instant now) {
-    const bool may_repeat = h.repeats_++ < h.terms_.max_repeats;
-    if (why.code == errc::outcome_unknown && now < h.valid_until_ && may_repeat) {
-        h.may_have_run_ = true;
-        if (h.orphaned_ask_) mark_stray(h);  // it broke with the same link
-        return send_release(h, now);         // goes out on the next link
+void voter::failed_release(ballot& b, const failure& why, instant now) {
+    const bool may_repeat = b.repeats_++ < terms_of(b).max_repeats;
+    if (why.code == errc::outcome_unknown && now < b.valid_until_ && may_repeat) {
+        b.may_have_run_ = true;
+        if (b.orphaned_ask_) mark_stray(b);  // it broke with the same link
+        return send_release(b, now);         // goes out on the next link
     }
-    answer_release(h, refusal{why.code, why.detail, {}, {}});
-    forget(h);
+    forget(b);
+    told_.released(b, {refusal{why.code, why.detail, {}, {}}}, now);
 }
 
-void engine::check_leaving(hold& h, instant now) {
-    // Nobody is left waiting for what is about to be forgotten.
-    if (now >= std::min(h.answer_release_by_, h.valid_until_)) {
-        h.answer_release_by_ = never;
-        answer_release(
-            h, refusal{errc::outcome_unknown, settings_.server + ": the release goes on in the background", {}, {}});
+void voter::check_leaving(ballot& b, instant now) {
+    if (now >= b.valid_until_) {
+        forget(b);
+        return told_.gone(b);
     }
-    if (now >= h.valid_until_) return forget(h);
-    if (now >= h.release_again_at_) {
-        h.release_again_at_ = never;
-        if (h.leaving_ == nullptr) send_release(h, now);
+    if (now >= b.release_again_at_) {
+        b.release_again_at_ = never;
+        if (b.leaving_ == nullptr) send_release(b, now);
     }
-    timers_.set(h, std::min(h.valid_until_, h.release_again_at_));
+    timers_.set(b, std::min(b.valid_until_, b.release_again_at_));
+}
+
+void voter::abandon(ballot& b) {
+    if (b.state_ != state::gone) forget(b);
+}
+
+void voter::forget(ballot& b) {
+    drop_call(b.asking_);
+    drop_call(b.renewing_);
+    drop_call(b.changing_);
+    drop_call(b.leaving_);
+    timers_.cancel(b);
+    in_line_.erase(id_of(b));
+    b.state_ = state::gone;
+    ballots_.erase(ballots_.iterator_to(b));
 }
 
 }  // namespace holdfast::engine

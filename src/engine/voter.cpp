@@ -1,149 +1,119 @@
-#include "engine/engine.hpp"
+#include "engine/voter.hpp"
 
-#include "base/assert.hpp"
+#include "engine/hold.hpp"
 #include "redis/error_reply.hpp"
 
 #include <algorithm>
 #include <charconv>
-#include <functional>
 #include <utility>
 
 namespace holdfast::engine {
 
-engine::engine(engine_settings settings, outbox& out, random_source& random, observer& watcher)
-    : settings_(std::move(settings)), out_(out), random_(random), watcher_(watcher), client_(random) {}
+voter::voter(voter_settings settings, outbox& out, random_source& random, counter& told)
+    : settings_(std::move(settings)), out_(out), random_(random), told_(told) {}
 
-engine::~engine() = default;
-
-std::size_t engine::owned_lock_hash::operator()(const owned_lock& key) const noexcept {
-    const auto owner = std::hash<std::uint64_t>{}(static_cast<std::uint64_t>(key.owner));
-    return std::hash<std::string>{}(key.lock) ^ (owner * 0x9e3779b97f4a7c15U);
+voter::~voter() {
+    ballots_.clear();
 }
 
-hold* engine::find(owner_id owner, const lock_keys& keys) {
-    if (owner == owner_id::nobody) return nullptr;
-    const auto found = owned_.find(owned_lock{owner, keys.lock});
-    return found == owned_.end() ? nullptr : found->second;
+scripts::lock_terms voter::lock_of(const ballot& b) const noexcept {
+    const acquire_terms& terms = terms_of(b);
+    return {.keys = *terms.keys, .kind = terms.kind, .prefer = terms.prefer, .fence_retention = settings_.fence_retention};
 }
 
-scripts::lock_terms engine::lock_of(const hold& h) const noexcept {
-    return {.keys = *h.terms_.keys,
-            .kind = h.terms_.kind,
-            .prefer = h.terms_.prefer,
-            .fence_retention = settings_.fence_retention};
+std::string_view voter::id_of(const ballot& b) const noexcept {
+    return b.whole().id().text();
 }
 
-// Whatever is due first, of a hold that is wanted or held.
-void engine::set_timer(hold& h, instant now) {
-    instant due = std::min(h.quest_.limit.deadline, h.quest_.poll_at);
-    if (h.state_ == state::held) {
-        const instant last_moment = h.valid_until_ - margin(h.terms_.lease);
-        const instant renewal_due = h.renewing_ == nullptr ? std::max(h.renew_at_, now) : never;
-        due = std::min({due, last_moment, renewal_due, h.answer_renew_by_, h.answer_change_by_, h.change_again_at_});
+const acquire_terms& voter::terms_of(const ballot& b) const noexcept {
+    return b.whole().terms();
+}
+
+// Whatever is due first, of a ballot that is wanted or held.
+void voter::set_timer(ballot& b, instant now) {
+    instant due = std::min(b.quest_.limit.deadline, b.quest_.poll_at);
+    if (b.state_ == state::held) {
+        const instant last_moment = b.valid_until_ - margin(terms_of(b).lease);
+        const instant renewal_due = b.renewing_ == nullptr ? std::max(b.renew_at_, now) : never;
+        due = std::min({due, last_moment, renewal_due, b.change_again_at_});
     }
     if (due == never) {
-        timers_.cancel(h);
+        timers_.cancel(b);
     } else {
-        timers_.set(h, due);
+        timers_.set(b, due);
     }
 }
 
-call& engine::start_call(purpose what, hold& h) {
+call& voter::start_call(purpose what, ballot& b) {
     if (idle_calls_.empty()) {
         calls_.push_back(std::make_unique<call>(*this));
         idle_calls_.push_back(calls_.back().get());
     }
     call& fresh = *idle_calls_.back();
     idle_calls_.pop_back();
-    fresh.begin(what, h);
+    fresh.begin(what, b);
     return fresh;
 }
 
-void engine::finish_call(call& finished) {
+void voter::finish_call(call& finished) {
     idle_calls_.push_back(&finished);
 }
 
 // Takes a call back if it was not written yet; otherwise its answer will go nowhere.
-void engine::drop_call(call*& under_way) {
+void voter::drop_call(call*& under_way) {
     call* const dropped = std::exchange(under_way, nullptr);
     if (dropped == nullptr) return;
     dropped->orphan();
     if (out_.withdraw(*dropped)) finish_call(*dropped);
 }
 
-void engine::forget(hold& h) {
-    drop_call(h.asking_);
-    drop_call(h.renewing_);
-    drop_call(h.changing_);
-    drop_call(h.leaving_);
-    timers_.cancel(h);
-    in_line_.erase(h.id_.text());
-    const auto owned = h.terms_.owner == owner_id::nobody
-                           ? owned_.end()
-                           : owned_.find(owned_lock{h.terms_.owner, h.terms_.keys->lock});
-    if (owned != owned_.end() && owned->second == &h) owned_.erase(owned);
-    HOLDFAST_ASSERT(h.quest_.request == nullptr && h.release_ == nullptr && h.renew_ == nullptr &&
-                    h.change_ == nullptr);
-    holds_.erase(h.self_);
-}
-
-failure engine::classify(const redis::reply_view& error_reply) {
+failure voter::classify(const redis::reply_view& error_reply) {
     failure why = redis::classify_error(error_reply.text(), settings_.server);
     if (redis::spoils_link(why.code)) out_.distrust(why);
     return why;
 }
 
-refusal engine::nonsense() const {
+refusal voter::nonsense() const {
     return {errc::protocol_error, settings_.server + ": a lock script was answered with something else", {}, {}};
 }
 
-void engine::abandon(owner_id owner) {
-    std::vector<hold*> left;
-    for (const auto& [key, held] : owned_) {
-        if (key.owner == owner) left.push_back(held);
-    }
-    for (hold* const held : left) {
-        if (held->state_ == state::held) lose(*held, errc::not_held);
-        forget(*held);
-    }
-}
-
-void engine::on_link_up(instant trusted_from, instant now) {
+void voter::on_link_up(instant trusted_from, instant now) {
     trusted_from_ = trusted_from;
-    for (auto next = holds_.begin(); next != holds_.end();) {
-        hold& h = *next++;  // first: asking may end it
-        if (h.quest_.at == stage::none || h.quest_.at == stage::deferred) continue;
+    for (auto next = ballots_.begin(); next != ballots_.end();) {
+        ballot& b = *next++;  // first: asking may end it
+        if (b.quest_.at == stage::none || b.quest_.at == stage::deferred) continue;
         if (now < trusted_from_) {
             // Asked before we knew what server would answer, and not written yet.
-            drop_call(h.asking_);
-            ask(h, now);
-        } else if (h.quest_.at == stage::in_line) {
+            drop_call(b.asking_);
+            send_ask(b, now);
+        } else if (b.quest_.at == stage::in_line) {
             // What was pushed while the link was down is gone: everyone in line asks where they stand.
-            poll(h, now);
+            poll(b, now);
         }
     }
 }
 
-void engine::on_link_down(instant) {
-    for (hold& h : holds_) {
-        h.quest_.polled_on_this_link = false;
-        if (h.orphaned_ask_ && h.state_ == state::held) mark_stray(h);
+void voter::on_link_down(instant) {
+    for (ballot& b : ballots_) {
+        b.quest_.polled_on_this_link = false;
+        if (b.orphaned_ask_ && b.state_ == state::held) mark_stray(b);
     }
 }
 
-void engine::on_subscription_refused(const failure& why, instant now) {
+void voter::on_subscription_refused(const failure& why, instant now) {
     subscribed_ = false;  // the next who wants to wait tries again: rights may have been given meanwhile
-    for (auto next = holds_.begin(); next != holds_.end();) {
-        hold& h = *next++;  // before refuse(), which may erase it
-        if (h.quest_.at != stage::none && h.quest_.limit.wait == waiting::in_line)
-            refuse(h, {why.code, why.detail, {}, {}}, now);
+    for (auto next = ballots_.begin(); next != ballots_.end();) {
+        ballot& b = *next++;  // before refuse(), which may end it
+        if (b.quest_.at != stage::none && b.quest_.limit.wait == waiting::in_line) {
+            refuse(b, {why.code, why.detail, {}, {}}, now);
+        }
     }
 }
 
 // ["message", channel, text], the text being "grant <hold id> <token> ...", as many as there are, "poll <hold id>" or
 // "revoked <hold id> <token>".
-void engine::on_push(const redis::reply_view& message, instant now) {
-    if (message.size() < 3 || message[0].text() != "message" || message[1].text() != channel()) return;
+void voter::on_push(const redis::reply_view& message, instant now) {
+    if (message.size() < 3 || message[0].text() != "message" || message[1].text() != settings_.channel) return;
     std::string_view text = message[2].text();
     const auto next_word = [&text] {
         const auto end = text.find(' ');
@@ -163,33 +133,34 @@ void engine::on_push(const redis::reply_view& message, instant now) {
         fencing_token token = 0;
         const auto [end, bad] = std::from_chars(number.data(), number.data() + number.size(), token);
         if (bad != std::errc() || end != number.data() + number.size()) return;
-        if (verb == "revoked") return revoked(id, token);
+        if (verb == "revoked") return revoked(id, token, now);
         if (verb != "grant") return;
         if (found != in_line_.end()) believe_push(*found->second, token, now);
     }
 }
 
 // An operator has ended this grant.
-void engine::revoked(std::string_view id, fencing_token token) {
-    for (hold& h : holds_) {
-        if (h.id_.text() == id && h.token_ == token && h.state_ == state::held) return lose(h, errc::not_held);
+void voter::revoked(std::string_view id, fencing_token token, instant now) {
+    for (ballot& b : ballots_) {
+        if (id_of(b) == id && b.token_ == token && b.state_ == state::held) return lose(b, errc::not_held, now);
     }
 }
 
-void engine::on_timer(instant now) {
+void voter::on_timer(instant now) {
     while (timed* const due = timers_.take_due(now)) {
-        hold& h = static_cast<hold&>(*due);
-        switch (h.state_) {
+        ballot& b = static_cast<ballot&>(*due);
+        switch (b.state_) {
             case state::wanted:
-                check_waiting(h, now);
+                check_waiting(b, now);
                 break;
             case state::held:
-                check_holding(h, now);
+                check_holding(b, now);
                 break;
             case state::leaving:
-                check_leaving(h, now);
+                check_leaving(b, now);
                 break;
             case state::lost:
+            case state::gone:
                 break;
         }
     }

@@ -51,8 +51,8 @@ struct node_answer {
     std::size_t waiters = 0;
 };
 
-// Told what becomes of ballots. None of these may be called by one of the others' effects on the same ballot but
-// gone(), which is always the last thing that a voter does with it.
+// Told what becomes of ballots. Whatever tells is the last thing that the voter does with that ballot for now: it may not
+// exist any more afterwards.
 class counter {
 public:
     virtual void granted(ballot& b, how got, instant now) = 0;
@@ -65,6 +65,7 @@ public:
     virtual void renewal_failed(const failure& why) = 0;
     virtual void changed(ballot& b, const node_answer& answer, instant now) = 0;
     virtual void released(ballot& b, const node_answer& answer, instant now) = 0;
+    // Nothing of it is left at the node, and nobody was told so otherwise.
     virtual void gone(ballot& b) = 0;
     // The highest token seen so far, and one more seen.
     virtual fencing_token floor() const = 0;
@@ -139,6 +140,7 @@ private:
     void check_waiting(ballot& b, instant now);
     void believe_push(ballot& b, fencing_token token, instant now);
     void mark_stray(ballot& b);
+    void revoked(std::string_view id, fencing_token token, instant now);
 
     // holding (vote_renewal.cpp)
     void extend_validity(ballot& b, instant proved_at);

@@ -1,4 +1,4 @@
-// Asking for a lock, or for an upgrade, and standing in line for it.
+// Asking a node for a lock, or for an upgrade, and standing in line for it.
 
 #include "engine/hold.hpp"
 #include "engine/voter.hpp"
@@ -46,93 +46,57 @@ errc code_for(acquire_answer::reason why) {
 
 }  // namespace
 
-void voter::acquire(acquire_request& request, acquire_terms terms, instant now) {
-    if (hold* const mine = find(terms.owner, *terms.keys)) return reenter(*mine, request, terms, now);
-    ballot& b = holds_.emplace_back();
-    b.self_ = std::prev(holds_.end());
-    b.id_ = hold_id(client_, ++next_counter_, random_);
-    b.terms_ = std::move(terms);
-    begin_quest(b, request, b.terms_.limit, now);
+void voter::ask(ballot& b, patience limit, instant now) {
+    if (b.state_ == state::gone) ballots_.push_back(b);
+    b.state_ = state::wanted;
+    b.at_most_ = shape::both;
+    begin_quest(b, limit, now);
 }
 
-void voter::reenter(hold& mine, acquire_request& request, const acquire_terms& terms, instant now) {
-    // After a sleep the caller may be here before the timer: what ran out meanwhile is not entered again.
-    if (mine.state_ == state::held && ran_out(mine, now)) lose(mine, errc::lost);
-    if (mine.state_ != state::held) {
-        return request.refused({errc::lost, "the hold was lost; release it as often as it was taken first", {}, {}});
-    }
-    if (mine.terms_.kind != terms.kind) {
-        return request.refused({errc::wrong_type, "the caller holds a lock of another kind by this name", {}, {}});
-    }
-    if (mine.exclusive_ + mine.shared_ >= settings_.max_depth) return request.refused({errc::too_deep, "", {}, {}});
-    if (terms.want == access::exclusive && mine.exclusive_ == 0) return upgrade(mine, request, terms.limit, now);
-    ++(terms.want == access::shared ? mine.shared_ : mine.exclusive_);
-    watcher_.on_reentered();
-    if (mine.terms_.renewing == renewal::none && mine.renewing_ == nullptr) send_renewal(mine, now);
-    request.acquired(mine);
-}
-
-void voter::upgrade(ballot& b, acquire_request& request, patience limit, instant now) {
-    if (b.state_ == state::held && ran_out(b, now)) lose(b, errc::lost);
-    if (b.state_ != state::held) return request.refused({errc::lost, "", {}, {}});
-    if (b.exclusive_ > 0) {
-        ++b.exclusive_;
-        watcher_.on_reentered();
-        return request.acquired(b);
-    }
-    if (b.terms_.upgrading == upgrades::refused) {
-        return request.refused({errc::would_deadlock, "a striped lock cannot be upgraded", {}, {}});
-    }
-    if (b.quest_.at != stage::none) {
-        return request.refused({errc::too_many, "an upgrade of this hold is under way", {}, {}});
-    }
+void voter::upgrade(ballot& b, patience limit, instant now) {
     // An answer to a poll of the acquisition would be taken for one to the upgrade.
     if (b.asking_ != nullptr) b.orphaned_ask_ = true;
     drop_call(b.asking_);
-    begin_quest(b, request, limit, now);
+    b.at_most_ = shape::both;
+    begin_quest(b, limit, now);
 }
 
-void voter::begin_quest(ballot& b, acquire_request& request, patience limit, instant now) {
+void voter::begin_quest(ballot& b, patience limit, instant now) {
+    // A place in line, and so a ticket, is kept across what is asked again at this node.
+    std::string ticket = b.state_ == state::wanted ? std::move(b.quest_.ticket) : std::string();
     b.quest_ = {};
+    b.quest_.ticket = std::move(ticket);
     b.quest_.at = stage::asking;
     b.quest_.limit = limit;
-    b.quest_.asked_at = now;
-    b.quest_.request = &request;
-    request.subject_ = &h;
     if (limit.wait == waiting::in_line) {
-        if (!std::exchange(subscribed_, true)) out_.subscribe(channel());
-        in_line_.emplace(b.id_.text(), &b);
+        if (!std::exchange(subscribed_, true)) out_.subscribe(settings_.channel);
+        in_line_.emplace(id_of(b), &b);
     }
     // What is being made less must be less before it is asked to be more.
     if (b.changing_ != nullptr || b.change_again_at_ != never) b.quest_.at = stage::deferred;
     set_timer(b, now);
-    if (b.quest_.at == stage::asking) ask(b, now);
+    if (b.quest_.at == stage::asking) send_ask(b, now);
 }
 
-void voter::cancel(acquire_request& request, errc why, instant now) {
-    hold* const h = request.subject_;
-    if (h == nullptr || h->quest_.request != &request) return;
-    refuse(*b, {why, "", {}, {}}, now);
-}
-
-void voter::ask(ballot& b, instant now) {
+void voter::send_ask(ballot& b, instant now) {
     const bool waits = b.quest_.limit.wait == waiting::in_line;
     if (now < trusted_from_) {
         if (!waits) return refuse(b, {errc::recovering, settings_.server, {}, {}}, now);
         b.quest_.poll_at = trusted_from_;
         return set_timer(b, now);
     }
+    const acquire_terms& terms = terms_of(b);
     const bool upgrades = b.state_ == state::held;
-    call& question = start_call(purpose::acquire, h);
-    const std::string wake_up = waits ? channel() : std::string();
-    const milliseconds interval = poll_interval(b.terms_.lease);
+    call& question = start_call(purpose::acquire, b);
+    const std::string wake_up = waits ? settings_.channel : std::string();
+    const milliseconds interval = poll_interval(terms.lease);
     scripts::write(question, lock_of(b),
-                   scripts::acquire_question{.id = b.id_.text(),
-                                             .wants = upgrades                          ? wish::upgrade
-                                                      : b.terms_.want == access::shared ? wish::read
-                                                                                        : wish::write,
-                                             .lease = b.terms_.lease,
-                                             .token_floor = floor_,
+                   scripts::acquire_question{.id = id_of(b),
+                                             .wants = upgrades                        ? wish::upgrade
+                                                      : terms.want == access::shared ? wish::read
+                                                                                      : wish::write,
+                                             .lease = terms.lease,
+                                             .token_floor = told_.floor(),
                                              .channel = wake_up,
                                              .ticket = b.quest_.ticket,
                                              .poll_interval = interval,
@@ -146,7 +110,7 @@ void voter::ask(ballot& b, instant now) {
 void voter::poll(ballot& b, instant now) {
     b.quest_.poll_at = never;
     set_timer(b, now);
-    if (b.asking_ == nullptr && b.quest_.at != stage::deferred) ask(b, now);
+    if (b.asking_ == nullptr && b.quest_.at != stage::deferred) send_ask(b, now);
 }
 
 void voter::answered_acquire(ballot& b, const call& asked, const redis::reply_view& reply, instant now) {
@@ -164,7 +128,7 @@ void voter::answered_acquire(ballot& b, const call& asked, const redis::reply_vi
     }
     if (answer->what == acquire_answer::verdict::held) return granted(b, answer->token, asked.written_at(), now);
     // A poll that overlapped with a pushed grant answers "you hold"; anything else means that grant is over.
-    if (!wanted) return lose(b, errc::held_by_other);
+    if (!wanted) return lose(b, errc::held_by_other, now);
     switch (answer->what) {
         case acquire_answer::verdict::queued:
             return stand_in_line(b, asked, *answer, now);
@@ -174,12 +138,12 @@ void voter::answered_acquire(ballot& b, const call& asked, const redis::reply_vi
             return refuse(b, {code_for(answer->why), "", answer->holder_left, std::string(answer->holder)}, now);
         case acquire_answer::verdict::gone:
         case acquire_answer::verdict::held:
-            return lose(b, errc::not_held);
+            return lose(b, errc::not_held, now);
     }
 }
 
 void voter::stand_in_line(ballot& b, const call& asked, const acquire_answer& answer, instant now) {
-    hold::quest& q = b.quest_;
+    ballot::quest& q = b.quest_;
     q.at = stage::in_line;
     q.ticket = answer.ticket;
     q.fence_then = answer.fence;
@@ -187,7 +151,7 @@ void voter::stand_in_line(ballot& b, const call& asked, const acquire_answer& an
     q.polled_on_this_link = true;
     q.holder = answer.holder;
     q.holder_until = answer.holder_left ? std::optional(now + *answer.holder_left) : std::nullopt;
-    milliseconds wait = poll_interval(b.terms_.lease);
+    milliseconds wait = poll_interval(terms_of(b).lease);
     if (answer.place == 0 && !is_ours(answer.holder)) {
         const auto spread = static_cast<std::uint64_t>((foreign_poll_longest - foreign_poll_shortest).count());
         const milliseconds chance(static_cast<std::int64_t>(random_.next() % (spread + 1)));
@@ -199,78 +163,68 @@ void voter::stand_in_line(ballot& b, const call& asked, const acquire_answer& an
     }
     q.poll_at = now + wait;
     set_timer(b, now);
+    told_.queued(b, now);
 }
 
 void voter::believe_push(ballot& b, fencing_token token, instant now) {
     if (b.state_ == state::leaving) return give_back(b, token, now);
     if (b.state_ == state::held && b.quest_.at == stage::none) {
         if (token <= b.token_) return;
-        return notice(b,
-                      {.what = scripts::hold_answer::verdict::done,
-                       .holder_left = {},
-                       .holder = {},
-                       .held = shape::both,
-                       .token = token},
-                      now);
+        scripts::hold_answer unasked;
+        unasked.held = shape::both;
+        unasked.token = token;
+        return notice(b, unasked, now);
     }
-    const hold::quest& q = b.quest_;
+    const ballot::quest& q = b.quest_;
     if (q.at != stage::in_line || !q.polled_on_this_link || token <= q.fence_then) return;
-    const instant end = q.last_answered_poll + b.terms_.lease - drift(b.terms_.lease);
+    const milliseconds lease = terms_of(b).lease;
+    const instant end = q.last_answered_poll + lease - drift(lease);
     // Little is left by our cautious reckoning, though the lease is fresh: a poll makes it full and proves it.
-    if (end - now < b.terms_.lease / 3) return poll(b, now);
-    granted(b, token, q.last_answered_poll, now, observer::how::handed_over);
+    if (end - now < lease / 3) return poll(b, now);
+    granted(b, token, q.last_answered_poll, now, how::handed_over);
 }
 
-void voter::granted(ballot& b, fencing_token token, instant proved_at, instant now, observer::how got) {
-    floor_ = std::max(floor_, token);
+void voter::granted(ballot& b, fencing_token token, instant proved_at, instant now, how got) {
+    told_.saw(token);
     if (b.state_ == state::held && b.quest_.at != stage::none) return upgraded(b, token, proved_at, now, got);
     if (b.state_ == state::held) {
         // The answer to a poll that was under way when the grant was pushed: a renewal, if it is the same grant.
-        if (token != b.token_) return lose(b, errc::held_by_other);
-        if (ran_out(b, now)) return lose(b, errc::lost);
+        if (token != b.token_) return lose(b, errc::held_by_other, now);
+        if (ran_out(b, now)) return lose(b, errc::lost, now);
         extend_validity(b, proved_at);
-        return set_timer(b, now);
+        set_timer(b, now);
+        return told_.extended(b, now);
     }
+    const milliseconds lease = terms_of(b).lease;
     b.token_ = token;
-    b.state_ = state::held;
     extend_validity(b, proved_at);
-    if (b.valid_until_ - margin(b.terms_.lease) <= now) {
+    if (b.valid_until_ - margin(lease) <= now) {
         // The answer took as long as the lease. One who waits asks again; one who does not gives it back.
-        b.state_ = state::wanted;
         b.quest_.at = stage::in_line;
         if (b.quest_.limit.wait == waiting::in_line) return poll(b, now);
         return refuse(b, {errc::request_timed_out, settings_.server + ": the answer took as long as the lease", {}, {}},
                       now);
     }
-    b.shape_ = b.terms_.want == access::shared ? shape::reading : shape::writing;
-    (b.terms_.want == access::shared ? b.shared_ : b.exclusive_) = 1;
-    if (b.terms_.owner != owner_id::nobody) owned_.emplace(owned_lock{b.terms_.owner, b.terms_.keys->lock}, &b);
-    b.granted_at_ = now;
-    watcher_.on_acquired(now - b.quest_.asked_at, got);
-    acquire_request* const request = end_quest(b);
+    b.state_ = state::held;
+    b.shape_ = terms_of(b).want == access::shared ? shape::reading : shape::writing;
+    end_quest(b);
     set_timer(b, now);
-    request->acquired(b);
+    told_.granted(b, got, now);
 }
 
-void voter::upgraded(ballot& b, fencing_token token, instant proved_at, instant now, observer::how got) {
-    if (ran_out(b, now)) return lose(b, errc::lost);
+void voter::upgraded(ballot& b, fencing_token token, instant proved_at, instant now, how got) {
+    if (ran_out(b, now)) return lose(b, errc::lost, now);
     adopt(b, token);
     b.shape_ = shape::both;
-    b.exclusive_ = 1;
     extend_validity(b, proved_at);
-    watcher_.on_acquired(now - b.quest_.asked_at, got);
-    acquire_request* const request = end_quest(b);
+    end_quest(b);
     set_timer(b, now);
-    request->acquired(b);
+    told_.granted(b, got, now);
 }
 
-// Nothing is asked for any more; returns whom to tell.
-acquire_request* voter::end_quest(ballot& b) {
-    acquire_request* const request = b.quest_.request;
-    if (request != nullptr) request->subject_ = nullptr;
+void voter::end_quest(ballot& b) {
     b.quest_ = {};
-    if (!b.stray_copies_) in_line_.erase(b.id_.text());
-    return request;
+    if (!b.stray_copies_) in_line_.erase(id_of(b));
 }
 
 errc voter::too_late(const ballot& b) noexcept {
@@ -279,7 +233,7 @@ errc voter::too_late(const ballot& b) noexcept {
 
 void voter::mark_stray(ballot& b) {
     b.stray_copies_ = true;
-    in_line_.emplace(b.id_.text(), &b);  // a grant that such a copy gets is pushed to this id, and given back
+    in_line_.emplace(id_of(b), &b);  // a grant that such a copy gets is pushed to this id, and given back
 }
 
 void voter::failed_acquire(ballot& b, const failure& why, instant now) {
@@ -291,28 +245,35 @@ void voter::failed_acquire(ballot& b, const failure& why, instant now) {
     }
     if (unknown) {
         b.quest_.may_have_run = true;
-        const bool may_repeat = b.quest_.repeats++ < b.terms_.max_repeats;
-        if (now < b.quest_.limit.deadline && may_repeat) return ask(b, now);  // goes out on the next link
+        const bool may_repeat = b.quest_.repeats++ < terms_of(b).max_repeats;
+        if (now < b.quest_.limit.deadline && may_repeat) return send_ask(b, now);  // goes out on the next link
         // Not "outcome unknown" to the caller: what may have been got is given back.
         return refuse(b, {too_late(b), why.detail, {}, {}}, now);
     }
     refuse(b, {why.code, why.detail, {}, {}}, now);
 }
 
-// Ends the quest. If anything of it may be on the server, it is undone there; what was held before stays held.
+// Ends the quest, and tells.
 void voter::refuse(ballot& b, refusal why, instant now) {
-    const hold::quest& q = b.quest_;
-    const bool unanswered = b.asking_ != nullptr && b.asking_->life() == redis::command::state::written;
-    const bool left_something = unanswered || q.may_have_run || b.stray_copies_ || q.at == stage::in_line;
+    const ballot::quest& q = b.quest_;
     if (why.code == errc::timed_out && !q.holder.empty()) {
         why.holder = q.holder;
         if (q.holder_until) {
             why.holder_left = std::chrono::duration_cast<milliseconds>(std::max(*q.holder_until, now) - now);
         }
     }
+    give_up(b, now);
+    told_.refused(b, why, now);
+}
+
+// If anything of the quest may be on the server, it is undone there; what was held before stays held.
+void voter::give_up(ballot& b, instant now) {
+    const ballot::quest& q = b.quest_;
+    const bool unanswered = b.asking_ != nullptr && b.asking_->life() == redis::command::state::written;
+    const bool left_something = unanswered || q.may_have_run || b.stray_copies_ || q.at == stage::in_line;
     if (unanswered) b.orphaned_ask_ = true;
     drop_call(b.asking_);
-    acquire_request* const request = end_quest(b);
+    end_quest(b);
     if (b.state_ == state::held) {
         if (left_something) cancel_upgrade(b, now);
         set_timer(b, now);
@@ -322,8 +283,6 @@ void voter::refuse(ballot& b, refusal why, instant now) {
     } else {
         forget(b);
     }
-    watcher_.on_refused();
-    request->refused(why);
 }
 
 void voter::check_waiting(ballot& b, instant now) {

@@ -1,0 +1,132 @@
+// The brain: owners and their levels, and counting the nodes' votes.
+//
+// Sans-I/O: no socket, no thread, no clock, no random device. Events come in, each with `now` and the node they are
+// about; calls go out through the nodes' outboxes; time is asked for by deadline(). Lives in the client's serial section.
+//
+// A single server is a quorum of one. All nodes are asked at the same time, by one voter each; a lock is held while a
+// majority of the votes are, until the majority-th longest of their validities ends.
+//
+// Invariants:
+//  (1) acquired() is called when a majority holds and is valid; from then on the hold's validity is that of its
+//      majority-th best vote, and it is lost when fewer than a majority are left. Lost is for ever.
+//  (2) What ends a hold ends all its votes, those included that never answered.
+//  (3) Every request ends: with an answer, or at its deadline.
+#pragma once
+
+#include "engine/hold.hpp"
+#include "engine/voter.hpp"
+
+#include <list>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace holdfast::engine {
+
+// Hears what happens, in the serial section: for counting and logging, not for acting.
+class observer {
+public:
+    using how = engine::how;
+    virtual void on_acquired(std::chrono::nanoseconds waited, how got) = 0;
+    virtual void on_reentered() = 0;
+    virtual void on_refused() = 0;
+    virtual void on_released(std::chrono::nanoseconds held) = 0;
+    virtual void on_renewed() = 0;
+    virtual void on_renewal_failed(const failure& why) = 0;
+    virtual void on_lost(const std::string& lock, errc why) = 0;
+
+protected:
+    ~observer() = default;
+};
+
+struct engine_settings {
+    milliseconds request_timeout{2000};
+    milliseconds fence_retention{3600 * 1000};
+    // lost() fires this part of a lease before validity ends.
+    unsigned lost_margin_percent = 10;
+    unsigned max_depth = 100'000;
+    std::string channel_prefix = "hf:wake:";
+};
+
+// A place that votes: how to reach it, and its name for messages.
+struct node_link {
+    outbox* out = nullptr;
+    std::string server;
+};
+
+class engine final : private counter {
+public:
+    engine(engine_settings settings, const std::vector<node_link>& nodes, random_source& random, observer& watcher);
+    ~engine();
+    engine(const engine&) = delete;
+    engine& operator=(const engine&) = delete;
+
+    const client_id& id() const noexcept { return client_; }
+
+    // --- requests
+    // Re-enters if terms.owner holds the lock already, or upgrades what it reads. May call back before it returns.
+    void acquire(acquire_request& request, acquire_terms terms, instant now);
+    // Ends an acquisition that is under way with `why`, giving back what it may have got. No effect if it has ended.
+    void cancel(acquire_request& request, errc why, instant now);
+    // Has a hold that reads write as well; the read hold stays, whatever comes of it. Called back like acquire().
+    void upgrade(hold& held, acquire_request& request, patience limit, instant now);
+    // One level of it; there must be one. The request (may be null) is answered at `answer_by` at the latest; the
+    // release itself goes on. When the last exclusive level goes and a shared one stays, it is a downgrade.
+    void release(hold& held, access level, hold_request* request, instant answer_by, instant now);
+    // An exclusive level becomes a shared one.
+    void downgrade(hold& held, hold_request& request, instant answer_by, instant now);
+    // Makes the lease full again now.
+    void renew(hold& held, hold_request& request, instant now);
+    // The owner will never release: what it holds is renewed no longer, told as lost, and forgotten.
+    void abandon(owner_id owner, instant now);
+    // The hold that this owner has on that lock, lost or not; null if none.
+    hold* find(owner_id owner, const lock_keys& keys);
+
+    // --- events, each of one node
+    voter& node(std::size_t number) noexcept { return *voters_[number]; }
+    void on_timer(instant now);
+    instant deadline() const noexcept;
+
+    std::size_t holds() const noexcept { return holds_.size(); }
+
+private:
+    using state = hold::state;
+
+    void granted(ballot& b, how got, instant now) override;
+    void queued(ballot& b, instant now) override;
+    void refused(ballot& b, const refusal& why, instant now) override;
+    void extended(ballot& b, instant now) override;
+    void lost(ballot& b, errc why, instant now) override;
+    void renewed(ballot& b, const node_answer& answer, instant now) override;
+    void renewal_failed(const failure& why) override { watcher_.on_renewal_failed(why); }
+    void changed(ballot& b, const node_answer& answer, instant now) override;
+    void released(ballot& b, const node_answer& answer, instant now) override;
+    void gone(ballot& b) override;
+    fencing_token floor() const override { return floor_; }
+    void saw(fencing_token token) override { floor_ = std::max(floor_, token); }
+
+    struct owned_lock {
+        owner_id owner;
+        std::string lock;
+        friend bool operator==(const owned_lock&, const owned_lock&) = default;
+    };
+    struct owned_lock_hash {
+        std::size_t operator()(const owned_lock& key) const noexcept;
+    };
+
+    engine_settings settings_;
+    random_source& random_;
+    observer& watcher_;
+    client_id client_;
+    std::vector<std::unique_ptr<voter>> voters_;
+    std::uint64_t next_counter_ = 0;
+    timer_heap timers_;
+    std::list<hold> holds_;
+    std::unordered_map<owned_lock, hold*, owned_lock_hash> owned_;
+    // The highest token seen per lock would grow without bound; one floor for all names of this client is as
+    // good: tokens are server times, and a floor only has to be high enough.
+    fencing_token floor_ = 0;
+};
+
+}  // namespace holdfast::engine
