@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace holdfast {
 
@@ -29,6 +30,10 @@ public:
     /// Throws `error` with errc::bad_url or errc::bad_option. A server that cannot be reached is reported by
     /// the first operation, not here.
     explicit client(std::string_view url, client_options options = {});
+    /// Connects to several independent servers: a lock is held while a majority of them grants it.
+    ///
+    /// Throws as the other one. Every lock kind works on it unchanged; see docs/guarantees.md for what it promises.
+    explicit client(const std::vector<std::string>& urls, client_options options = {});
     ~client();
     /// A client that was moved from can only be destroyed or assigned to.
     client(client&&) noexcept;

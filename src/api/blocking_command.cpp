@@ -26,12 +26,12 @@ public:
 private:
     void run() override {
         const instant now = boot_now();
-        give_up_at(now + core_.settings().request_timeout);
+        give_up_at(now + core_.request_timeout());
         core_.session().submit(*this, now);
     }
     void on_reply(const redis::reply_view& reply, instant) override {
         if (reply.is_error()) {
-            why_not_ = redis::classify_error(reply.text(), core_.settings().display());
+            why_not_ = redis::classify_error(reply.text(), core_.display());
         } else {
             read_(reply);
         }

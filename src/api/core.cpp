@@ -10,12 +10,11 @@ constexpr unsigned largest_margin_percent = 50;
 constexpr milliseconds shortest_max_lease{100};
 constexpr milliseconds longest_max_lease{std::chrono::hours(24)};
 
-engine::engine_settings engine_settings_for(const redis::server_settings& settings, const client_options& options) {
-    return {.request_timeout = settings.request_timeout,
+engine::engine_settings engine_settings_for(milliseconds request_timeout, const client_options& options) {
+    return {.request_timeout = request_timeout,
             .fence_retention = options.fence_retention,
             .lost_margin_percent = options.lost_margin_percent,
-            .max_depth = options.max_depth,
-            .server = settings.display()};
+            .max_depth = options.max_depth};
 }
 
 void check(const client_options& options) {
@@ -44,100 +43,73 @@ void take_down(core* made) {
 
 }  // namespace
 
-core::core(redis::server_settings settings, client_options options)
+core::core(const std::vector<redis::server_settings>& servers, client_options options)
     : made_in_(fork_generation()),
-      settings_(std::move(settings)),
       options_(std::move(options)),
       watcher_(options_, notifier_),
       alarm_(loop_.context(), *this, *this),
-      connection_(loop_.context(), *this, settings_, *this, random_.next()),
-      engine_(engine_settings_for(settings_, options_), *this, random_, watcher_),
-      card_(engine_.id().text()) {
+      engine_(engine_settings_for(request_timeout_, options_), make_nodes(servers), random_, watcher_) {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i]->attach(engine_.node(i), engine_.id().text());
     // The section is entered once so that settle() connects right away.
-    enter_with([this] { connection_.session().on_timer(boot_now()); });
+    enter_with([this] {
+        for (const auto& one : nodes_) one->session().on_timer(boot_now());
+    });
+}
+
+std::vector<engine::node_link> core::make_nodes(const std::vector<redis::server_settings>& servers) {
+    std::vector<engine::node_link> links;
+    // Where several vote, one that may have lost its data must not help to elect a second holder.
+    const bool mistrusts = options_.after_restart == restarted_server::mistrusted || servers.size() > 1;
+    for (const redis::server_settings& server : servers) {
+        request_timeout_ = std::max(request_timeout_, server.request_timeout);
+        display_ += (display_.empty() ? "" : ", ") + server.display();
+        nodes_.push_back(
+            std::make_unique<node>(node::surroundings{loop_.context(), *this, watcher_,
+                                                      mistrusts ? options_.max_lease : milliseconds(0), random_.next()},
+                                   server));
+        links.push_back({nodes_.back().get(), server.display()});
+    }
+    return links;
 }
 
 core::~core() {
     // Nobody waits any more; the loop may still run in the background. After stop() nothing runs that could enter.
     enter_with([this] {
-        const instant now = boot_now();
-        card_.withdraw(connection_.session(), now);
-        connection_.pump(now);
-        connection_.close(now);
+        for (const auto& one : nodes_) one->close(boot_now());
         alarm_.close();
     });
     loop_.stop();
 }
 
 void core::check_not_forked() const {
-    if (forked()) throw error(errc::forked, settings_.display());
+    if (forked()) throw error(errc::forked, display_);
 }
 
 void core::settle() {
     if (forked()) return;  // whatever got here: nothing of the child's goes out on its parent's link
     const instant now = boot_now();
-    connection_.pump(now);
-    const instant due = std::min({engine_.deadline(), connection_.session().deadline(), card_.due()});
+    instant due = engine_.deadline();
+    for (const auto& one : nodes_) {
+        one->pump(now);
+        due = std::min(due, one->deadline());
+    }
+    due = std::min(due, engine_.deadline());
     alarm_.set(due);
     loop_.next_timer(due);
 }
 
 void core::on_alarm() {
     const instant now = boot_now();
-    connection_.session().on_timer(now);
+    for (const auto& one : nodes_) one->on_timer(now);
     engine_.on_timer(now);
-    card_.refresh(connection_.session(), now);
 }
 
-void core::on_link_up(const redis::server_facts& facts, instant now) {
-    watcher_.on_link_up(settings_.display(), facts.version);
-    // A server whose uptime we may not ask for counts as just started.
-    instant trusted_from{};
-    if (options_.after_restart == restarted_server::mistrusted) {
-        trusted_from = now + options_.max_lease - facts.uptime.value_or(std::chrono::seconds(0));
-    }
-    engine_.on_link_up(trusted_from, now);
-    card_.on_link_up();
-    card_.refresh(connection_.session(), now);
-}
-
-void core::on_link_down(const failure& why, instant now) {
-    watcher_.on_link_down(why);
-    card_.on_link_down();
-    engine_.on_link_down(now);
-}
-
-void core::on_subscription_refused(const failure& why, instant now) {
-    engine_.on_subscription_refused(why, now);
-}
-
-void core::on_push(const redis::reply_view& message, instant now) {
-    engine_.on_push(message, now);
-}
-
-void core::submit(redis::command& request) {
-    connection_.session().submit(request, boot_now());
-}
-
-bool core::withdraw(redis::command& request) {
-    return connection_.session().withdraw(request);
-}
-
-void core::distrust(const failure& why) {
-    connection_.session().distrust(why, boot_now());
-}
-
-void core::subscribe(const std::string& channel) {
-    connection_.session().subscribe(channel);
-}
-
-bool core::link_is_up() const {
-    return connection_.session().up();
-}
-
-std::shared_ptr<core> make_core(std::string_view url, client_options options) {
+std::shared_ptr<core> make_core(const std::vector<std::string>& urls, client_options options) {
     check(options);
-    return {new core(redis::parse_url(url), std::move(options)), take_down};
+    if (urls.empty()) throw error(errc::bad_url, "a client needs at least one server");
+    std::vector<redis::server_settings> servers;
+    for (const std::string& url : urls) servers.push_back(redis::parse_url(url));
+    return {new core(servers, std::move(options)), take_down};
 }
 
 }  // namespace holdfast::api

@@ -1,14 +1,14 @@
-// What a client, its locks and its leases share: engine, connection, loop and notifier.
+// What a client, its locks and its leases share: engine, nodes, loop and notifier.
 //
-// Everything of the engine and the connection happens inside the serial section that the core is. settle(),
+// Everything of the engine and the nodes happens inside the serial section that the core is. settle(),
 // before the section is left, sends what was queued and sets the alarm: once for all that happened, not once for each.
 //
 // Owned jointly by client, locks and leases, so either may die first; never by anything that runs on the
 // loop. Made by make_core(), whose deleter leaves a core alone in a forked child.
 #pragma once
 
-#include "api/client_card.hpp"
 #include "api/loop.hpp"
+#include "api/node.hpp"
 #include "api/notifier.hpp"
 #include "api/system_random.hpp"
 #include "api/watcher.hpp"
@@ -17,28 +17,28 @@
 #include "base/serial_section.hpp"
 #include "engine/engine.hpp"
 #include "net/alarm.hpp"
-#include "redis/connection.hpp"
 
 #include <holdfast/options.hpp>
 
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace holdfast::api {
 
-class core final : public serial_section,
-                   public std::enable_shared_from_this<core>,
-                   private redis::session_listener,
-                   private net::alarm_listener,
-                   private engine::outbox {
+class core final : public serial_section, public std::enable_shared_from_this<core>, private net::alarm_listener {
 public:
-    core(redis::server_settings settings, client_options options);
+    core(const std::vector<redis::server_settings>& servers, client_options options);
     ~core() override;
 
     // Throws errc::forked in a child of fork().
     void check_not_forked() const;
     bool forked() const noexcept { return fork_generation() != made_in_; }
 
-    const redis::server_settings& settings() const noexcept { return settings_; }
+    // The longest of the servers'.
+    milliseconds request_timeout() const noexcept { return request_timeout_; }
+    // The servers, without their passwords.
+    const std::string& display() const noexcept { return display_; }
     api::loop& loop() noexcept { return loop_; }
     api::notifier& notifier() noexcept { return notifier_; }
     api::watcher& watcher() noexcept { return watcher_; }
@@ -46,37 +46,27 @@ public:
 
     // Inside the section only.
     engine::engine& engine() noexcept { return engine_; }
-    redis::session& session() noexcept { return connection_.session(); }
+    // Of the first server.
+    redis::session& session() noexcept { return nodes_[0]->session(); }
 
 private:
     void settle() override;
-
-    void on_link_up(const redis::server_facts& facts, instant now) override;
-    void on_link_down(const failure& why, instant now) override;
-    void on_subscription_refused(const failure& why, instant now) override;
-    void on_push(const redis::reply_view& message, instant now) override;
-
     void on_alarm() override;
-
-    void submit(redis::command& request) override;
-    bool withdraw(redis::command& request) override;
-    void distrust(const failure& why) override;
-    void subscribe(const std::string& channel) override;
-    bool link_is_up() const override;
+    std::vector<engine::node_link> make_nodes(const std::vector<redis::server_settings>& servers);
 
     const std::uint64_t made_in_;
-    const redis::server_settings settings_;
     const client_options options_;
+    milliseconds request_timeout_{0};
+    std::string display_;
     api::notifier notifier_;
     api::loop loop_;
     api::watcher watcher_;
     system_random random_;
     net::alarm alarm_;
-    redis::connection connection_;
+    std::vector<std::unique_ptr<node>> nodes_;
     engine::engine engine_;
-    client_card card_;
 };
 
-std::shared_ptr<core> make_core(std::string_view url, client_options options);
+std::shared_ptr<core> make_core(const std::vector<std::string>& urls, client_options options);
 
 }  // namespace holdfast::api

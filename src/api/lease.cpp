@@ -114,14 +114,14 @@ lease lease::upgrade_within(milliseconds wait, upgrade_options options) {
     if (const auto why = why_no_upgrade(face_, mode_)) throw error(*why, "an upgrade");
     face_->where().check_not_forked();
     api::check_may_block();
-    const auto& settings = face_->where().settings();
-    api::blocking_acquire request(face_, api::to_patience(wait, settings.request_timeout));
+    api::blocking_acquire request(face_, api::to_patience(wait, face_->where().request_timeout()));
     request.wait(std::move(options.stop));
     if (request.acquired()) return lease(request.held(), holdfast::mode::exclusive);
     const engine::refusal& why = request.why();
     if (options.why_not != nullptr) *options.why_not = {why.code, why.holder, why.holder_left};
     if (api::is_plain_no(why.code, wait)) return {};
-    throw error(why.code, api::describe_refusal("upgrade of '" + face_->keys().lock + "'", settings.display(), why));
+    throw error(why.code,
+                api::describe_refusal("upgrade of '" + face_->keys().lock + "'", face_->where().display(), why));
 }
 
 lease lease::downgrade() {
@@ -168,7 +168,7 @@ void lease::start_upgrade(milliseconds wait, std::unique_ptr<lease_completion> h
         lease_completion& told = *handler;
         return told.complete(std::move(handler), make_error_code(*why), lease());
     }
-    const auto limit = api::to_patience(wait, face_->where().settings().request_timeout);
+    const auto limit = api::to_patience(wait, face_->where().request_timeout());
     api::async_acquire::start(face_, limit, std::move(handler));
 }
 

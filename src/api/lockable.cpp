@@ -32,7 +32,7 @@ struct lockable::parts {
                 .owner = owner,
                 .lease = lease,
                 .renewing = setup.renewing,
-                .limit = api::to_patience(wait, where->settings().request_timeout),
+                .limit = api::to_patience(wait, where->request_timeout()),
                 .max_repeats = setup.max_repeats};
     }
 
@@ -82,7 +82,7 @@ struct lockable::parts {
     // False if a plain no is the answer to such a wait; throws otherwise.
     bool answer_no(const engine::refusal& why, milliseconds wait) const {
         if (api::is_plain_no(why.code, wait)) return false;
-        throw error(why.code, api::describe_refusal("lock '" + name + "'", where->settings().display(), why));
+        throw error(why.code, api::describe_refusal("lock '" + name + "'", where->display(), why));
     }
 };
 
@@ -103,7 +103,7 @@ const std::string& lockable::name() const noexcept {
 }
 
 std::string lockable::place_in_order() const {
-    return parts_->where->settings().display() + ' ' + parts_->keys->lock;
+    return parts_->where->display() + ' ' + parts_->keys->lock;
 }
 
 void lockable::lock_as(mode kind) {

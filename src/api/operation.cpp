@@ -21,7 +21,7 @@ void acquire_operation::start() {
 }
 
 void acquire_operation::run() {
-    if (cancelled_early_) return refused({*cancelled_early_, core_->settings().display(), {}, {}});
+    if (cancelled_early_) return refused({*cancelled_early_, core_->display(), {}, {}});
     running_ = true;
     if (!upgrades_) return core_->engine().acquire(*this, std::move(terms_), boot_now());
     if (face_->held() == nullptr) return refused({errc::not_held, "it was released meanwhile", {}, {}});
@@ -71,7 +71,7 @@ void hold_operation::run() {
     found_ = true;
     if (kind_ == what::renew) return core_.engine().renew(*held, *this, now);
     // It waits for its answer no longer than the lock is worth.
-    const instant answer_by = std::min(now + core_.settings().request_timeout, std::max(now, held->valid_until()));
+    const instant answer_by = std::min(now + core_.request_timeout(), std::max(now, held->valid_until()));
     if (kind_ == what::downgrade) return core_.engine().downgrade(*held, *this, answer_by, now);
     core_.engine().release(*held, level, this, answer_by, now);
 }

@@ -24,7 +24,7 @@ public:
             const auto where = entry.count > 0 ? entry.where.lock() : nullptr;
             if (!where || where->forked()) continue;
             where->watcher().on_thread_exit_holding();
-            where->enter_with([where, owner = owner_] { where->engine().abandon(owner); });
+            where->enter_with([where, owner = owner_] { where->engine().abandon(owner, boot_now()); });
         }
     }
 

@@ -16,10 +16,10 @@ void watcher::log(log_level level, std::string text) {
     notifier_.notify([sink = log_, level, text = std::move(text)] { sink(level, text); });
 }
 
-void watcher::on_acquired(std::chrono::nanoseconds waited, how got) {
+void watcher::on_acquired(std::chrono::nanoseconds waited, engine::how got) {
     if (!metrics_) return;
     count(metrics_->acquired);
-    if (got == how::handed_over) count(metrics_->handed_over);
+    if (got == engine::how::handed_over) count(metrics_->handed_over);
     metrics_->acquire_wait.add(waited);
 }
 

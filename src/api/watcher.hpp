@@ -15,7 +15,7 @@ public:
     watcher(const client_options& options, api::notifier& notifier)
         : metrics_(options.metrics), log_(options.log), notifier_(notifier) {}
 
-    void on_acquired(std::chrono::nanoseconds waited, how got) override;
+    void on_acquired(std::chrono::nanoseconds waited, engine::how got) override;
     void on_reentered() override;
     void on_refused() override;
     void on_released(std::chrono::nanoseconds held) override;

@@ -1,7 +1,8 @@
 // The brain: owners and their levels, and counting the nodes' votes.
 //
 // Sans-I/O: no socket, no thread, no clock, no random device. Events come in, each with `now` and the node they are
-// about; calls go out through the nodes' outboxes; time is asked for by deadline(). Lives in the client's serial section.
+// about; calls go out through the nodes' outboxes; time is asked for by deadline(). Lives in the client's serial
+// section.
 //
 // A single server is a quorum of one. All nodes are asked at the same time, by one voter each; a lock is held while a
 // majority of the votes are, until the majority-th longest of their validities ends.
@@ -16,6 +17,8 @@
 #include "engine/hold.hpp"
 #include "engine/voter.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <list>
 #include <memory>
 #include <string>
@@ -27,7 +30,6 @@ namespace holdfast::engine {
 // Hears what happens, in the serial section: for counting and logging, not for acting.
 class observer {
 public:
-    using how = engine::how;
     virtual void on_acquired(std::chrono::nanoseconds waited, how got) = 0;
     virtual void on_reentered() = 0;
     virtual void on_refused() = 0;
@@ -55,7 +57,7 @@ struct node_link {
     std::string server;
 };
 
-class engine final : private counter {
+class engine final : public counter {
 public:
     engine(engine_settings settings, const std::vector<node_link>& nodes, random_source& random, observer& watcher);
     ~engine();
@@ -105,6 +107,36 @@ private:
     void gone(ballot& b) override;
     fencing_token floor() const override { return floor_; }
     void saw(fencing_token token) override { floor_ = std::max(floor_, token); }
+
+    // counting.cpp
+    void reenter(hold& mine, acquire_request& request, const acquire_terms& terms, instant now);
+    void begin_quest(hold& h, acquire_request& request, patience limit, instant now);
+    void count(hold& h, how got, instant now);
+    void check_hope(hold& h, instant now);
+    void leave_lines(hold& h, instant now);
+    void fail(hold& h, refusal why, instant now);
+    acquire_request* end_quest(hold& h);
+
+    // keeping.cpp
+    void count_validity(hold& h);
+    void lose(hold& h, errc why, instant now);
+    void renew_votes(hold& h, instant now);
+    void release_level(hold& h, access level, hold_request* request, instant answer_by, instant now);
+    void open_poll(hold::poll_of_nodes& poll, const hold& h, hold_request* request, instant answer_by);
+    void take(hold::poll_of_nodes& poll, const node_answer& said);
+    void answer(hold::poll_of_nodes& poll, const std::optional<refusal>& why_not);
+    void check(hold& h, instant now);
+
+    // shared
+    std::size_t majority() const noexcept { return voters_.size() / 2 + 1; }
+    voter& voter_of(const ballot& b) noexcept;
+    std::size_t votes(const hold& h, std::function<bool(const ballot&)> counts) const;
+    std::size_t links_up() const;
+    // By our own clock; the timer that tells so may be late.
+    static bool ran_out(const hold& h, instant now) noexcept { return now >= h.valid_until_; }
+    void disown(hold& h);
+    void forget_if_gone(hold& h);
+    void set_timer(hold& h);
 
     struct owned_lock {
         owner_id owner;

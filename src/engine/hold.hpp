@@ -31,6 +31,16 @@ private:
     friend class voter;
     enum class state : std::uint8_t { wanted, held, lost, leaving };
 
+    // Answers of the nodes to a release, a renewal or a downgrade that somebody waits for.
+    struct poll_of_nodes {
+        hold_request* request = nullptr;
+        instant answer_by = never;
+        std::size_t done = 0;
+        std::size_t open = 0;
+        std::optional<refusal> why_not = {};
+        node_answer best = {};
+    };
+
     std::list<hold>::iterator self_;
     hold_id id_;
     acquire_terms terms_;
@@ -39,19 +49,19 @@ private:
     unsigned shared_ = 0;
     std::unique_ptr<ballot[]> ballots_;  // one for each node
     acquire_request* quest_ = nullptr;
-    patience limit_ = {};  // of the quest
+    bool opening_ = false;                 // not all nodes have been asked yet
+    patience limit_ = {};                  // of the quest
+    std::optional<refusal> said_no_ = {};  // the first node's reason that was not silence
     instant asked_at_{};
-    hold_request* release_ = nullptr;
-    hold_request* renew_ = nullptr;   // asked for on demand
-    hold_request* change_ = nullptr;  // a downgrade
-    std::size_t answers_due_ = 0;     // of release_, renew_ or change_, until a majority has done it
+    instant gather_until_ = never;  // some votes, no majority: until then others may still come
+    instant heal_at_ = never;       // when nodes that do not vote for it are asked again
+    poll_of_nodes releasing_;
+    poll_of_nodes renewing_;
+    poll_of_nodes changing_;
     std::shared_ptr<hold_listener> listener_;
     fencing_token token_ = 0;
     instant valid_until_{};
     instant granted_at_{};
-    instant answer_release_by_ = never;
-    instant answer_renew_by_ = never;
-    instant answer_change_by_ = never;
 };
 
 }  // namespace holdfast::engine

@@ -40,6 +40,15 @@ struct refusal {
     std::string holder;
 };
 
+enum class how { asked, handed_over };
+
+// What a node said when it ended, changed or renewed something.
+struct node_answer {
+    std::optional<refusal> why_not;
+    std::size_t holders = 0;
+    std::size_t waiters = 0;
+};
+
 // How long to wait for a lock.
 struct patience {
     waiting wait = waiting::in_line;

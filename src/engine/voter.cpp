@@ -18,7 +18,8 @@ voter::~voter() {
 
 scripts::lock_terms voter::lock_of(const ballot& b) const noexcept {
     const acquire_terms& terms = terms_of(b);
-    return {.keys = *terms.keys, .kind = terms.kind, .prefer = terms.prefer, .fence_retention = settings_.fence_retention};
+    return {
+        .keys = *terms.keys, .kind = terms.kind, .prefer = terms.prefer, .fence_retention = settings_.fence_retention};
 }
 
 std::string_view voter::id_of(const ballot& b) const noexcept {

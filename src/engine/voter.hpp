@@ -42,17 +42,8 @@ protected:
     ~outbox() = default;
 };
 
-enum class how { asked, handed_over };
-
-// What a node said when it ended, changed or renewed something.
-struct node_answer {
-    std::optional<refusal> why_not;
-    std::size_t holders = 0;
-    std::size_t waiters = 0;
-};
-
-// Told what becomes of ballots. Whatever tells is the last thing that the voter does with that ballot for now: it may not
-// exist any more afterwards.
+// Told what becomes of ballots. Whatever tells is the last thing that the voter does with that ballot for now: it may
+// not exist any more afterwards.
 class counter {
 public:
     virtual void granted(ballot& b, how got, instant now) = 0;

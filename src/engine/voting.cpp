@@ -49,7 +49,7 @@ errc code_for(acquire_answer::reason why) {
 void voter::ask(ballot& b, patience limit, instant now) {
     if (b.state_ == state::gone) ballots_.push_back(b);
     b.state_ = state::wanted;
-    b.at_most_ = shape::both;
+    b.at_most_ = terms_of(b).want == access::shared ? shape::reading : shape::both;
     begin_quest(b, limit, now);
 }
 
@@ -92,9 +92,9 @@ void voter::send_ask(ballot& b, instant now) {
     const milliseconds interval = poll_interval(terms.lease);
     scripts::write(question, lock_of(b),
                    scripts::acquire_question{.id = id_of(b),
-                                             .wants = upgrades                        ? wish::upgrade
+                                             .wants = upgrades                       ? wish::upgrade
                                                       : terms.want == access::shared ? wish::read
-                                                                                      : wish::write,
+                                                                                     : wish::write,
                                              .lease = terms.lease,
                                              .token_floor = told_.floor(),
                                              .channel = wake_up,

@@ -48,7 +48,7 @@ protected:
     void distrust(const failure&) override {}
     void subscribe(const std::string&) override {}
     bool link_is_up() const override { return true; }
-    void on_push(const redis::reply_view& message, instant at) override { subject.on_push(message, at); }
+    void on_push(const redis::reply_view& message, instant at) override { subject.node(0).on_push(message, at); }
 
     void send() {
         wires.begin_write(now);
@@ -72,7 +72,7 @@ protected:
     counting_random random;
     silent_observer nobody;
     redis::multiplexer wires;
-    engine subject{{.server = "redis://h"}, *this, random, nobody};
+    engine subject{{}, {{this, "redis://h"}}, random, nobody};
     std::shared_ptr<const lock_keys> keys = std::make_shared<const lock_keys>(
         scripts::make_keys(scripts::lock_name("x"), scripts::key_naming::tagged, "hf:"));
     recorded_request first;

@@ -17,7 +17,7 @@ client::client(timeline& time, chance luck, engine::random_source& ids, client_s
       setup_(std::move(setup)),
       net_(net),
       session_(setup_.server, *this, luck_.next()),
-      engine_(setup_.engine, *this, ids, *this) {
+      engine_(setup_.engine, {{this, "sim"}}, ids, *this) {
     trouble_until_ = time_.now();
 }
 
@@ -145,20 +145,20 @@ void client::on_link_up(const redis::server_facts& facts, instant now) {
         trusted_from = now + setup_.max_lease - facts.uptime.value_or(std::chrono::seconds(0));
         trouble_until(trusted_from + slept_ + aftermath);
     }
-    engine_.on_link_up(trusted_from, now);
+    engine_.node(0).on_link_up(trusted_from, now);
 }
 
 void client::on_link_down(const failure&, instant now) {
     trouble_until(time_.now() + aftermath);
-    engine_.on_link_down(now);
+    engine_.node(0).on_link_down(now);
 }
 
 void client::on_subscription_refused(const failure& why, instant now) {
-    engine_.on_subscription_refused(why, now);
+    engine_.node(0).on_subscription_refused(why, now);
 }
 
 void client::on_push(const redis::reply_view& message, instant now) {
-    engine_.on_push(message, now);
+    engine_.node(0).on_push(message, now);
 }
 
 }  // namespace holdfast::sim

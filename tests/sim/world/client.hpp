@@ -79,7 +79,7 @@ private:
     void subscribe(const std::string& channel) override { session_.subscribe(channel); }
     bool link_is_up() const override { return session_.up(); }
 
-    void on_acquired(nanoseconds, how) override {}
+    void on_acquired(nanoseconds, holdfast::engine::how) override {}
     void on_reentered() override {}
     void on_refused() override {}
     void on_released(nanoseconds) override {}
