@@ -117,6 +117,7 @@ protected:
         if (reply.is_error()) throw std::runtime_error{arguments.at(0) + ": " + reply.text};
         return reply;
     }
+    const std::string& socket() const { return socket_; }
     listener listens(const std::string& id) { return {socket_, listener::to::channel, "wake:" + id}; }
     void server_is_full() { must({"CONFIG", "SET", "maxmemory", "1"}); }
 
