@@ -237,8 +237,8 @@ TEST_F(RwForeign, HashOfOursWithoutALeaseIsDead) {  // R33
 }
 
 TEST_F(RwForeign, IdsAreToldApartByTheirForm) {  // R33
-    for (const std::string& id :
-         {std::string{"hf_short"}, std::string{"hf_a.b.c"}, std::string{"hf_"}, std::string{}}) {
+    const std::string near_miss = ann.substr(0, ann.size() - 1);
+    for (const std::string& id : {near_miss, ann + "x", "x" + ann, std::string{"hf_a.1.b"}, std::string{}}) {
         must({"FLUSHALL"});
         ASSERT_TRUE(foreign(foreign_rw::lock_to_write, id));
         EXPECT_EQ(code(read(ann)), 0) << "'" << id << "' is not of our form, so it is respected";
