@@ -45,21 +45,29 @@ void engine::reenter(hold& mine, acquire_request& request, const acquire_terms& 
     if (mine.terms_.kind != terms.kind) {
         return request.refused({errc::wrong_type, "the caller holds a lock of another kind by this name", {}, {}});
     }
-    if (mine.exclusive_ + mine.shared_ >= settings_.max_depth) return request.refused({errc::too_deep, "", {}, {}});
-    if (terms.want == access::exclusive && mine.exclusive_ == 0) return upgrade(mine, request, terms.limit, now);
-    ++(terms.want == access::shared ? mine.shared_ : mine.exclusive_);
+    if (terms.want == access::exclusive) return upgrade(mine, request, terms.limit, now);
+    if (is_too_deep(mine)) return request.refused({errc::too_deep, "", {}, {}});
+    ++mine.shared_;
+    reentered(mine, request, now);
+}
+
+bool engine::is_too_deep(const hold& h) const noexcept {
+    return h.exclusive_ + h.shared_ >= settings_.max_depth;
+}
+
+void engine::reentered(hold& h, acquire_request& request, instant now) {
     watcher_.on_reentered();
-    if (mine.terms_.renewing == renewal::none) renew_votes(mine, now);
-    request.acquired(mine);
+    if (h.terms_.renewing == renewal::none) renew_votes(h, now);
+    request.acquired(h);
 }
 
 void engine::upgrade(hold& h, acquire_request& request, patience limit, instant now) {
     if (h.state_ == state::held && ran_out(h, now)) lose(h, errc::lost, now);
     if (h.state_ != state::held) return request.refused({errc::lost, "", {}, {}});
+    if (is_too_deep(h)) return request.refused({errc::too_deep, "", {}, {}});
     if (h.exclusive_ > 0) {
         ++h.exclusive_;
-        watcher_.on_reentered();
-        return request.acquired(h);
+        return reentered(h, request, now);
     }
     if (h.terms_.upgrading == upgrades::refused) {
         return request.refused({errc::would_deadlock, "a striped lock cannot be upgraded", {}, {}});

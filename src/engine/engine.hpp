@@ -110,6 +110,8 @@ private:
 
     // counting.cpp
     void reenter(hold& mine, acquire_request& request, const acquire_terms& terms, instant now);
+    bool is_too_deep(const hold& h) const noexcept;
+    void reentered(hold& h, acquire_request& request, instant now);
     void begin_quest(hold& h, acquire_request& request, patience limit, instant now);
     void count(hold& h, how got, instant now);
     void check_hope(hold& h, instant now);

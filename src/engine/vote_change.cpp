@@ -51,7 +51,7 @@ void voter::cancel_upgrade(ballot& b, instant now) {
 }
 
 void voter::send_change(ballot& b, instant) {
-    call& question = start_call(purpose::change, b);
+    call& question = start_call(b.cancelling_ ? purpose::cancel : purpose::change, b);
     if (b.cancelling_) {
         scripts::write(question, lock_of(b), scripts::cancel_question{.id = id_of(b)});
     } else {
@@ -73,7 +73,7 @@ void voter::answered_change(ballot& b, const call& asked, const redis::reply_vie
         b.change_again_at_ = now + again_after;
         return set_timer(b, now);
     }
-    if (b.cancelling_) return answered_cancel(b, reply, now);
+    if (asked.what() == purpose::cancel) return answered_cancel(b, reply, now);
     const auto answer = scripts::read_release(reply);
     if (!answer) return end_change(b, {nonsense()}, now);
     if (answer->what == hold_answer::verdict::not_held) return lose(b, errc::not_held, now);

@@ -25,7 +25,7 @@ void voter::release(ballot& b, instant now) {
 
 void voter::leave(ballot& b, instant now) {
     drop_call(b.renewing_);
-    drop_call(b.asking_);
+    drop_ask(b);
     drop_call(b.changing_);
     b.state_ = state::leaving;
     if (b.stray_copies_) mark_stray(b);
@@ -90,8 +90,7 @@ void voter::failed_release(ballot& b, const failure& why, instant now) {
     const bool may_repeat = b.repeats_++ < terms_of(b).max_repeats;
     if (why.code == errc::outcome_unknown && now < b.valid_until_ && may_repeat) {
         b.may_have_run_ = true;
-        if (b.orphaned_ask_) mark_stray(b);  // it broke with the same link
-        return send_release(b, now);         // goes out on the next link
+        return send_release(b, now);  // goes out on the next link
     }
     forget(b);
     told_.released(b, {refusal{why.code, why.detail, {}, {}}}, now);

@@ -85,7 +85,7 @@ void voter::lose(ballot& b, errc why, instant now) {
     b.state_ = state::lost;
     timers_.cancel(b);
     drop_call(b.renewing_);
-    drop_call(b.asking_);
+    drop_ask(b);
     drop_call(b.changing_);
     b.change_again_at_ = never;
     end_quest(b);

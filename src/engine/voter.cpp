@@ -97,7 +97,7 @@ void voter::on_link_up(instant trusted_from, instant now) {
 void voter::on_link_down(instant) {
     for (ballot& b : ballots_) {
         b.quest_.polled_on_this_link = false;
-        if (b.orphaned_ask_ && b.state_ == state::held) mark_stray(b);
+        if (b.orphaned_ask_) mark_stray(b);
     }
 }
 

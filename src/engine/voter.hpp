@@ -126,6 +126,7 @@ private:
     void granted(ballot& b, fencing_token token, instant proved_at, instant now, how got = how::asked);
     void upgraded(ballot& b, fencing_token token, instant proved_at, instant now, how got);
     void end_quest(ballot& b);
+    bool drop_ask(ballot& b);
     void refuse(ballot& b, refusal why, instant now);
     static errc too_late(const ballot& b) noexcept;
     void check_waiting(ballot& b, instant now);

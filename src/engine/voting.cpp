@@ -55,8 +55,7 @@ void voter::ask(ballot& b, patience limit, instant now) {
 
 void voter::upgrade(ballot& b, patience limit, instant now) {
     // An answer to a poll of the acquisition would be taken for one to the upgrade.
-    if (b.asking_ != nullptr) b.orphaned_ask_ = true;
-    drop_call(b.asking_);
+    drop_ask(b);
     b.at_most_ = shape::both;
     begin_quest(b, limit, now);
 }
@@ -227,6 +226,14 @@ void voter::end_quest(ballot& b) {
     if (!b.stray_copies_) in_line_.erase(id_of(b));
 }
 
+// Nobody listens to its answer any more. True if it may run all the same.
+bool voter::drop_ask(ballot& b) {
+    const bool written = b.asking_ != nullptr && b.asking_->life() == redis::command::state::written;
+    if (written) b.orphaned_ask_ = true;
+    drop_call(b.asking_);
+    return written;
+}
+
 errc voter::too_late(const ballot& b) noexcept {
     return b.quest_.limit.wait == waiting::in_line ? errc::timed_out : errc::request_timed_out;
 }
@@ -269,10 +276,7 @@ void voter::refuse(ballot& b, refusal why, instant now) {
 // If anything of the quest may be on the server, it is undone there; what was held before stays held.
 void voter::give_up(ballot& b, instant now) {
     const ballot::quest& q = b.quest_;
-    const bool unanswered = b.asking_ != nullptr && b.asking_->life() == redis::command::state::written;
-    const bool left_something = unanswered || q.may_have_run || b.stray_copies_ || q.at == stage::in_line;
-    if (unanswered) b.orphaned_ask_ = true;
-    drop_call(b.asking_);
+    const bool left_something = drop_ask(b) || q.may_have_run || b.stray_copies_ || q.at == stage::in_line;
     end_quest(b);
     if (b.state_ == state::held) {
         if (left_something) cancel_upgrade(b, now);
