@@ -8,7 +8,9 @@
 #include <holdfast/striped_shared_mutex.hpp>
 
 #include <boost/asio/async_result.hpp>
+#include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/compose.hpp>
+#include <boost/asio/error.hpp>
 #include <chrono>
 #include <utility>
 #include <vector>
@@ -146,18 +148,43 @@ auto lease::async_downgrade(CompletionToken&& token) {
         token, this);
 }
 
-// One stripe after the other; if one cannot be had, those before it are released by their leases' destructors.
+// One stripe after the other. If one cannot be had, those before it are released before the handler hears of it.
 struct striped_shared_mutex::take_all {
     striped_shared_mutex* locks;
     acquire_options options;
     std::vector<lease> taken = {};
 
     template <typename Self>
-    void operator()(Self& self, boost::system::error_code failed = {}, lease one = {}) {
-        if (failed) return self.complete(failed, striped_lease());
+    void operator()(Self& self) {
+        self.reset_cancellation_state(boost::asio::enable_total_cancellation());
+        next(self);
+    }
+
+    template <typename Self>
+    void operator()(Self& self, boost::system::error_code failed, lease one) {
         if (one) taken.push_back(std::move(one));
-        if (taken.size() == locks->stripes_.size()) return self.complete({}, bundle(std::move(taken)));
-        locks->stripes_[taken.size()]->async_acquire(options, std::move(self));
+        if (!failed && self.cancelled() != boost::asio::cancellation_type::none) {
+            failed = boost::asio::error::operation_aborted;
+        }
+        if (failed) {
+            give_back();
+            return self.complete(failed, striped_lease());
+        }
+        if (taken.size() < locks->stripes_.size()) return next(self);
+        if (all_valid(taken)) return self.complete({}, bundle(std::move(taken)));
+        give_back();
+        next(self);
+    }
+
+    template <typename Self>
+    void next(Self& self) {
+        shared_mutex& stripe = *locks->stripes_[taken.size()];
+        auto chosen = options;  // before self, which owns them, is moved
+        stripe.async_acquire(std::move(chosen), std::move(self));
+    }
+
+    void give_back() {
+        while (!taken.empty()) taken.pop_back();
     }
 };
 

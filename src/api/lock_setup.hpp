@@ -5,9 +5,13 @@
 
 #include <holdfast/options.hpp>
 
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace holdfast::api {
+
+using stripe_keys = std::vector<std::shared_ptr<const scripts::lock_keys>>;
 
 struct lock_setup {
     engine::lock_kind kind = engine::lock_kind::mutex;
@@ -18,7 +22,16 @@ struct lock_setup {
     unsigned max_repeats = 0;
     scripts::key_naming naming = scripts::key_naming::tagged;
     std::string prefix;
+    // Of a striped lock: the keys of all its stripes.
+    std::shared_ptr<const stripe_keys> stripes = {};
 };
+
+scripts::lock_keys keys_of(const lock_setup& setup, const std::string& name);
+
+// Which stripe an owner reads.
+inline std::size_t stripe_of(engine::owner_id owner, std::size_t stripes) noexcept {
+    return static_cast<std::size_t>(static_cast<std::uint64_t>(owner) % stripes);
+}
 
 // Of mutex_options and shared_mutex_options alike: what they have in common.
 template <typename Options>

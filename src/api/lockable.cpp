@@ -17,6 +17,10 @@ constexpr milliseconds shortest_lease{10};
 
 }  // namespace
 
+scripts::lock_keys api::keys_of(const lock_setup& setup, const std::string& name) {
+    return scripts::make_keys(scripts::lock_name(name), setup.naming, setup.prefix);
+}
+
 struct lockable::parts {
     std::shared_ptr<api::core> where;
     std::string name;
@@ -29,11 +33,18 @@ struct lockable::parts {
                 .prefer = setup.prefer,
                 .want = api::to_access(kind),
                 .upgrading = setup.upgrades,
+                .not_while_reading = own_stripe(owner, kind),
                 .owner = owner,
                 .lease = lease,
                 .renewing = setup.renewing,
                 .limit = api::to_patience(wait, where->settings().request_timeout),
                 .max_repeats = setup.max_repeats};
+    }
+
+    // An owner that reads its stripe must not write any: it would wait for those who wait for it.
+    std::shared_ptr<const scripts::lock_keys> own_stripe(engine::owner_id owner, mode kind) const {
+        if (!setup.stripes || kind == mode::shared || owner == engine::owner_id::nobody) return nullptr;
+        return (*setup.stripes)[api::stripe_of(owner, setup.stripes->size())];
     }
 
     void check_may_wait() const {
@@ -89,8 +100,7 @@ struct lockable::parts {
 lockable::lockable(const client& client, std::string name, const api::lock_setup& setup)
     : parts_(std::make_unique<parts>()) {
     parts_->where = client.shared_core();
-    parts_->keys = std::make_shared<const scripts::lock_keys>(
-        scripts::make_keys(scripts::lock_name(name), setup.naming, setup.prefix));
+    parts_->keys = std::make_shared<const scripts::lock_keys>(api::keys_of(setup, name));
     parts_->name = std::move(name);
     parts_->setup = setup;
     parts_->check_lease(setup.lease);
@@ -133,6 +143,12 @@ void lockable::unlock_as(mode kind, boost::system::error_code& ec) noexcept {
                                          kind == mode::shared ? what::release_shared : what::release);
     ec = request.wait();
     if (request.found()) api::thread_unlocked(parts_->where);
+}
+
+bool lockable::still_held() noexcept {
+    api::blocking_hold_operation request(*parts_->where, {api::this_thread_as_owner(), parts_->keys},
+                                         api::hold_operation::what::check);
+    return !request.wait();
 }
 
 lease lockable::acquire_as(mode kind, milliseconds wait, acquire_options options) {

@@ -46,6 +46,12 @@ errc code_for(acquire_answer::reason why) {
 }  // namespace
 
 void engine::acquire(acquire_request& request, acquire_terms terms, instant now) {
+    if (terms.not_while_reading != nullptr) {
+        const hold* const read = find(terms.owner, *terms.not_while_reading);
+        if (read != nullptr && read->exclusive_ == 0) {
+            return request.refused({errc::would_deadlock, "a striped lock cannot be upgraded", {}, {}});
+        }
+    }
     if (hold* const mine = find(terms.owner, *terms.keys)) return reenter(*mine, request, terms, now);
     hold& h = holds_.emplace_back();
     h.self_ = std::prev(holds_.end());

@@ -96,6 +96,8 @@ public:
     void abandon(owner_id owner);
     // The hold that this owner has on that lock, lost or not; null if none.
     hold* find(owner_id owner, const lock_keys& keys);
+    // Not lost, and its validity has not run out.
+    static bool is_held(const hold& h, instant now) noexcept { return h.state_ == state::held && !ran_out(h, now); }
 
     // --- events
     // Nothing is asked for before `trusted_from`: the server may have forgotten holds that are still believed in.

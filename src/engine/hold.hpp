@@ -110,6 +110,8 @@ struct acquire_terms {
     preference prefer = preference::arrival;
     access want = access::exclusive;
     upgrades upgrading = upgrades::allowed;
+    // Another lock of the same owner: while it reads there and does not write, this one is refused (stripes).
+    std::shared_ptr<const lock_keys> not_while_reading = {};
     owner_id owner = owner_id::nobody;
     milliseconds lease{30000};
     renewal renewing = renewal::automatic;
