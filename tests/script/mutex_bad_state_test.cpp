@@ -91,10 +91,11 @@ TEST_F(MutexWrongType, OfTheFenceIsAnErrorAndNothingElse) {
 class MutexBadEntry : public script_rows {
 protected:
     static std::vector<std::string> bad_entries() {
-        return {"", "rubbish", "1 2 3", "0 1000 1 0 wake:bad", "-5 1000 1 0 wake:bad", "60000 1000 1 0 ",
-                "60000 1e3 1 0 wake:bad", "99999999999999999999 1000 9007199254740991 0 wake:bad",
-                // Alive by its last poll, with a floor above every token.
-                "60000 99999999 9007199254740991 9007199254740993 wake:bad"};
+        return {"", "rubbish", "1 2 3", "0 1000 1 0 w wake:bad", "-5 1000 1 0 w wake:bad", "60000 1000 1 0 w ",
+                "60000 1e3 1 0 w wake:bad", "99999999999999999999 1000 9007199254740991 0 w wake:bad",
+                // Alive by its last poll, with a floor above every token; wanting nothing, or what there is not.
+                "60000 99999999 9007199254740991 9007199254740993 w wake:bad",
+                "60000 99999999 9007199254740991 0 wake:bad", "60000 99999999 9007199254740991 0 x wake:bad"};
     }
 };
 

@@ -11,11 +11,14 @@
 
 local now_ms = math.floor(now_us / 1000)
 local newest = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')
+local hash_left_ms = redis.call('PTTL', KEYS[1])
+local clock_after = redis.call('TIME')
 local my_grant = redis.call('HGET', KEYS[6], id)
 local writer, readers, rcount  -- the hash: who writes, how many fields of readers, the sum of their counts
 local mode_there, rcount_there -- as they are in the hash
 local foreign                  -- holders of other programs: name, until_ms (nil: no end)
-local touched = false
+local touched = false          -- something is to be written by settle()
+local others_changed           -- somebody was found dead, lost or missing: others may have their turn now
 local placed, fresh_fields, fresh_leases, fresh_grants = {}, {}, {}, {}
 
 local function append(list, ...)
@@ -112,6 +115,7 @@ local function settle()
     write_all({'HSET', KEYS[6]}, fresh_grants)
     fresh_fields, fresh_leases, fresh_grants = {}, {}, {}
     local last = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')[2]
+    last = last and string.format('%.0f', last) -- newer servers write 1.8e+12
     if last and not (foreign and not foreign.until_ms) then redis.call('PEXPIREAT', KEYS[1], last) end
     if last then
         redis.call('PEXPIREAT', KEYS[5], last)
@@ -137,15 +141,23 @@ local function strangers()
     return found
 end
 
+-- True if the hash expires when we said it should: with the last lease. If not, another program has set its expiry
+-- since. What is left was measured at some time between our two looks at the clock; newer servers measure from the
+-- script's start, which may be in the ms before. The window is no wider than that: an expiry that another program set a
+-- few ms after ours, at every one of its renewals, must not be taken for ours.
+local function expires_as_we_left_it()
+    if not newest[2] or hash_left_ms < 0 then return false end
+    local measured_after_ms = newest[2] - hash_left_ms - now_ms
+    local looked_for_ms = math.floor((clock_after[1] * 1000000 + clock_after[2]) / 1000) - now_ms
+    return measured_after_ms >= -1 and measured_after_ms <= looked_for_ms
+end
+
 -- How long holders of other programs live: by the hash's own expiry, as it stood before we made it longer; that is
--- remembered under the name `foreign`. An expiry that is not the one we set was set by such a program since.
+-- remembered under the name `foreign`.
 local function foreign_end(remembered)
-    local left = redis.call('PTTL', KEYS[1])
-    if left < 0 then return nil end
-    local ends = now_ms + left
-    if not remembered then return ends end
-    if math.abs(ends - newest[2]) <= 5 then return tonumber(remembered) end
-    return math.max(ends, remembered)
+    if hash_left_ms < 0 then return nil end
+    if remembered and expires_as_we_left_it() then return tonumber(remembered) end
+    return math.max(now_ms + hash_left_ms, remembered or 0)
 end
 
 -- The hash and the leases disagree: another program has written the hash, or it is gone (evicted, or an expiry was set
@@ -175,7 +187,7 @@ local function reconcile(remembered)
         local shape = who ~= 'foreign' and shape_of(redis.call('HGET', KEYS[6], who))
         local there = shape and (shape == 'w' or reads(who)) and (shape == 'r' or writer == who)
         if who ~= 'foreign' and not there then
-            local in_the_way = writer and writer ~= who or foreign and shape ~= 'r'
+            local in_the_way = writer and writer ~= who or shape ~= 'r' and readers > (reads(who) and 1 or 0)
             if in_the_way or not shape then remove(who) else place(who, shape) end
         end
     end
@@ -193,10 +205,17 @@ do
     if writer and not reads(writer) then expected = expected - 1 end
     local stranger_writes = writer and not redis.call('ZSCORE', KEYS[5], writer)
     local misses_me = my_grant and writer ~= id and not reads(id) and redis.call('ZSCORE', KEYS[5], id)
-    if readers ~= expected or stranger_writes or misses_me then reconcile(remembered) end
-    if remembered and not foreign then
-        redis.call('ZREM', KEYS[5], 'foreign')
-        touched = true
+    local expiry_moved = newest[1] and not expires_as_we_left_it()
+    local disagree = readers ~= expected or stranger_writes or misses_me or expiry_moved
+    if disagree then reconcile(remembered) end
+    if remembered and not foreign then redis.call('ZREM', KEYS[5], 'foreign') end
+    others_changed = touched
+    touched = touched or expiry_moved or remembered and not foreign
+    -- What is put back must be there before the script goes on: it may be about to take it away. Removing nothing is a
+    -- write that a full server lets pass, and then the rest may follow: all of it was there before.
+    if disagree and touched then
+        redis.call('ZREM', KEYS[5], '')
+        settle()
     end
 end
 if my_grant and not shape_of(my_grant) then remove(id) end

@@ -18,12 +18,22 @@ local function waiting()
     end
 end
 
+local first_has_left = false
+
+-- The caller leaves the line. serve() comes after.
+local function step_out()
+    if in_line == 0 then return end
+    first_has_left = redis.call('ZRANK', KEYS[2], id) == 0
+    leave_line(id)
+    in_line = redis.call('ZCARD', KEYS[2])
+end
+
 -- Lets in everyone who may come in now, and tells them. Returns what the first one wants who may not (w or u; nil:
 -- there is none), and who that is. The caller is not told: it has its answer. What it got is in my_grant.
-local function serve()
+local function let_in_who_may()
     if writer or in_line == 0 then return nil end
     local leaving, coming, held_back, blocker, blocked_by = {}, {}, {}, nil, nil
-    local next_writer
+    local next_writer, first
 
     local function let_in(who, wants, shape)
         append(leaving, who)
@@ -32,6 +42,7 @@ local function serve()
     end
 
     for who, wants in waiting() do
+        first = first or who
         if not wants or who ~= id and not is_alive(wants) or wants.kind == 'u' and not reads(who) then
             append(leaving, who)
         elseif wants.kind == 'r' then
@@ -54,6 +65,7 @@ local function serve()
     write_all({'ZREM', KEYS[2]}, leaving)
     write_all({'HDEL', KEYS[3]}, leaving)
     in_line = in_line - #leaving
+    first_has_left = first_has_left or first == leaving[1]
     if #coming == 0 then return blocker, blocked_by end
     local told, channels, shortest = {}, {}, nil
     for _, one in ipairs(coming) do
@@ -71,5 +83,14 @@ local function serve()
     remember_token(retention)
     for _, channel in ipairs(channels) do redis.pcall('PUBLISH', channel, told[channel]) end
     hurry_first_in_line(shortest)
+    first_has_left = false
+    return blocker, blocked_by
+end
+
+-- As let_in_who_may(). Only the first in line knows when the holders' leases end, or looks often at a foreign one; if
+-- nobody came in, a new first does not know yet.
+local function serve()
+    local blocker, blocked_by = let_in_who_may()
+    if first_has_left then hurry_first_in_line(-1) end
     return blocker, blocked_by
 end

@@ -20,13 +20,14 @@ local wants, lease, floor = ARGV[4], whole(ARGV[5], 1), whole(ARGV[6], 0)
 local channel, ticket, keep_line = ARGV[7], ARGV[8], ARGV[10]
 
 if not (retention and lease and floor and whole(ticket, 0) and whole(ARGV[9], 0)
-    and (channel == '' or whole(keep_line, 1))) then
-    return redis.error_reply('ERR holdfast: lease, floor, ticket or interval out of range')
+    and (channel == '' or whole(keep_line, 1)) and string.find(wants, '^[rwu]$')) then
+    return redis.error_reply('ERR holdfast: wants, lease, floor, ticket or interval out of range')
 end
 --@include common/rw.lua
 --@include common/rw_line.lua
 
 local function granted(shape)
+    if wants == 'u' then step_out() end
     admit(id, shape, lease, take_token(floor))
     settle()
     remember_token(retention)
@@ -50,11 +51,13 @@ end
 if my_grant and (wants == 'r' or writer == id) then
     refresh(wants == 'r' and writer == id and 'b' or shape_of(my_grant), lease)
     settle()
+    if others_changed then serve() end
     return {1, token_of(my_grant)}
 end
 if my_grant and wants == 'w' then return refused('mode') end
 if wants == 'u' and not (my_grant and token_of(my_grant) == ARGV[11]) then
     settle()
+    serve()
     return {-1}
 end
 

@@ -11,8 +11,7 @@ if not retention then return redis.error_reply('ERR holdfast: retention out of r
 --@include common/rw.lua
 --@include common/rw_line.lua
 
-leave_line(id)
-in_line = redis.call('ZCARD', KEYS[2])
+step_out()
 settle()
 serve()
 if not my_grant then return {0} end

@@ -9,7 +9,9 @@
 --@include common/line.lua
 
 local id, retention, prefer, token, left_over = ARGV[1], whole(ARGV[2], 1), ARGV[3], ARGV[4], ARGV[5]
-if not (retention and whole(ARGV[6], 0)) then return redis.error_reply('ERR holdfast: retention or lease out of range') end
+if not (retention and whole(ARGV[6], 0) and string.find(left_over, '^[rw]?$')) then
+    return redis.error_reply('ERR holdfast: retention, lease or what is left out of range')
+end
 --@include common/rw.lua
 --@include common/rw_line.lua
 
@@ -21,19 +23,12 @@ elseif meant then
     if left_over == 'w' and writer == id then stop_reading(id) end
     refresh(writer == id and left_over or 'r', tonumber(ARGV[6]))
 end
-local was_first = false
-if left_over == '' and in_line > 0 and (meant or not my_grant) then
-    was_first = redis.call('ZRANK', KEYS[2], id) == 0
-    leave_line(id)
-    in_line = redis.call('ZCARD', KEYS[2])
-end
+if left_over == '' and (meant or not my_grant) then step_out() end
 settle()
 local nobody = not writer and readers == 0
 serve()
 
 if meant then return {1, in_line, readers + (writer and not reads(writer) and 1 or 0)} end
 if nobody then return {0} end
--- Only the first in line knows when the holders' leases end, or looks often at a foreign one: the new first must, too.
-if was_first then hurry_first_in_line(-1) end
 local left, holder = standing()
 return {-1, left, holder}

@@ -11,10 +11,9 @@ if not (retention and lease) then return redis.error_reply('ERR holdfast: retent
 --@include common/rw.lua
 --@include common/rw_line.lua
 
-local others_left = touched
 if my_grant then refresh(shape_of(my_grant), lease) end
 settle()
-if others_left then serve() end
+if others_changed then serve() end
 
 if my_grant then return {1, shape_of(my_grant), token_of(my_grant)} end
 if not writer and readers == 0 then return {0} end
