@@ -1,7 +1,7 @@
 -- Shared by the read-write scripts: who holds the lock, and until when.
 --
 -- KEYS[1] is the lock as other programs know it too: a hash with mode, rcount, r:<id>, writer, wcount. KEYS[5] has every
--- holder's own deadline in ms, KEYS[6] what was granted to it: "<shape> <token>", the shape r (reads), w (writes) or b
+-- holder's own deadline, the first ms in which its hold is over; KEYS[6] what was granted to it: "<shape> <token>", the shape r (reads), w (writes) or b
 -- (both). A count of ours in the hash is always 1: how often an owner entered is the owner's business.
 --
 -- Whatever is added is collected here and written by settle(), once, however many come in; what is taken away goes at
@@ -102,6 +102,7 @@ local function settle()
     touched = false
     if not writer and readers == 0 then
         redis.call('DEL', KEYS[1], KEYS[5], KEYS[6])
+        mode_there, rcount_there = false, false
         return
     end
     local mode, count = writer and 'write' or 'read', readers > 0 and string.format('%.0f', rcount)
@@ -153,11 +154,11 @@ local function expires_as_we_left_it()
 end
 
 -- How long holders of other programs live: by the hash's own expiry, as it stood before we made it longer; that is
--- remembered under the name `foreign`.
+-- remembered under the name `foreign`. A key lives through the ms of its expiry, hence one more.
 local function foreign_end(remembered)
     if hash_left_ms < 0 then return nil end
     if remembered and expires_as_we_left_it() then return tonumber(remembered) end
-    return math.max(now_ms + hash_left_ms, remembered or 0)
+    return math.max(now_ms + hash_left_ms + 1, remembered or 0)
 end
 
 -- The hash and the leases disagree: another program has written the hash, or it is gone (evicted, or an expiry was set
@@ -167,7 +168,7 @@ local function reconcile(remembered)
     local others = strangers()
     if #others > 0 then
         local ends = foreign_end(remembered)
-        if ends and ends < now_ms then
+        if ends and ends <= now_ms then
             for _, other in ipairs(others) do
                 redis.call('HDEL', KEYS[1], other.field)
                 if other.field == 'writer' then redis.call('HDEL', KEYS[1], 'wcount') end
@@ -193,9 +194,10 @@ local function reconcile(remembered)
     end
 end
 
--- Whoever's lease is over is out. The work is for those, not for those who stay.
+-- Whoever's lease is over is out. The work is for those, not for those who stay. Nobody stays whose deadline is now: a
+-- key that is told to expire now is deleted at once.
 look()
-for _, who in ipairs(redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', string.format('(%.0f', now_ms))) do
+for _, who in ipairs(redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', string.format('%.0f', now_ms))) do
     if who ~= 'foreign' then remove(who) end
 end
 

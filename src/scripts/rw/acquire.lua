@@ -27,7 +27,7 @@ end
 --@include common/rw_line.lua
 
 local function granted(shape)
-    if wants == 'u' then step_out() end
+    step_out()
     admit(id, shape, lease, take_token(floor))
     settle()
     remember_token(retention)
