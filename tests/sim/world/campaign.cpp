@@ -64,7 +64,8 @@ private:
         total_.scripts += one.scripts;
         total_.simulated += one.simulated;
         if (!one.verdict.empty()) {
-            stop_ = true;
+            stop_ = options_.then == campaign_options::after_a_find::stop;
+            total_.finds[seed] = one.verdict;
             if (!total_.found || seed < total_.found->seed) total_.found = {seed, one.verdict};
         }
         if (options_.progress) options_.progress(total_.days);
