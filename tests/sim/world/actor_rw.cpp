@@ -10,10 +10,12 @@ void actor::carry_on_rw() {
     const habits& ways = where_.ways;
     const bool owned = held_->terms().owner != engine::owner_id::nobody;
     const unsigned exclusive = held_->levels(access::exclusive);
-    if (rw_luck_.percent(ways.renew_percent) && !renewing_) return renew();
-    if (owned && depth() < 5 && rw_luck_.percent(35)) return enter_again_rw();
-    if (depth() < 5 && rw_luck_.percent(ways.upgrade_percent)) return upgrade();
-    if (exclusive > 0 && rw_luck_.percent(ways.downgrade_percent)) return downgrade();
+    // Up and down could go on for ever.
+    const bool lets_go = where_.time.now() >= ways.stop || rw_luck_.percent(30);
+    if (!lets_go && rw_luck_.percent(ways.renew_percent) && !renewing_) return renew();
+    if (!lets_go && owned && depth() < 5 && rw_luck_.percent(35)) return enter_again_rw();
+    if (!lets_go && depth() < 5 && rw_luck_.percent(ways.upgrade_percent)) return upgrade();
+    if (!lets_go && exclusive > 0 && rw_luck_.percent(ways.downgrade_percent)) return downgrade();
     const bool reads = held_->levels(access::shared) > 0;
     release(exclusive == 0 || (reads && rw_luck_.percent(50)) ? access::shared : access::exclusive);
 }

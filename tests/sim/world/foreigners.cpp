@@ -49,6 +49,7 @@ bool foreigners::read_lock(guest& who) {
     if (mode == "write" && get(who, "writer") != who.name) return false;
     server_.run({"HINCRBY", key, "r:" + who.name, "1"});
     server_.run({"HINCRBY", key, "rcount", "1"});
+    note(who, "reads");
     touch(who);
     ++who.read;
     believe(who);
@@ -65,6 +66,7 @@ bool foreigners::write_lock(guest& who) {
         if (!mode.empty() && count(who, "rcount") != count(who, "r:" + who.name)) return false;
         server_.run({"HSET", key, "mode", "write", "writer", who.name, "wcount", "1"});
     }
+    note(who, "writes");
     touch(who);
     ++who.written;
     believe(who);
@@ -102,6 +104,7 @@ void foreigners::write_unlock(guest& who) {
 
 bool foreigners::renew(guest& who) {
     if (count(who, "r:" + who.name) <= 0 && get(who, "writer") != who.name) return false;
+    note(who, "renews");
     touch(who);
     believe(who);
     return true;
@@ -115,13 +118,15 @@ void foreigners::visit(const lock_plan& lock, expiry kind) {
         who->lease = long_lease;
         if (short_) who->lease = std::chrono::duration_cast<milliseconds>(luck_.within({20ms, 1500ms}));
     }
-    if (luck_.percent(50) ? read_lock(*who) : write_lock(*who)) stay_on(who);
+    if (!(luck_.percent(50) ? read_lock(*who) : write_lock(*who))) return;
+    here_.push_back(who);
+    stay_on(who);
 }
 
 void foreigners::stay_on(const pointer& who) {
     time_.after(luck_.within({5ms, 500ms}), [this, who] {
         if (!server_.accepts()) return stay_on(who);
-        if (!judge_.failed() && who->thinks->until <= time_.now()) return;  // it knows that its time is over
+        if (who->thinks->over || who->thinks->until <= time_.now()) return;  // it knows that its time is over
         const std::uint64_t next = luck_.below(100);
         bool goes_on = true;
         if (next < 15) {
@@ -142,18 +147,29 @@ void foreigners::stay_on(const pointer& who) {
 
 void foreigners::leave(guest& who) {
     const std::string& key = who.lock.keys->lock;
+    note(who, "leaves");
     who.thinks->over = true;
     for (; who.written > 0; --who.written) write_unlock(who);
     for (; who.read > 0; --who.read) read_unlock(who);
     if (who.lease == 0ms) end_for_ever(key);
 }
 
-// Who made the key last for ever sees to it that what is left of it does not.
+// Who made the key last for ever sees to it that what is left of it does not; unless there are others like it.
 void foreigners::end_for_ever(const std::string& key) {
+    for (const value& item : server_.run({"HGETALL", key}).items) {
+        if (item.text.find("visitor") != std::string::npos) return;
+    }
     if (server_.run({"PTTL", key}).integer == -1) server_.run({"PEXPIRE", key, std::to_string(long_lease.count())});
 }
 
+void foreigners::note(const guest& who, const std::string& what) const {
+    if (judge_.trace) judge_.trace(who.name + " " + what + " " + who.lock.keys->lock);
+}
+
 void foreigners::clear_out(const lock_plan& lock) {
+    for (const pointer& who : here_) {
+        if (who->lock.keys == lock.keys) who->thinks->over = true;
+    }
     guest everybody;
     everybody.lock = lock;
     const value fields = server_.run({"HGETALL", lock.keys->lock});

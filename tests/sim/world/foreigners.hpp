@@ -4,9 +4,9 @@
 // A visit is one owner's stay: in, perhaps in again or renewed, and out, or gone without a word.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "world/actor.hpp"
 #include "world/judge.hpp"
@@ -44,6 +44,7 @@ private:
     bool renew(guest& who);
     void stay_on(const pointer& who);
     void leave(guest& who);
+    void note(const guest& who, const std::string& what) const;
     void end_for_ever(const std::string& key);
     void touch(guest& who);
     void believe(guest& who);
@@ -56,6 +57,7 @@ private:
     judge& judge_;
     bool short_ = false;
     unsigned next_ = 0;
+    std::vector<pointer> here_;
 };
 
 }  // namespace holdfast::sim

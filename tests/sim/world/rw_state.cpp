@@ -51,7 +51,7 @@ char read_wish(std::string_view entry) {
 
 char rw_state::held(const std::string& id) const {
     const auto lease = leases.find(id);
-    if (lease == leases.end() || lease->second < now_ms) return 0;
+    if (lease == leases.end() || lease->second <= now_ms) return 0;
     const auto found = grants.find(id);
     return found == grants.end() ? '\0' : found->second.shape;
 }
