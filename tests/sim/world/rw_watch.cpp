@@ -185,6 +185,8 @@ void rw_watch::check_expiry(const call& asked, const lock_record& lock, const rw
 void rw_watch::check_others(const call& asked, const lock_record& lock, const rw_state& now) {
     const rw_state& was = lock.before;
     if (lock.tampered || bench_.excused.vandalized) return;
+    // A clock that was set back makes leases live again, and the foreign program did not wait for that.
+    if (bench_.excused.set_back && is_foreign_there(was, lock)) return;
     for (const auto& [id, ends] : was.leases) {
         const char before = was.held(id);
         if (id == asked.id || before == 0) continue;
@@ -219,7 +221,10 @@ void rw_watch::check_own(const call& asked, const lock_record& lock, const rw_st
     if (asked.what == step::release) return check_release(asked, lock, now);
     if (!at_least(after, before)) bench_.fail(asked.id + " lost what it held by its own request");
     if (asked.what == step::acquire) return;
-    // Of its own hold, a renewal changes only the lease; cancelling nothing.
+    // Of its own hold, a renewal changes only the lease, unless the upgrade that it waits for was due; cancelling
+    // nothing.
+    const rw_state::waiter* const waited = was.find_in_line(asked.id);
+    if (asked.what == step::renew && waited != nullptr && waited->wants == 'u' && before == 'r' && after == 'b') return;
     if (after != before || (before != 0 && now.token_of(asked.id) != was.token_of(asked.id)))
         bench_.fail("a renewal or cancellation by " + asked.id + " changed its grant");
 }
@@ -278,6 +283,7 @@ void rw_watch::check_grants(const call& asked, lock_record& lock, const rw_state
             if (asked.what != step::acquire && !(waited != nullptr && waited->wants == 'u'))
                 bench_.fail(id + " was given a hold it did not ask for");
             check_order(asked, lock, now, {id, asked.what == step::acquire ? asked.wants : 'u'});
+            if (waited != nullptr && calm(lock, *waited)) expect_entry(asked, id, token);
             continue;
         }
         if (waited == nullptr) {
@@ -325,20 +331,21 @@ void rw_watch::expect_entry(const call& asked, const std::string& id, std::uint6
     bench_.time().after(entered_within, [this, keys = asked.keys, id, token, since = bench_.now()] {
         const auto last = locks_[keys.lock].last_step.find(id);
         const bool gave_up = last != locks_[keys.lock].last_step.end() && last->second != step::acquire;
-        if (bench_.entered.contains({id, token}) || gave_up) return;
+        if (bench_.entered.contains({id, token}) || bench_.lost.contains(id) || gave_up) return;
         const rw_state now = read_rw_state(*bench_.watched, keys);
         if (now.held(id) == 0 || now.token_of(id) != token) return;
         if (bench_.calm_since(engine::client_of(id), since)) bench_.fail("handed to " + id + ", who did not enter");
     });
 }
 
+// One that was away may come back before another who asked meanwhile; that one is refused when it asks again.
 void rw_watch::check_upgraders(const call& asked, const lock_record& lock, const rw_state& now) {
-    unsigned waiting = 0;
+    if (asked.what != step::acquire || asked.wants != 'u') return;
     for (const rw_state::waiter& who : now.line) {
-        if (who.wants != 'u' || !has_read(now.held(who.id))) continue;
-        if (who.id == asked.id || calm(lock, who)) ++waiting;
+        if (who.id == asked.id) return;
+        if (who.wants == 'u' && has_read(now.held(who.id)) && calm(lock, who) && now.find_in_line(asked.id) != nullptr)
+            bench_.fail("two upgraders of " + asked.keys.lock + " wait for each other");
     }
-    if (waiting > 1) bench_.fail("two upgraders of " + asked.keys.lock + " wait for each other");
 }
 
 }  // namespace holdfast::sim
