@@ -179,7 +179,4 @@ private:
     std::int64_t mark_until_ms_ = 0;
 };
 
-/// Ours, by the form of the id.
-bool is_ours(std::string_view id);
-
 }  // namespace holdfast::testing

@@ -1,13 +1,12 @@
 // Who holds the lock: leases, holders of other programs, and putting right what they changed.
 #include <algorithm>
 
+#include "engine/hold_id.hpp"
 #include "script/rw_model.hpp"
 
 namespace holdfast::testing {
 
-bool is_ours(std::string_view id) {
-    return id.starts_with("hf_") && id.size() > 20 && id[19] == '.' && id.find('.', 20) == id.size() - 23;
-}
+using engine::is_ours;
 
 bool rw_model::hash::is_read_by(const std::string& id) const {
     return std::ranges::any_of(readers, [&](const auto& one) { return one.first == id; });

@@ -89,6 +89,18 @@ inline std::string fence_of(const redis_reply& queued) {
     return queued.elements.at(5).text;
 }
 
+// Made before the bench that works on it.
+struct own_server {
+    explicit own_server(server_options options) : running{with_socket(std::move(options))} {}
+    redis_server running;
+
+private:
+    static server_options with_socket(server_options options) {
+        options.unix_socket = true;
+        return options;
+    }
+};
+
 // --- the bench -------------------------------------------------------------------------------------------
 
 // The server is the caller's; it outlives the bench.
@@ -117,6 +129,7 @@ protected:
         if (reply.is_error()) throw std::runtime_error{arguments.at(0) + ": " + reply.text};
         return reply;
     }
+    const std::string& socket() const { return socket_; }
     listener listens(const std::string& id) { return {socket_, listener::to::channel, "wake:" + id}; }
     void server_is_full() { must({"CONFIG", "SET", "maxmemory", "1"}); }
 

@@ -19,18 +19,6 @@ MATCHER_P2(IsQueued, holder, place, "is {2, left, holder, ticket, place, fence}"
            arg.elements[4].integer == place;
 }
 
-// Made before the bench that works on it.
-struct own_server {
-    explicit own_server(server_options options) : running{with_socket(std::move(options))} {}
-    redis_server running;
-
-private:
-    static server_options with_socket(server_options options) {
-        options.unix_socket = true;
-        return options;
-    }
-};
-
 class script_rows : private own_server, public script_bench {
 protected:
     // What a waiter asks for; the defaults are those of a lock with a lease of one minute.

@@ -124,6 +124,12 @@ local function settle()
     end
 end
 
+-- By its form, which is that of our hold ids: hf_<client, 16 characters>.<number>.<22 random characters>.
+local function is_ours(who)
+    local client, random = string.match(who, '^hf_([%w_%-]+)%.%d+%.([%w_%-]+)$')
+    return client and #client == 16 and #random == 22
+end
+
 -- Who is in the hash without a lease: the id and the field. Ours are dead, and removed; the others are returned.
 local function strangers()
     local found, fields = {}, redis.call('HGETALL', KEYS[1])
@@ -131,8 +137,7 @@ local function strangers()
         local field = fields[i]
         if field ~= 'mode' and field ~= 'rcount' and field ~= 'wcount' then
             local who = field == 'writer' and fields[i + 1] or string.match(field, '^r:(.*)$') or field
-            local ours = string.find(who, '^hf_[%w_%-]+%.%d+%.[%w_%-]+$')
-            if not ours then
+            if not is_ours(who) then
                 append(found, {who = who, field = field})
             elseif not redis.call('ZSCORE', KEYS[5], who) then
                 remove(who)

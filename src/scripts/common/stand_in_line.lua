@@ -5,19 +5,21 @@ local function keep_for(key, ms)
     if redis.call('PTTL', key) < tonumber(ms) then redis.call('PEXPIRE', key, ms) end
 end
 
--- Places `in_front` come before all others, in the order of their tickets among themselves. A place that is there
--- already is made anew: removed first, so that a full server does not refuse a poll. Returns the ticket.
+-- Places `in_front` come before all others, in the order of their tickets among themselves: their scores are negative.
+-- A place that is there already is made anew: removed first, so that a full server does not refuse a poll. Returns the
+-- ticket.
 local function stand_in_line(id, ticket, entry, keep_ms, in_front)
-    local offset = in_front and 9007199254740992 or 0
-    local place = redis.call('ZSCORE', KEYS[2], id)
+    local before_everybody = 9007199254740992
+    local place = tonumber(redis.call('ZSCORE', KEYS[2], id))
     if ticket == '0' then
         local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] or 0
-        ticket = string.format('%.0f', place and place + offset or math.max(now_us, last + 1))
+        local mine = place and place < 0 and place + before_everybody or place
+        ticket = string.format('%.0f', mine or math.max(now_us, last + 1))
     end
     if place then redis.call('HDEL', KEYS[3], id) end
     -- Entries without a queue: it was evicted, and nobody would ever remove them.
     if in_line == 0 and entries > 0 then redis.call('DEL', KEYS[3]) end
-    redis.call('ZADD', KEYS[2], string.format('%.0f', ticket - offset), id)
+    redis.call('ZADD', KEYS[2], string.format('%.0f', in_front and ticket - before_everybody or ticket), id)
     redis.call('HSET', KEYS[3], id, entry)
     if not place then in_line = in_line + 1 end
     keep_for(KEYS[2], keep_ms)
