@@ -34,7 +34,7 @@ struct campaign_result {
     std::uint64_t holds = 0;
     std::uint64_t scripts = 0;
     nanoseconds simulated{0};
-    /// By script: lines with code, and those of them that never ran.
+    /// By Lua file: lines with code, and those of them that never ran in any script that has them.
     std::map<std::string, std::set<int>> lines;
     std::map<std::string, std::set<int>> missed;
 };

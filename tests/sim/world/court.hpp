@@ -46,7 +46,7 @@ public:
     /// By id and token: the grants that their clients know of.
     std::set<std::pair<std::string, std::uint64_t>> entered;
     std::set<std::string, std::less<>> lost;  // ids whose clients were told so
-    std::uint64_t next_number = 1;  // in the order of arrival
+    std::uint64_t next_number = 1;            // in the order of arrival
 
 protected:
     ~court() = default;

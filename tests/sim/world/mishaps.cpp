@@ -267,7 +267,7 @@ void day::vandalize_rw(const scripts::lock_keys& keys) {
             judge_.read_write().vandalized(keys.lock);
             server_.run({"DEL", keys.grants});
             break;
-        case 4:  // evicted: the leases know better, and nobody comes in who may not
+        case 4:                                     // evicted: the leases know better, and nobody comes in who may not
             judge_.read_write().excuse(keys.lock);  // of a foreign hold nothing is left
             server_.run({"DEL", keys.lock});
             break;

@@ -283,7 +283,7 @@ void rw_watch::check_grants(const call& asked, lock_record& lock, const rw_state
             if (asked.what != step::acquire && !(waited != nullptr && waited->wants == 'u'))
                 bench_.fail(id + " was given a hold it did not ask for");
             check_order(asked, lock, now, {id, asked.what == step::acquire ? asked.wants : 'u'});
-            if (waited != nullptr && calm(lock, *waited)) expect_entry(asked, id, token);
+            if (waited != nullptr && calm(lock, *waited)) expect_entry(asked, now, id);
             continue;
         }
         if (waited == nullptr) {
@@ -295,7 +295,7 @@ void rw_watch::check_grants(const call& asked, lock_record& lock, const rw_state
             bench_.fail("the lock was handed to one that is gone: " + id);
         if (!bench_.excused.data_lost && gave_up(lock, *waited))
             bench_.fail("the lock was handed to one that had given up: " + id);
-        if (calm(lock, *waited)) expect_entry(asked, id, token);
+        if (calm(lock, *waited)) expect_entry(asked, now, id);
     }
     if (!fresh.empty() && now.fence != std::to_string(fresh.back().first))
         bench_.fail("the mark of " + asked.keys.lock + " is not the last token");
@@ -327,13 +327,15 @@ void rw_watch::check_order(const call& asked, const lock_record& lock, const rw_
     }
 }
 
-void rw_watch::expect_entry(const call& asked, const std::string& id, std::uint64_t token) {
-    bench_.time().after(entered_within, [this, keys = asked.keys, id, token, since = bench_.now()] {
+void rw_watch::expect_entry(const call& asked, const rw_state& then, const std::string& id) {
+    const std::uint64_t token = then.token_of(id);
+    const char shape = then.held(id);
+    bench_.time().after(entered_within, [this, keys = asked.keys, id, token, shape, since = bench_.now()] {
         const auto last = locks_[keys.lock].last_step.find(id);
         const bool gave_up = last != locks_[keys.lock].last_step.end() && last->second != step::acquire;
         if (bench_.entered.contains({id, token}) || bench_.lost.contains(id) || gave_up) return;
         const rw_state now = read_rw_state(*bench_.watched, keys);
-        if (now.held(id) == 0 || now.token_of(id) != token) return;
+        if (now.held(id) != shape || now.token_of(id) != token) return;
         if (bench_.calm_since(engine::client_of(id), since)) bench_.fail("handed to " + id + ", who did not enter");
     });
 }

@@ -90,7 +90,7 @@ private:
     void check_grants(const call& asked, lock_record& lock, const rw_state& now);
     void check_token(lock_record& lock, const rw_state& now, const std::string& id);
     void check_order(const call& asked, const lock_record& lock, const rw_state& now, const place& granted);
-    void expect_entry(const call& asked, const std::string& id, std::uint64_t token);
+    void expect_entry(const call& asked, const rw_state& then, const std::string& id);
     void check_upgraders(const call& asked, const lock_record& lock, const rw_state& now);
 
     // rw_line_watch.cpp
