@@ -209,6 +209,7 @@ void day::vandalize() {
     const std::uint64_t how = luck_.below(5);
     if (plan.kind == scripts::lock_kind::read_write && rw_luck_.percent(60)) return vandalize_rw(*plan.keys);
     vandalize_line(*plan.keys, how);
+    if (rw_luck_.percent(40)) vandalize_line(*plan.keys, 2);
 }
 
 void day::vandalize_line(const scripts::lock_keys& keys, std::uint64_t how) {
