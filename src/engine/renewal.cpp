@@ -76,7 +76,12 @@ void engine::answered_renew(hold& h, const call& asked, const redis::reply_view&
             notice(h, *answer, now);
             if (h.state_ != state::held) return;
             set_timer(h, now);
-            return answer_renewal(h, std::nullopt);
+            answer_renewal(h, std::nullopt);
+            // The upgrade that is waited for has come: the script that served the line tells its caller only by this.
+            if (h.state_ == state::held && h.quest_.at == stage::in_line && answer->held == scripts::shape::both) {
+                upgraded(h, answer->token, asked.written_at(), now, observer::how::handed_over);
+            }
+            return;
         case hold_answer::verdict::not_held:
             return lose(h, errc::not_held);
         case hold_answer::verdict::held_by_other:

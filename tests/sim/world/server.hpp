@@ -61,6 +61,11 @@ public:
     value run(const std::vector<std::string>& command);
     node::snapshot snapshot() const { return node_.take_snapshot(); }
     bool listens(std::string_view channel);
+    /// A key as it is now; null if there is none.
+    const entry* peek(std::string_view key) {
+        node_.set_time(now_us());
+        return node_.peek(key);
+    }
     std::uint64_t scripts_run() const { return scripts_run_; }
 
 private:
