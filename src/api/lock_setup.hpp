@@ -5,7 +5,9 @@
 
 #include <holdfast/options.hpp>
 
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace holdfast::api {
 
@@ -13,6 +15,7 @@ struct lock_setup {
     engine::lock_kind kind = engine::lock_kind::mutex;
     engine::preference prefer = engine::preference::arrival;
     engine::upgrades upgrades = engine::upgrades::allowed;
+    std::shared_ptr<const std::vector<scripts::lock_keys>> stripes;  // see engine::acquire_terms
     milliseconds lease{0};
     engine::renewal renewing = engine::renewal::automatic;
     unsigned max_repeats = 0;
@@ -30,6 +33,10 @@ lock_setup common_setup(const Options& options) {
     out.naming = options.keys == keys::raw ? scripts::key_naming::raw : scripts::key_naming::tagged;
     out.prefix = options.prefix;
     return out;
+}
+
+inline scripts::lock_keys keys_of(const std::string& name, const lock_setup& setup) {
+    return scripts::make_keys(scripts::lock_name(name), setup.naming, setup.prefix);
 }
 
 lock_setup read_write_setup(const shared_mutex_options& options);

@@ -129,20 +129,21 @@ TEST_P(SharedMutexLine, AReaderWithAFixedLeaseReEntersBesideAWaitingWriter) {
 }
 
 // R13, R29
-TEST_P(SharedMutexLine, AWriterThatGivesUpLetsInTheReadersBehindIt) {
-    if (GetParam() == prefer::readers) GTEST_SKIP() << "nobody is behind a writer there";
-    shared_mutex mine{subject, "catalog", {.prefer = GetParam()}};
-    shared_mutex others{other, "catalog", {.prefer = GetParam()}};
-    const lease reading = mine.acquire_shared();
-    std::stop_source stop;
-    auto writer = in_background([&] { return condition_of([&] { others.acquire({.stop = stop.get_token()}); }); });
-    ASSERT_TRUE(stand_in_line(1));
-    waiter behind = in_line(mine, mode::shared, 2);
-    EXPECT_FALSE(behind.is_in());
-    stop.request_stop();
-    EXPECT_EQ(result_of(writer), errc::cancelled);
-    ASSERT_TRUE(behind.comes_in());
-    behind.leave();
+TEST_F(SharedMutexLine, AWriterThatGivesUpLetsInTheReadersBehindIt) {
+    for (const prefer chosen : {prefer::arrival, prefer::writers}) {
+        shared_mutex mine{subject, "catalog", {.prefer = chosen}};
+        shared_mutex others{other, "catalog", {.prefer = chosen}};
+        const lease reading = mine.acquire_shared();
+        std::stop_source stop;
+        auto writer = in_background([&] { return condition_of([&] { others.acquire({.stop = stop.get_token()}); }); });
+        ASSERT_TRUE(stand_in_line(1));
+        waiter behind = in_line(mine, mode::shared, 2);
+        EXPECT_FALSE(behind.is_in());
+        stop.request_stop();
+        EXPECT_EQ(result_of(writer), errc::cancelled);
+        ASSERT_TRUE(behind.comes_in());
+        behind.leave();
+    }
 }
 
 // R29: the mark of a writer whose process is gone holds nobody back
