@@ -148,21 +148,18 @@ auto lease::async_downgrade(CompletionToken&& token) {
         token, this);
 }
 
-// One stripe after the other. If one cannot be had, those before it are released before the handler hears of it.
+// One stripe after the other; if one cannot be had, those before it are given back in the background, the last first.
 struct striped_shared_mutex::take_all {
     striped_shared_mutex* locks;
     acquire_options options;
     std::vector<lease> taken = {};
+    bool started = false;
 
     template <typename Self>
-    void operator()(Self& self) {
-        self.reset_cancellation_state(boost::asio::enable_total_cancellation());
-        next(self);
-    }
-
-    template <typename Self>
-    void operator()(Self& self, boost::system::error_code failed, lease one) {
+    void operator()(Self& self, boost::system::error_code failed = {}, lease one = {}) {
+        if (!std::exchange(started, true)) self.reset_cancellation_state(boost::asio::enable_total_cancellation());
         if (one) taken.push_back(std::move(one));
+        // Between two stripes nobody else hears of a cancellation.
         if (!failed && self.cancelled() != boost::asio::cancellation_type::none) {
             failed = boost::asio::error::operation_aborted;
         }
@@ -170,21 +167,15 @@ struct striped_shared_mutex::take_all {
             give_back();
             return self.complete(failed, striped_lease());
         }
-        if (taken.size() < locks->stripes_.size()) return next(self);
-        if (all_valid(taken)) return self.complete({}, bundle(std::move(taken)));
-        give_back();
-        next(self);
-    }
-
-    template <typename Self>
-    void next(Self& self) {
-        shared_mutex& stripe = *locks->stripes_[taken.size()];
-        auto chosen = options;  // before self, which owns them, is moved
-        stripe.async_acquire(std::move(chosen), std::move(self));
+        if (taken.size() == locks->stripes_.size()) {
+            if (all_valid(taken)) return self.complete({}, bundle(std::move(taken)));
+            give_back();
+        }
+        locks->stripes_[taken.size()]->async_acquire(options, std::move(self));
     }
 
     void give_back() {
-        while (!taken.empty()) taken.pop_back();
+        for (; !taken.empty(); taken.pop_back()) taken.back().async_release([](boost::system::error_code) {});
     }
 };
 

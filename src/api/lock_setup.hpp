@@ -11,22 +11,17 @@
 
 namespace holdfast::api {
 
-using stripe_keys = std::vector<std::shared_ptr<const scripts::lock_keys>>;
-
 struct lock_setup {
     engine::lock_kind kind = engine::lock_kind::mutex;
     engine::preference prefer = engine::preference::arrival;
     engine::upgrades upgrades = engine::upgrades::allowed;
+    std::shared_ptr<const std::vector<scripts::lock_keys>> stripes;  // see engine::acquire_terms
     milliseconds lease{0};
     engine::renewal renewing = engine::renewal::automatic;
     unsigned max_repeats = 0;
     scripts::key_naming naming = scripts::key_naming::tagged;
     std::string prefix;
-    // Of a striped lock: the keys of all its stripes.
-    std::shared_ptr<const stripe_keys> stripes = {};
 };
-
-scripts::lock_keys keys_of(const lock_setup& setup, const std::string& name);
 
 // Which stripe an owner reads.
 inline std::size_t stripe_of(engine::owner_id owner, std::size_t stripes) noexcept {
@@ -43,6 +38,10 @@ lock_setup common_setup(const Options& options) {
     out.naming = options.keys == keys::raw ? scripts::key_naming::raw : scripts::key_naming::tagged;
     out.prefix = options.prefix;
     return out;
+}
+
+inline scripts::lock_keys keys_of(const std::string& name, const lock_setup& setup) {
+    return scripts::make_keys(scripts::lock_name(name), setup.naming, setup.prefix);
 }
 
 lock_setup read_write_setup(const shared_mutex_options& options);

@@ -17,10 +17,6 @@ constexpr milliseconds shortest_lease{10};
 
 }  // namespace
 
-scripts::lock_keys api::keys_of(const lock_setup& setup, const std::string& name) {
-    return scripts::make_keys(scripts::lock_name(name), setup.naming, setup.prefix);
-}
-
 struct lockable::parts {
     std::shared_ptr<api::core> where;
     std::string name;
@@ -33,18 +29,12 @@ struct lockable::parts {
                 .prefer = setup.prefer,
                 .want = api::to_access(kind),
                 .upgrading = setup.upgrades,
-                .not_while_reading = own_stripe(owner, kind),
+                .stripes = setup.stripes,
                 .owner = owner,
                 .lease = lease,
                 .renewing = setup.renewing,
                 .limit = api::to_patience(wait, where->settings().request_timeout),
                 .max_repeats = setup.max_repeats};
-    }
-
-    // An owner that reads its stripe must not write any: it would wait for those who wait for it.
-    std::shared_ptr<const scripts::lock_keys> own_stripe(engine::owner_id owner, mode kind) const {
-        if (!setup.stripes || kind == mode::shared || owner == engine::owner_id::nobody) return nullptr;
-        return (*setup.stripes)[api::stripe_of(owner, setup.stripes->size())];
     }
 
     void check_may_wait() const {
@@ -100,7 +90,7 @@ struct lockable::parts {
 lockable::lockable(const client& client, std::string name, const api::lock_setup& setup)
     : parts_(std::make_unique<parts>()) {
     parts_->where = client.shared_core();
-    parts_->keys = std::make_shared<const scripts::lock_keys>(api::keys_of(setup, name));
+    parts_->keys = std::make_shared<const scripts::lock_keys>(api::keys_of(name, setup));
     parts_->name = std::move(name);
     parts_->setup = setup;
     parts_->check_lease(setup.lease);

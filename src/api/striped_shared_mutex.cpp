@@ -31,7 +31,11 @@ std::chrono::steady_clock::time_point deadline_of(milliseconds wait) {
 struct striped_lease::alarm {
     explicit alarm(const std::vector<lease>& leases) {
         for (const lease& one : leases) {
-            heard.push_back(std::make_unique<callback>(one.lost(), [this] { source.request_stop(); }));
+            // A callback of the user's may release the lease: all of this is gone then, but for the copy.
+            heard.push_back(std::make_unique<callback>(one.lost(), [source = source] {
+                std::stop_source kept = source;
+                kept.request_stop();
+            }));
         }
     }
     using callback = std::stop_callback<std::function<void()>>;
@@ -94,15 +98,14 @@ striped_shared_mutex::striped_shared_mutex(const client& client, std::string nam
     if (stripes < 1 || stripes > most_stripes) throw error(errc::bad_option, "stripes must be from 1 to 1024");
     api::lock_setup setup = api::read_write_setup(options);
     setup.upgrades = engine::upgrades::refused;
-    api::stripe_keys keys;
+    api::keys_of(name_, setup);  // a name that cannot be used is not made usable by a number behind it
+    const auto name_of = [this](std::size_t stripe) { return name_ + "#" + std::to_string(stripe); };
+    auto all = std::make_shared<std::vector<scripts::lock_keys>>();
+    for (std::size_t i = 0; i < stripes; ++i) all->push_back(api::keys_of(name_of(i), setup));
+    setup.stripes = std::move(all);
     for (std::size_t i = 0; i < stripes; ++i) {
-        keys.push_back(
-            std::make_shared<const scripts::lock_keys>(api::keys_of(setup, name_ + "#" + std::to_string(i))));
-    }
-    setup.stripes = std::make_shared<const api::stripe_keys>(std::move(keys));
-    for (std::size_t i = 0; i < stripes; ++i) {
-        stripes_.push_back(
-            std::unique_ptr<shared_mutex>(new shared_mutex(client, name_ + "#" + std::to_string(i), setup)));
+        stripes_.push_back(std::unique_ptr<shared_mutex>(new shared_mutex(client, name_of(i), setup)));
+        setup.stripes.reset();  // who has got the first one need not be asked at the others
     }
 }
 

@@ -46,11 +46,9 @@ errc code_for(acquire_answer::reason why) {
 }  // namespace
 
 void engine::acquire(acquire_request& request, acquire_terms terms, instant now) {
-    if (terms.not_while_reading != nullptr) {
-        const hold* const read = find(terms.owner, *terms.not_while_reading);
-        if (read != nullptr && read->exclusive_ == 0) {
-            return request.refused({errc::would_deadlock, "a striped lock cannot be upgraded", {}, {}});
-        }
+    if (reads_a_stripe(terms)) {
+        return request.refused(
+            {errc::would_deadlock, "the caller reads it, and a striped lock cannot be upgraded", {}, {}});
     }
     if (hold* const mine = find(terms.owner, *terms.keys)) return reenter(*mine, request, terms, now);
     hold& h = holds_.emplace_back();
@@ -58,6 +56,14 @@ void engine::acquire(acquire_request& request, acquire_terms terms, instant now)
     h.id_ = hold_id(client_, ++next_counter_, random_);
     h.terms_ = std::move(terms);
     begin_quest(h, request, h.terms_.limit, now);
+}
+
+bool engine::reads_a_stripe(const acquire_terms& terms) {
+    if (!terms.stripes || terms.want != access::exclusive || terms.owner == owner_id::nobody) return false;
+    return std::any_of(terms.stripes->begin(), terms.stripes->end(), [&](const lock_keys& stripe) {
+        const hold* const mine = find(terms.owner, stripe);
+        return mine != nullptr && mine->exclusive_ == 0;
+    });
 }
 
 void engine::reenter(hold& mine, acquire_request& request, const acquire_terms& terms, instant now) {

@@ -120,6 +120,7 @@ private:
 
     // asking and waiting (acquisition.cpp)
     void reenter(hold& mine, acquire_request& request, const acquire_terms& terms, instant now);
+    bool reads_a_stripe(const acquire_terms& terms);
     bool is_too_deep(const hold& h) const noexcept;
     void reentered(hold& h, acquire_request& request, instant now);
     void begin_quest(hold& h, acquire_request& request, patience limit, instant now);
