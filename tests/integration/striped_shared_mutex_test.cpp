@@ -12,6 +12,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/use_future.hpp>
+#include <future>
 #include <mutex>
 #include <shared_mutex>
 #include <thread>
@@ -308,6 +309,57 @@ TEST_F(StripedSharedMutex, AWaitThatFailsGivesBackTheStripesItHad) {
     EXPECT_EQ(condition_of([&] { hot.acquire(); }), errc::wrong_type);
     server.call({"DEL", stripe(2)});
     EXPECT_TRUE(eventually([&] { return stripes_in_use() == 0; }));
+}
+
+// A writer that waits for the last stripe for longer than its lease of the first one does not go in without that.
+class StripedSharedMutexThatLosesAStripe : public StripedSharedMutex {
+protected:
+    // The first stripe is lost while the writer stands in line at the third.
+    template <typename Acquire>
+    void expect_all_stripes(Acquire acquire) {
+        lease reading = reader_of(hot_too, 2);
+        std::jthread writer([&] { acquire(); });
+        ASSERT_TRUE(stands_in_line_at(2));
+        ASSERT_TRUE(eventually([&] { return !exists(stripe(0)); })) << "its fixed lease ends";
+        reading.release();
+        writer.join();
+        EXPECT_EQ(stripes_in_use(), stripes);
+        for (std::size_t i = 0; i < stripes; ++i)
+            EXPECT_EQ(server.call({"HGET", stripe(i), "mode"}).text, "write") << i;
+    }
+
+    striped_shared_mutex fixed{subject, "hot", stripes, {.lease = 2s, .renew = false}};
+};
+
+TEST_F(StripedSharedMutexThatLosesAStripe, TakesThemAllAnewAsALease) {
+    striped_lease writing;
+    expect_all_stripes([&] { writing = fixed.acquire(); });
+    EXPECT_GT(writing.validity(), 0ms);
+}
+
+TEST_F(StripedSharedMutexThatLosesAStripe, TakesThemAllAnewAsAThread) {
+    std::jthread owner;
+    lease reading = reader_of(hot_too, 2);
+    std::promise<void> locked;
+    std::promise<void> seen;
+    owner = std::jthread([&] {
+        fixed.lock();
+        locked.set_value();
+        seen.get_future().wait();
+        fixed.unlock();
+    });
+    ASSERT_TRUE(stands_in_line_at(2));
+    ASSERT_TRUE(eventually([&] { return !exists(stripe(0)); })) << "its fixed lease ends";
+    reading.release();
+    locked.get_future().wait();
+    EXPECT_EQ(stripes_in_use(), stripes);
+    seen.set_value();
+}
+
+TEST_F(StripedSharedMutexThatLosesAStripe, TakesThemAllAnewAsynchronously) {
+    striped_lease writing;
+    expect_all_stripes([&] { writing = fixed.async_acquire({}, asio::use_future).get(); });
+    EXPECT_GT(writing.validity(), 0ms);
 }
 
 }  // namespace
