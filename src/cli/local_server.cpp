@@ -4,12 +4,11 @@
 #include "cli/ask.hpp"
 #include "cli/daemon.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/lock_search.hpp"
 #include "cli/system.hpp"
-#include "redis/url_text.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -95,24 +94,11 @@ long long number(const std::string& text) {
     return value;
 }
 
-// A lock is a string that holds its holder's id; the other strings are fencing marks, which are numbers.
-bool is_lock(const answer& value) {
-    return !value.is_null && !std::ranges::all_of(value.text, redis::is_digit);
-}
-
 std::vector<std::string> held_locks(const client& server) {
     std::vector<std::string> held;
-    std::string cursor = "0";
-    do {
-        const answer page = ask(server, {"SCAN", cursor, "COUNT", "500", "TYPE", "string"});
-        if (page.items.size() != 2) throw error(errc::protocol_error, server.server());
-        cursor = page.items[0].text;
-        for (const answer& key : page.items[1].items) {
-            if (is_lock(ask(server, {"GET", key.text}))) held.push_back(key.text);
-        }
-    } while (cursor != "0");
-    std::ranges::sort(held);
-    held.erase(std::ranges::unique(held).begin(), held.end());  // SCAN may tell a key twice
+    for (const lock_state& lock : find_locks(server, "hf:")) {
+        if (!lock.is_free()) held.push_back(lock.where.keys.lock);
+    }
     return held;
 }
 
