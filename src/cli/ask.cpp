@@ -73,4 +73,12 @@ answer ask(const client& server, const question& only) {
     return result;
 }
 
+std::optional<std::string> info_field(std::string_view info, std::string_view field) {
+    const std::string head = "\n" + std::string(field) + ":";  // a title is always before it
+    const std::size_t line = info.find(head);
+    if (line == std::string_view::npos) return std::nullopt;
+    const std::string_view value = info.substr(line + head.size());
+    return std::string(value.substr(0, value.find_first_of("\r\n")));
+}
+
 }  // namespace holdfast::cli

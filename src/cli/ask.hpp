@@ -39,4 +39,7 @@ std::vector<answer> ask_all(const client& server, const std::vector<question>& q
 // One question of either kind; a refusal throws.
 answer ask(const client& server, const question& only);
 
+// The value of a line "field:value" of INFO; nothing if there is none.
+std::optional<std::string> info_field(std::string_view info, std::string_view field);
+
 }  // namespace holdfast::cli

@@ -6,11 +6,11 @@
 #include "cli/exit_code.hpp"
 #include "cli/lock_search.hpp"
 #include "cli/system.hpp"
+#include "cli/text.hpp"
 
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstring>
 #include <fstream>
@@ -80,20 +80,6 @@ void wait_until_answered(const local_home& home, pid_t server) {
     client(home.url()).ping();
 }
 
-// The value of a line "field:value" of INFO.
-std::string info_field(std::string_view info, const std::string& field) {
-    const std::size_t line = info.find("\n" + field + ":");
-    if (line == info.npos) return {};
-    const std::string_view value = info.substr(line + field.size() + 2);
-    return std::string(value.substr(0, value.find_first_of("\r\n")));
-}
-
-long long number(const std::string& text) {
-    long long value = 0;
-    std::from_chars(text.data(), text.data() + text.size(), value);
-    return value;
-}
-
 std::vector<std::string> held_locks(const client& server) {
     std::vector<std::string> held;
     for (const lock_state& lock : find_locks(server, "hf:")) {
@@ -128,10 +114,13 @@ std::optional<local_status> ask_local_status(const local_home& home) {
     if (!home.is_answered()) return std::nullopt;
     const client server(home.url());
     const std::string info = ask(server, {"INFO", "server"}).text;
+    const auto number = [&info](const char* field) {
+        return whole_number(info_field(info, field).value_or("")).value_or(0);
+    };
     local_status status;
-    status.pid = number(info_field(info, "process_id"));
-    status.version = info_field(info, "redis_version");
-    status.uptime = std::chrono::seconds(number(info_field(info, "uptime_in_seconds")));
+    status.pid = number("process_id");
+    status.version = info_field(info, "redis_version").value_or("");
+    status.uptime = std::chrono::seconds(number("uptime_in_seconds"));
     status.held = held_locks(server);
     return status;
 }

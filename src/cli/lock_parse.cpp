@@ -3,8 +3,8 @@
 // it (the member `foreign`), else by the key's own.
 #include "cli/lock_parse.hpp"
 
+#include "cli/text.hpp"
 #include "engine/hold_id.hpp"
-#include "redis/url_text.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -25,13 +25,6 @@ fields pairs_of(const answer& list) {
     return result;
 }
 
-std::optional<std::int64_t> whole(std::string_view text) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return value;
-}
-
 std::optional<double> score(std::string_view text) {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -40,7 +33,7 @@ std::optional<double> score(std::string_view text) {
 }
 
 std::optional<std::uint64_t> token(std::string_view text) {
-    const auto number = whole(text);
+    const auto number = whole_number(text);
     if (!number || *number < 1 || *number >= end_of_tokens) return std::nullopt;
     return static_cast<std::uint64_t>(*number);
 }
@@ -72,8 +65,8 @@ void read_entry(lock_waiter& waiter, std::string_view entry, microseconds now) {
         if (words[4] == "r") waiter.wants = wish::read;
         if (words[4] == "u") waiter.wants = wish::upgrade;
     }
-    const auto interval_ms = whole(words[1]);
-    const auto seen_us = whole(words[2]);
+    const auto interval_ms = whole_number(words[1]);
+    const auto seen_us = whole_number(words[2]);
     if (!interval_ms || !seen_us) return;
     waiter.unseen = since(static_cast<double>(*seen_us), now);
     waiter.is_silent = *waiter.unseen > 2 * milliseconds(*interval_ms);
@@ -152,11 +145,12 @@ void read_shared(lock_state& lock, const fields& hash, const side_facts& side) {
         return found == hash.end() ? std::string() : found->second;
     };
     if (const std::string writer = field("writer"); !writer.empty()) {
-        add_holder(lock, side, {.id = writer, .mode = access::write, .count = whole(field("wcount")).value_or(1)});
+        add_holder(lock, side,
+                   {.id = writer, .mode = access::write, .count = whole_number(field("wcount")).value_or(1)});
     }
     for (const auto& [name, count] : hash) {
-        if (!name.starts_with(reader) || whole(count).value_or(0) < 1) continue;
-        add_holder(lock, side, {.id = name.substr(reader.size()), .mode = access::read, .count = *whole(count)});
+        if (!name.starts_with(reader) || whole_number(count).value_or(0) < 1) continue;
+        add_holder(lock, side, {.id = name.substr(reader.size()), .mode = access::read, .count = *whole_number(count)});
     }
     const auto by_age = [](const lock_holder& holder) { return holder.token.value_or(0); };
     std::ranges::stable_sort(lock.holders, {}, by_age);

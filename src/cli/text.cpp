@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <ctime>
 
 namespace holdfast::cli {
@@ -103,6 +104,13 @@ std::string about(milliseconds duration) {
     }
     const auto hours = minutes / 60;
     return hours % 24 == 0 ? fmt::format("{}d", hours / 24) : fmt::format("{}d{}h", hours / 24, hours % 24);
+}
+
+std::optional<std::int64_t> whole_number(std::string_view text) noexcept {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return value;
 }
 
 std::string utc(std::chrono::microseconds since_epoch) {

@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +18,9 @@ std::string excerpt(std::string_view text);
 
 // To the second, once there are seconds: "350ms", "12s", "3m5s", "2h", "4d3h".
 std::string about(std::chrono::milliseconds duration);
+
+// Nothing if the text is not entirely a whole number.
+std::optional<std::int64_t> whole_number(std::string_view text) noexcept;
 
 // An instant since the epoch as 2026-11-16T01:02:03.456Z.
 std::string utc(std::chrono::microseconds since_epoch);

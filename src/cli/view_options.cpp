@@ -9,7 +9,6 @@
 namespace holdfast::cli {
 namespace {
 
-
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 

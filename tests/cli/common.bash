@@ -104,4 +104,15 @@ read_by() {
     redis set "hf:{$name}:fence" "$now" px 3600000 >/dev/null
 }
 # What of JSON: a Python expression on the document `d`.
-of_json() { python3 -c 'import json, sys; d = json.load(sys.stdin); print('"$1"')'; }
+of_json() { python3 -c 'import json, sys; d = json.load(sys.stdin); print(('"$1"'))'; }
+
+# A server that is not the local one, with these lines in its configuration; $HOLDFAST_URL names it.
+start_named_server() {
+    mkdir -p -m 700 "$BOX/named"
+    printf '%s\n' "port 0" "unixsocket $BOX/named/redis.sock" "pidfile $BOX/named.pid" "dir $BOX/named" "$1" >"$BOX/named/redis.conf"
+    redis-server "$BOX/named/redis.conf" >"$BOX/named/log" 2>&1 3>&- &
+    started+=($!)
+    wait_until test -S "$BOX/named/redis.sock"
+    export HOLDFAST_URL=unix://$BOX/named/redis.sock
+}
+named_redis() { redis-cli -s "$BOX/named/redis.sock" "$@"; }
