@@ -39,8 +39,9 @@ return {string.format('%.0f', clock[1] * 1000000 + clock[2]), kind, redis.call('
 }
 
 question look_question(const lock_ref& lock) {
-    return {{"6", lock.keys.lock, lock.keys.queue, lock.keys.waiters, lock.keys.fence, lock.leases, lock.grants},
-            &look_script()};
+    return {
+        {"6", lock.keys.lock, lock.keys.queue, lock.keys.waiters, lock.keys.fence, lock.keys.leases, lock.keys.grants},
+        &look_script()};
 }
 
 using cards = std::map<std::string, std::optional<client_facts>, std::less<>>;

@@ -5,11 +5,7 @@
 namespace holdfast::cli {
 
 lock_ref::lock_ref(scripts::lock_name its_name, scripts::key_naming its_naming, std::string_view prefix)
-    : name(std::move(its_name)), naming(its_naming), keys(scripts::make_keys(name, naming, prefix)) {
-    const std::string stem = keys.queue.substr(0, keys.queue.rfind(':'));
-    leases = stem + ":leases";
-    grants = stem + ":grants";
-}
+    : name(std::move(its_name)), naming(its_naming), keys(scripts::make_keys(name, naming, prefix)) {}
 
 microseconds lock_state::oldest_wait() const noexcept {
     microseconds oldest{0};

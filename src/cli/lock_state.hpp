@@ -5,6 +5,7 @@
 #pragma once
 
 #include "scripts/names.hpp"
+#include "scripts/questions.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -18,15 +19,13 @@ namespace holdfast::cli {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// All keys of a lock of any kind.
+// A lock of any kind, and its keys.
 struct lock_ref {
     lock_ref(scripts::lock_name its_name, scripts::key_naming its_naming, std::string_view prefix);
 
     scripts::lock_name name;
     scripts::key_naming naming;
     scripts::lock_keys keys;
-    std::string leases;
-    std::string grants;
 };
 
 // What a client says of itself.
@@ -38,7 +37,7 @@ struct client_facts {
 };
 
 enum class access { exclusive, read, write, both };
-enum class wish { write, read, upgrade };
+using scripts::wish;
 
 struct lock_holder {
     std::string id = {};
