@@ -2,6 +2,7 @@
 #include "cli/commands.hpp"
 #include "cli/doctor.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/json_form.hpp"
 #include "cli/text.hpp"
 #include "cli/view_options.hpp"
 

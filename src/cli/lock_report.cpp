@@ -1,6 +1,6 @@
 #include "cli/lock_report.hpp"
 
-#include "cli/view_options.hpp"
+#include "cli/person.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "cli/lock_table.hpp"
 
-#include "cli/view_options.hpp"
+#include "cli/person.hpp"
 
 #include <fmt/format.h>
 

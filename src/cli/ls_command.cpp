@@ -1,6 +1,7 @@
 // holdfast ls: all locks of a server.
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/json_form.hpp"
 #include "cli/local_home.hpp"
 #include "cli/lock_search.hpp"
 #include "cli/lock_table.hpp"

@@ -1,6 +1,7 @@
 // holdfast show: one lock, its holders and its line.
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/json_form.hpp"
 #include "cli/lock_look.hpp"
 #include "cli/lock_report.hpp"
 #include "cli/view_options.hpp"
