@@ -55,6 +55,7 @@ int command(int argc, char** argv) {
     add_run(app, words.behind_dashes, status);
     add_ls(app, status);
     add_show(app, status);
+    add_top(app, status);
     add_watch(app, status);
     add_release(app, status);
     add_doctor(app, status);
