@@ -58,6 +58,7 @@ int command(int argc, char** argv) {
     add_top(app, status);
     add_watch(app, status);
     add_release(app, status);
+    add_metrics(app, status);
     add_doctor(app, status);
     add_server(app, status);
     app.footer("holdfast run NAME -- COMMAND waits for the lock NAME, runs COMMAND, gives the lock back.");
