@@ -101,7 +101,9 @@ std::vector<lock_state> look_at(const client& server, const std::vector<lock_ref
 }
 
 lock_state look_at(const client& server, const lock_ref& lock) {
-    return std::move(look_at(server, std::vector{lock}).front());
+    lock_state seen = std::move(look_at(server, std::vector{lock}).front());
+    if (seen.is_no_lock) throw error(errc::wrong_type, server.server() + ": " + lock.keys.lock);
+    return seen;
 }
 
 }  // namespace holdfast::cli

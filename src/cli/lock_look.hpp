@@ -11,6 +11,7 @@ namespace holdfast::cli {
 
 // In the order they were asked for. Throws holdfast::error if the server cannot be asked or refuses.
 std::vector<lock_state> look_at(const client& server, const std::vector<lock_ref>& locks);
+// One of them; here a key that holds something else throws, too.
 lock_state look_at(const client& server, const lock_ref& lock);
 
 }  // namespace holdfast::cli

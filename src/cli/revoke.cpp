@@ -2,6 +2,7 @@
 
 #include "api/blocking_command.hpp"
 #include "cli/ask.hpp"
+#include "cli/system.hpp"
 #include "engine/hold_id.hpp"
 #include "redis/error_reply.hpp"
 #include "scripts/questions.hpp"
@@ -42,7 +43,12 @@ scripts::hold_answer end_grant(const client& server, const lock_state& lock, con
 
 void tell_holder(const client& server, const lock_holder& holder, std::uint64_t token) {
     const std::string channel = "hf:wake:" + std::string(engine::client_of(holder.id));
-    ask(server, {"PUBLISH", channel, "revoked " + holder.id + " " + std::to_string(token)});
+    try {
+        ask(server, {"PUBLISH", channel, "revoked " + holder.id + " " + std::to_string(token)});
+    } catch (const error& why) {
+        // It is done all the same, and the holder learns it at its next renewal.
+        tell(std::string("the holder could not be told: ") + why.what());
+    }
 }
 
 }  // namespace

@@ -102,6 +102,17 @@ listen() {
     ! lock_is_free a
 }
 
+@test "Release.IsDoneEvenIfTheHolderCannotBeTold" {
+    start_named_server 'save ""'
+    redis() { named_redis "$@"; }
+    held_by 1 a
+    named_redis acl setuser op on '>pw' +@all -publish '~*' '&*' >/dev/null
+    HOLDFAST_URL=unix://op:pw@$BOX/named/redis.sock run --separate-stderr holdfast release a --force --yes
+    [ "$status" -eq 0 ]
+    [[ "$stderr" == *"could not be told"* ]]
+    lock_is_free a
+}
+
 @test "Release.AsksFirstOnATerminal" {
     start_local_server
     introduce 1

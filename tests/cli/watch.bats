@@ -5,10 +5,13 @@ start_watching() {
     env --default-signal=INT,QUIT "$HOLDFAST_BIN" watch --json --interval 20ms "$@" </dev/null >"$BOX/events" 2>"$BOX/watch.err" 3>&- &
     watcher=$!
     started+=("$watcher")
-    # It looks by a script of its own; before that nothing can be seen.
-    wait_until looks_at_the_server
+    # It looks by a script; when it has begun to look again, the first look is over.
+    local before
+    before=$(looks)
+    wait_until looks_more_often_than $((before + 3))
 }
-looks_at_the_server() { [[ "$(redis info commandstats)" == *cmdstat_evalsha* ]]; }
+looks() { redis info commandstats | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\).*/\1/p' | grep . || echo 0; }
+looks_more_often_than() { [ "$(looks)" -gt "$1" ]; }
 events() { python3 -c '
 import json, sys
 for line in open(sys.argv[1]):
@@ -70,7 +73,6 @@ has_event() { events | grep -qx -- "$1"; }
     start_local_server
     redis set 'hf:{a}:fence' 100 px 3600000 >/dev/null
     start_watching a
-    wait_until looks_at_the_server
     # Taken and given back in one instant.
     redis set 'hf:{a}:fence' 200 px 3600000 >/dev/null
     wait_until has_event 'missed ?'
