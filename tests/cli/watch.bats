@@ -86,7 +86,8 @@ has_event() { events | grep -qx -- "$1"; }
     wait_until someone_waits_for a
     local second=$last
     local channel
-    channel=$(redis pubsub channels 'hf:wake:*' | head -n 1)
+    channel=$(redis zrange 'hf:{a}:queue' 0 0)
+    channel=hf:wake:${channel%%.*}
     [ "$(redis pubsub numsub "$channel" | tail -n 1)" = 1 ]
     start_watching a
     wait_until has_event "waiting $second"
