@@ -1,8 +1,10 @@
 # Warnings for our own targets only; a consumer's flags are their business.
+set(HOLDFAST_WARNING_FLAGS
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast
+  -Woverloaded-virtual -Wcast-align -Wimplicit-fallthrough)
+
 function(holdfast_warnings target)
-  target_compile_options(${target} PRIVATE
-    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast
-    -Woverloaded-virtual -Wcast-align -Wimplicit-fallthrough)
+  target_compile_options(${target} PRIVATE ${HOLDFAST_WARNING_FLAGS})
   if(HOLDFAST_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()

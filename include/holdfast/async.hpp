@@ -4,53 +4,91 @@
 #include <holdfast/detail/completion.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/mutex.hpp>
+#include <holdfast/shared_mutex.hpp>
+#include <holdfast/striped_shared_mutex.hpp>
 
 #include <boost/asio/async_result.hpp>
+#include <boost/asio/compose.hpp>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 namespace holdfast {
 
 template <typename CompletionToken>
-auto mutex::initiate_acquire(milliseconds wait, acquire_options options, CompletionToken&& token) {
+auto lockable::initiate_acquire(mode kind, milliseconds wait, acquire_options options, CompletionToken&& token) {
     return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code, lease)>(
-        [](auto handler, mutex* self, milliseconds limit, acquire_options chosen) {
-            self->start_acquire(limit, std::move(chosen),
+        [](auto handler, lockable* self, mode chosen_mode, milliseconds limit, acquire_options chosen) {
+            self->start_acquire(chosen_mode, limit, std::move(chosen),
                                 detail::erase_handler<boost::system::error_code, lease>(
                                     std::move(handler), detail::callback_executor(self->shared_core())));
         },
-        token, this, wait, std::move(options));
+        token, this, kind, wait, std::move(options));
 }
 
 template <typename CompletionToken>
-auto mutex::async_acquire(acquire_options options, CompletionToken&& token) {
-    return initiate_acquire(for_ever, std::move(options), std::forward<CompletionToken>(token));
+auto lockable::async_acquire(acquire_options options, CompletionToken&& token) {
+    return initiate_acquire(mode::exclusive, detail::for_ever, std::move(options),
+                            std::forward<CompletionToken>(token));
 }
 
 template <typename CompletionToken>
-auto mutex::async_acquire(CompletionToken&& token) {
-    return initiate_acquire(for_ever, {}, std::forward<CompletionToken>(token));
+auto lockable::async_acquire(CompletionToken&& token) {
+    return initiate_acquire(mode::exclusive, detail::for_ever, {}, std::forward<CompletionToken>(token));
 }
 
 template <typename CompletionToken>
-auto mutex::async_try_acquire(acquire_options options, CompletionToken&& token) {
-    return initiate_acquire(milliseconds(0), std::move(options), std::forward<CompletionToken>(token));
+auto lockable::async_try_acquire(acquire_options options, CompletionToken&& token) {
+    return initiate_acquire(mode::exclusive, milliseconds(0), std::move(options), std::forward<CompletionToken>(token));
 }
 
 template <typename CompletionToken>
-auto mutex::async_try_acquire(CompletionToken&& token) {
-    return initiate_acquire(milliseconds(0), {}, std::forward<CompletionToken>(token));
+auto lockable::async_try_acquire(CompletionToken&& token) {
+    return initiate_acquire(mode::exclusive, milliseconds(0), {}, std::forward<CompletionToken>(token));
 }
 
 template <typename Rep, typename Period, typename CompletionToken>
-auto mutex::async_try_acquire_for(std::chrono::duration<Rep, Period> wait, acquire_options options,
-                                  CompletionToken&& token) {
-    return initiate_acquire(detail::wait_time(wait), std::move(options), std::forward<CompletionToken>(token));
+auto lockable::async_try_acquire_for(std::chrono::duration<Rep, Period> wait, acquire_options options,
+                                     CompletionToken&& token) {
+    return initiate_acquire(mode::exclusive, detail::wait_time(wait), std::move(options),
+                            std::forward<CompletionToken>(token));
 }
 
 template <typename Rep, typename Period, typename CompletionToken>
-auto mutex::async_try_acquire_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token) {
-    return initiate_acquire(detail::wait_time(wait), {}, std::forward<CompletionToken>(token));
+auto lockable::async_try_acquire_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token) {
+    return initiate_acquire(mode::exclusive, detail::wait_time(wait), {}, std::forward<CompletionToken>(token));
+}
+
+template <typename CompletionToken>
+auto shared_mutex::async_acquire_shared(acquire_options options, CompletionToken&& token) {
+    return initiate_acquire(mode::shared, detail::for_ever, std::move(options), std::forward<CompletionToken>(token));
+}
+
+template <typename CompletionToken>
+auto shared_mutex::async_acquire_shared(CompletionToken&& token) {
+    return initiate_acquire(mode::shared, detail::for_ever, {}, std::forward<CompletionToken>(token));
+}
+
+template <typename CompletionToken>
+auto shared_mutex::async_try_acquire_shared(acquire_options options, CompletionToken&& token) {
+    return initiate_acquire(mode::shared, milliseconds(0), std::move(options), std::forward<CompletionToken>(token));
+}
+
+template <typename CompletionToken>
+auto shared_mutex::async_try_acquire_shared(CompletionToken&& token) {
+    return initiate_acquire(mode::shared, milliseconds(0), {}, std::forward<CompletionToken>(token));
+}
+
+template <typename Rep, typename Period, typename CompletionToken>
+auto shared_mutex::async_try_acquire_shared_for(std::chrono::duration<Rep, Period> wait, acquire_options options,
+                                                CompletionToken&& token) {
+    return initiate_acquire(mode::shared, detail::wait_time(wait), std::move(options),
+                            std::forward<CompletionToken>(token));
+}
+
+template <typename Rep, typename Period, typename CompletionToken>
+auto shared_mutex::async_try_acquire_shared_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token) {
+    return initiate_acquire(mode::shared, detail::wait_time(wait), {}, std::forward<CompletionToken>(token));
 }
 
 template <typename CompletionToken>
@@ -71,6 +109,68 @@ auto lease::async_release(CompletionToken&& token) {
                 std::move(handler), detail::callback_executor(self->shared_core())));
         },
         token, this);
+}
+
+template <typename CompletionToken>
+auto lease::initiate_upgrade(milliseconds wait, CompletionToken&& token) {
+    return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code, lease)>(
+        [](auto handler, lease* self, milliseconds limit) {
+            self->start_upgrade(limit, detail::erase_handler<boost::system::error_code, lease>(
+                                           std::move(handler), detail::callback_executor(self->shared_core())));
+        },
+        token, this, wait);
+}
+
+template <typename CompletionToken>
+auto lease::async_upgrade(CompletionToken&& token) {
+    return initiate_upgrade(detail::for_ever, std::forward<CompletionToken>(token));
+}
+
+template <typename CompletionToken>
+auto lease::async_try_upgrade(CompletionToken&& token) {
+    return initiate_upgrade(milliseconds(0), std::forward<CompletionToken>(token));
+}
+
+template <typename Rep, typename Period, typename CompletionToken>
+auto lease::async_upgrade_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token) {
+    return initiate_upgrade(detail::wait_time(wait), std::forward<CompletionToken>(token));
+}
+
+template <typename CompletionToken>
+auto lease::async_downgrade(CompletionToken&& token) {
+    return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code, lease)>(
+        [](auto handler, lease* self) {
+            self->start_downgrade(detail::erase_handler<boost::system::error_code, lease>(
+                std::move(handler), detail::callback_executor(self->shared_core())));
+        },
+        token, this);
+}
+
+// One stripe after the other; if one cannot be had, those before it are released by their leases' destructors.
+struct striped_shared_mutex::take_all {
+    striped_shared_mutex* locks;
+    acquire_options options;
+    std::vector<lease> taken = {};
+
+    template <typename Self>
+    void operator()(Self& self, boost::system::error_code failed = {}, lease one = {}) {
+        if (failed) return self.complete(failed, striped_lease());
+        if (one) taken.push_back(std::move(one));
+        if (taken.size() == locks->stripes_.size()) return self.complete({}, bundle(std::move(taken)));
+        locks->stripes_[taken.size()]->async_acquire(options, std::move(self));
+    }
+};
+
+template <typename CompletionToken>
+auto striped_shared_mutex::async_acquire(acquire_options options, CompletionToken&& token) {
+    return boost::asio::async_compose<CompletionToken, void(boost::system::error_code, striped_lease)>(
+        take_all{this, std::move(options)}, token);
+}
+
+template <typename CompletionToken>
+auto striped_shared_mutex::async_acquire_shared(acquire_options options, CompletionToken&& token) {
+    shared_mutex& chosen = stripe_for(options);
+    return chosen.async_acquire_shared(std::move(options), std::forward<CompletionToken>(token));
 }
 
 }  // namespace holdfast

@@ -30,7 +30,9 @@ public:
     /// the first operation, not here.
     explicit client(std::string_view url, client_options options = {});
     ~client();
+    /// A client that was moved from can only be destroyed or assigned to.
     client(client&&) noexcept;
+    /// Locks made from the former connection keep it.
     client& operator=(client&&) noexcept;
     client(const client&) = delete;
     client& operator=(const client&) = delete;

@@ -71,13 +71,16 @@ enum class errc {
 /// The category of `errc`; `message()` says what happened and what to try.
 HOLDFAST_EXPORT const boost::system::error_category& category() noexcept;
 
+/// Lets `errc` stand where an error_code is expected.
 HOLDFAST_EXPORT boost::system::error_code make_error_code(errc code) noexcept;
 
 /// What blocking calls throw. `code()` compares with `errc`; `what()` names the lock and the server, never a secret.
 class HOLDFAST_EXPORT error : public std::system_error {
 public:
+    /// `detail` is what `what()` says besides the message of the code.
     error(errc code, const std::string& detail);
 
+    /// The code as an `errc`, for a switch.
     errc condition() const noexcept { return condition_; }
 
 private:
@@ -86,5 +89,8 @@ private:
 
 }  // namespace holdfast
 
+// Makes `code == holdfast::errc::busy` work. Doxygen knows no scope for it.
+/// @cond
 template <>
 struct boost::system::is_error_code_enum<holdfast::errc> : std::true_type {};
+/// @endcond

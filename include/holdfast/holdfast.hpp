@@ -5,7 +5,10 @@
 #include <holdfast/errors.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/lock_all.hpp>
+#include <holdfast/lockable.hpp>
 #include <holdfast/metrics.hpp>
 #include <holdfast/mutex.hpp>
 #include <holdfast/options.hpp>
 #include <holdfast/owner.hpp>
+#include <holdfast/shared_mutex.hpp>
+#include <holdfast/striped_shared_mutex.hpp>

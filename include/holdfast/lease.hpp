@@ -1,15 +1,18 @@
 // A hold on a lock, as a value.
 #pragma once
 
+#include <holdfast/detail/wait_time.hpp>
 #include <holdfast/errors.hpp>
 #include <holdfast/export.hpp>
 #include <holdfast/options.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <utility>
 
 namespace holdfast {
 
@@ -35,7 +38,9 @@ public:
     /// Releases, waiting for the answer at most the request timeout or the validity left, then going on in
     /// the background. Never throws.
     ~lease();
+    /// The hold moves; the other lease is empty afterwards.
     lease(lease&&) noexcept;
+    /// Releases what this lease held before, as the destructor does.
     lease& operator=(lease&&) noexcept;
     lease(const lease&) = delete;
     lease& operator=(const lease&) = delete;
@@ -43,8 +48,11 @@ public:
     /// True until released or moved from, even if the hold was lost meanwhile: ask `lost()` or `validity()` for that.
     explicit operator bool() const noexcept { return face_ != nullptr; }
 
+    /// Whether this lease reads or writes. An empty one: exclusive.
+    holdfast::mode mode() const noexcept { return mode_; }
+
     /// The fencing token: larger than that of every earlier grant of this lock. Have what the lock protects
-    /// refuse smaller ones.
+    /// refuse smaller ones. An upgrade brings a new one, for all leases of that hold.
     std::uint64_t token() const noexcept;
 
     /// How long the holder may still believe in it, by this machine's clock; zero or less: no longer.
@@ -72,6 +80,36 @@ public:
     /// Errors: errc::lost, errc::not_held, errc::held_by_other: it had ended before; errc::outcome_unknown:
     /// no answer in time, the release goes on in the background. Never throws.
     boost::system::error_code release() noexcept;
+    /// The same, and tells who is left. Zeros where the server did not tell: on failure, or when the same owner still
+    /// holds the lock by another lease.
+    boost::system::error_code release(afterwards& left_behind) noexcept;
+
+    /// Has a lease that reads write as well: waits, before everybody in line, until all other readers have left.
+    ///
+    /// The lease that is returned writes; this one goes on reading, whatever comes of it. When the writing one is
+    /// released, the hold is a reading one again. Throws `error`: errc::would_deadlock if somebody else waits for an
+    /// upgrade already (give up reading, so that one of the two can go on), errc::lost if reading was lost meanwhile,
+    /// errc::cancelled; errc::held_other_mode if this lease writes, errc::would_deadlock on a striped lock.
+    lease upgrade(upgrade_options options = {}) { return upgrade_within(detail::for_ever, std::move(options)); }
+    /// An empty lease if others read. Throws as upgrade().
+    lease try_upgrade(upgrade_options options = {}) { return upgrade_within(milliseconds(0), std::move(options)); }
+    /// Waits at most so long; an empty lease if that was not enough. Throws as upgrade().
+    template <typename Rep, typename Period>
+    lease upgrade_for(std::chrono::duration<Rep, Period> wait, upgrade_options options = {}) {
+        return upgrade_within(detail::wait_time(wait), std::move(options));
+    }
+    template <typename Clock, typename Duration>
+    lease upgrade_until(std::chrono::time_point<Clock, Duration> deadline, upgrade_options options = {}) {
+        return upgrade_for(deadline - Clock::now(), std::move(options));
+    }
+
+    /// Turns a lease that writes into one that reads, in one step: nobody else can write in between, and readers that
+    /// wait come in. This lease is empty afterwards.
+    ///
+    /// Never blocks for long: if the server does not answer, it is told in the background, and the lease that is
+    /// returned reads already. Throws `error`: errc::held_other_mode if this lease reads or is a mutex's (then it stays
+    /// as it is), errc::not_held if it is empty.
+    lease downgrade();
 
     /// As renew(). Completion: void(boost::system::error_code). Include <holdfast/async.hpp>.
     template <typename CompletionToken>
@@ -82,15 +120,37 @@ public:
     template <typename CompletionToken>
     auto async_release(CompletionToken&& token);
 
+    /// As upgrade(), try_upgrade() and upgrade_for(). Completion: void(boost::system::error_code, lease), the lease
+    /// being the writing one. Errors: what those throw, and errc::read_held or errc::timed_out. Cancellation as of
+    /// `lockable::async_acquire`. Include <holdfast/async.hpp>.
+    template <typename CompletionToken>
+    auto async_upgrade(CompletionToken&& token);
+    template <typename CompletionToken>
+    auto async_try_upgrade(CompletionToken&& token);
+    template <typename Rep, typename Period, typename CompletionToken>
+    auto async_upgrade_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token);
+
+    /// As downgrade(): this lease is empty at once. Completion: void(boost::system::error_code, lease); the lease reads
+    /// even if the server has not confirmed it. Include <holdfast/async.hpp>.
+    template <typename CompletionToken>
+    auto async_downgrade(CompletionToken&& token);
+
 private:
     friend struct api::lease_access;
-    explicit lease(std::shared_ptr<api::hold_face> face) noexcept;
+    lease(std::shared_ptr<api::hold_face> face, holdfast::mode kind) noexcept;
 
+    lease upgrade_within(milliseconds wait, upgrade_options options);
+    template <typename CompletionToken>
+    auto initiate_upgrade(milliseconds wait, CompletionToken&& token);
+    void start_upgrade(milliseconds wait,
+                       std::unique_ptr<detail::completion<boost::system::error_code, lease>> handler);
+    void start_downgrade(std::unique_ptr<detail::completion<boost::system::error_code, lease>> handler);
     std::shared_ptr<api::core> shared_core() const;
     void start_renew(std::unique_ptr<detail::completion<boost::system::error_code>> handler);
     void start_release(std::unique_ptr<detail::completion<boost::system::error_code>> handler);
 
     std::shared_ptr<api::hold_face> face_;
+    holdfast::mode mode_ = holdfast::mode::exclusive;
 };
 
 }  // namespace holdfast

@@ -3,7 +3,7 @@
 
 #include <holdfast/export.hpp>
 #include <holdfast/lease.hpp>
-#include <holdfast/mutex.hpp>
+#include <holdfast/lockable.hpp>
 #include <holdfast/options.hpp>
 
 #include <cstddef>
@@ -13,35 +13,39 @@
 
 namespace holdfast {
 
-/// Holds several locks from construction to destruction.
+/// Holds several locks, for itself alone, from construction to destruction.
 ///
 /// They are taken one after the other in one order (by server, then by key), whatever the order they are
 /// named in, and each is waited for in line: so callers with overlapping sets cannot wait for each other in a
-/// circle, and none starves. std::lock works on mutexes too, but it tries and backs off, and under load it
+/// circle, and none starves. std::lock works too, but it tries and backs off, and under load it
 /// hardly ever finds all free at once. A lock that is named twice is re-entered.
 ///
 /// Throws `error` if one cannot be had; those taken before are released.
 class HOLDFAST_EXPORT lock_all {
 public:
-    template <typename... Mutexes>
-    explicit lock_all(mutex& first, Mutexes&... others) : lock_all(acquire_options(), first, others...) {}
+    /// Waits for all of them, however long that takes.
+    template <typename... Locks>
+    explicit lock_all(lockable& first, Locks&... others) : lock_all(acquire_options(), first, others...) {}
 
     /// With a lease, an owner or a stop_token for all of them.
-    template <typename... Mutexes>
-    explicit lock_all(acquire_options options, mutex& first, Mutexes&... others)
-        : lock_all(std::vector<std::reference_wrapper<mutex>>{first, others...}, std::move(options)) {}
+    template <typename... Locks>
+    explicit lock_all(acquire_options options, lockable& first, Locks&... others)
+        : lock_all(std::vector<std::reference_wrapper<lockable>>{first, others...}, std::move(options)) {}
 
-    explicit lock_all(std::vector<std::reference_wrapper<mutex>> mutexes, acquire_options options = {});
+    /// For a number of locks that is known at run time only.
+    explicit lock_all(std::vector<std::reference_wrapper<lockable>> locks, acquire_options options = {});
 
     /// Releases in the opposite order.
     ~lock_all();
+    /// The holds move; the other object holds nothing afterwards.
     lock_all(lock_all&&) noexcept = default;
     lock_all& operator=(lock_all&&) = delete;
     lock_all(const lock_all&) = delete;
     lock_all& operator=(const lock_all&) = delete;
 
+    /// How many locks were named.
     std::size_t size() const noexcept { return leases_.size(); }
-    /// The lease of the i-th mutex, in the order they were named.
+    /// The lease of the i-th lock, in the order they were named.
     const lease& operator[](std::size_t i) const { return leases_.at(i); }
 
 private:

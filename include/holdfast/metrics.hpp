@@ -14,18 +14,22 @@ namespace holdfast {
 /// How long something took, in buckets that double: the n-th counts what took less than 2^n microseconds.
 class HOLDFAST_EXPORT latency_histogram {
 public:
+    /// The last one counts all that took longer, too.
     static constexpr std::size_t buckets = 40;
 
+    /// The figures of one moment, to calculate with.
     struct snapshot {
-        std::array<std::uint64_t, buckets> counts{};
-        std::uint64_t count = 0;
-        std::chrono::microseconds sum{0};
+        std::array<std::uint64_t, buckets> counts{};  ///< by bucket, not cumulative
+        std::uint64_t count = 0;                      ///< of all buckets
+        std::chrono::microseconds sum{0};             ///< of all that was counted
 
         /// An upper bound of the given quantile (0 to 1); zero if nothing was counted.
         std::chrono::microseconds quantile(double q) const noexcept;
     };
 
+    /// Counts something that took so long.
     void add(std::chrono::nanoseconds took) noexcept;
+    /// The figures as they are now.
     snapshot read() const noexcept;
 
 private:

@@ -6,6 +6,7 @@
 #include <holdfast/owner.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,6 +16,7 @@
 
 namespace holdfast {
 
+/// The unit of all times in this interface.
 using std::chrono::milliseconds;
 
 /// How the name of a lock becomes a key in Redis.
@@ -23,7 +25,11 @@ enum class keys {
     raw,     ///< the name itself, for locks shared with programs that use the plain SET NX PX form
 };
 
-enum class log_level { info, warning };
+/// How much an operator should care.
+enum class log_level {
+    info,     ///< good to know: a link came up
+    warning,  ///< look into it: a link broke, a renewal failed, a hold was lost
+};
 
 /// What to think of a server that was started less than `max_lease` ago and so may have forgotten holds that
 /// are still believed in.
@@ -37,6 +43,7 @@ struct client_options {
     /// No lease is longer than this; the same for all clients of a server if they use
     /// restarted_server::mistrusted.
     milliseconds max_lease{std::chrono::seconds(60)};
+    /// Whether a server that was started a short while ago may grant locks.
     restarted_server after_restart = restarted_server::trusted;
     /// How long tokens are remembered after their last use; they keep growing across a server clock that is
     /// set back by up to this much. At least max_lease.
@@ -54,6 +61,7 @@ struct client_options {
 
 /// Why a lock was not had, for those who ask.
 struct refusal {
+    /// errc::busy or errc::timed_out where the call returned without the lock, otherwise what it threw.
     errc code = errc::busy;
     /// The hold id of the one who has it; empty if that is not the reason. Tells nothing to other programs' locks.
     std::string holder = {};
@@ -70,14 +78,54 @@ struct mutex_options {
     /// How often a request whose answer was lost with its connection is sent again, of acquiring and of releasing each.
     /// Deadline and stop_token bound it too.
     unsigned max_repeats = static_cast<unsigned>(-1);
+    /// How the name becomes a key; the same for all who are to exclude each other.
     holdfast::keys keys = keys::tagged;
     /// Stands before the tagged key.
     std::string prefix = "hf:";
 };
 
+/// In what mode a lock is held.
+enum class mode {
+    exclusive,  ///< by one alone: every hold of a mutex, and one that writes under a shared_mutex
+    shared      ///< with others: one that reads under a shared_mutex
+};
+
+/// Who goes first where readers and writers wait for one shared_mutex. All who use a lock should agree on it.
+enum class prefer {
+    arrival,  ///< first come, first served; readers that stand in line next to each other go in together
+    readers,  ///< readers go in whenever nobody writes; a writer when no reader is left
+    writers   ///< while a living writer waits, no new reader goes in
+};
+
+/// For one shared_mutex. The fields mean what they mean in `mutex_options`.
+struct shared_mutex_options {
+    milliseconds lease{std::chrono::seconds(30)};
+    bool renew = true;
+    unsigned max_repeats = static_cast<unsigned>(-1);
+    holdfast::keys keys = keys::tagged;
+    std::string prefix = "hf:";
+    holdfast::prefer prefer = prefer::arrival;
+};
+
+/// What a release found, where the server told; see `lease::release(afterwards&)`.
+struct afterwards {
+    /// How many hold the lock now, those included to whom it was handed over just then. Zero: it is free.
+    std::size_t holders = 0;
+    /// How many still wait.
+    std::size_t waiters = 0;
+};
+
+/// For one upgrade.
+struct upgrade_options {
+    /// Filled by blocking calls that return without success or throw; must outlive the call.
+    holdfast::refusal* why_not = nullptr;
+    /// Stops the waiting; what was got too late is given back.
+    std::stop_token stop = {};
+};
+
 /// For one acquisition.
 struct acquire_options {
-    /// Zero: the mutex's own.
+    /// Zero: the lock's own.
     milliseconds lease{0};
     /// Who acquires. Without one each acquisition is an owner of its own.
     std::optional<holdfast::owner> owner = {};

@@ -16,6 +16,7 @@ public:
     /// A new owner, different from all others of this process.
     owner();
 
+    /// Whether both are copies of one owner.
     friend bool operator==(const owner&, const owner&) = default;
 
     /// Internal.

@@ -10,11 +10,25 @@ namespace api {
 
 async_acquire::async_acquire(std::shared_ptr<core> where, engine::acquire_terms terms,
                              std::unique_ptr<completion> handler)
-    : acquire_operation(std::move(where), std::move(terms), face::wanted), handler_(std::move(handler)) {}
+    : acquire_operation(std::move(where), terms, face::wanted),
+      kind_(terms.want == engine::access::shared ? mode::shared : mode::exclusive),
+      handler_(std::move(handler)) {}
+
+async_acquire::async_acquire(std::shared_ptr<hold_face> target, engine::patience limit,
+                             std::unique_ptr<completion> handler)
+    : acquire_operation(std::move(target), limit), kind_(mode::exclusive), handler_(std::move(handler)) {}
 
 void async_acquire::start(std::shared_ptr<core> where, engine::acquire_terms terms, std::stop_token stop,
                           std::unique_ptr<completion> handler) {
-    const auto operation = std::make_shared<async_acquire>(std::move(where), std::move(terms), std::move(handler));
+    begin(std::make_shared<async_acquire>(std::move(where), std::move(terms), std::move(handler)), std::move(stop));
+}
+
+void async_acquire::start(std::shared_ptr<hold_face> target, engine::patience limit,
+                          std::unique_ptr<completion> handler) {
+    begin(std::make_shared<async_acquire>(std::move(target), limit, std::move(handler)), {});
+}
+
+void async_acquire::begin(const std::shared_ptr<async_acquire>& operation, std::stop_token stop) {
     operation->self_ = operation;
     operation->where().loop().expect_in_background();
     operation->handler_->on_cancellation([weak = std::weak_ptr(operation)] {
@@ -38,7 +52,7 @@ void async_acquire::finished() {
     on_stop_.reset();
     where().loop().expected_has_come();
     auto& handler = *handler_;
-    if (acquired()) return handler.complete(std::move(handler_), {}, lease_access::make(held()));
+    if (acquired()) return handler.complete(std::move(handler_), {}, lease_access::make(held(), kind_));
     boost::system::error_code code = make_error_code(why().code);
     if (why().code == errc::cancelled) code = boost::asio::error::operation_aborted;
     handler.complete(std::move(handler_), code, lease());

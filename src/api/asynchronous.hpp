@@ -22,14 +22,19 @@ public:
 
     static void start(std::shared_ptr<core> where, engine::acquire_terms terms, std::stop_token stop,
                       std::unique_ptr<completion> handler);
+    // Upgrades what `target` holds.
+    static void start(std::shared_ptr<hold_face> target, engine::patience limit, std::unique_ptr<completion> handler);
 
-    // Used by start() only: the constructor is public for std::make_shared.
+    // Used by start() only: the constructors are public for std::make_shared.
     async_acquire(std::shared_ptr<core> where, engine::acquire_terms terms, std::unique_ptr<completion> handler);
+    async_acquire(std::shared_ptr<hold_face> target, engine::patience limit, std::unique_ptr<completion> handler);
 
 private:
+    static void begin(const std::shared_ptr<async_acquire>& operation, std::stop_token stop);
     void cancel(errc why);
     void finished() override;
 
+    const mode kind_;
     std::unique_ptr<completion> handler_;
     std::shared_ptr<async_acquire> self_;
     std::optional<std::stop_callback<std::function<void()>>> on_stop_;

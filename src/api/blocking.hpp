@@ -17,9 +17,10 @@ bool may_block() noexcept;
 
 class blocking_acquire final : public acquire_operation {
 public:
-    using acquire_operation::acquire_operation;
     blocking_acquire(std::shared_ptr<core> where, engine::acquire_terms terms, face wish)
         : acquire_operation(std::move(where), std::move(terms), wish) {}
+    blocking_acquire(std::shared_ptr<hold_face> target, engine::patience limit)
+        : acquire_operation(std::move(target), limit) {}
 
     // Starts it and returns when it has finished; a stop request ends it.
     void wait(std::stop_token stop);

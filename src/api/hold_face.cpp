@@ -7,7 +7,8 @@ namespace holdfast::api {
 std::shared_ptr<hold_face> hold_face::of(engine::hold& held, std::shared_ptr<hold_face> fresh) {
     if (held.listener() != nullptr) return std::static_pointer_cast<hold_face>(held.listener());
     fresh->hold_ = &held;
-    fresh->token_ = held.token();
+    fresh->kind_ = held.terms().kind;
+    fresh->on_token(held.token());
     fresh->id_ = held.id().text();
     fresh->keys_ = held.terms().keys;
     fresh->valid_until_.store(held.valid_until(), std::memory_order_relaxed);

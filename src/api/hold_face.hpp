@@ -21,7 +21,8 @@ public:
     core& where() const noexcept { return *core_; }
     // Null after the hold was released. Inside the section only.
     engine::hold* held() const noexcept { return hold_; }
-    std::uint64_t token() const noexcept { return token_; }
+    std::uint64_t token() const noexcept { return token_.load(std::memory_order_relaxed); }
+    engine::lock_kind kind() const noexcept { return kind_; }
     const std::string& id() const noexcept { return id_; }
     const engine::lock_keys& keys() const noexcept { return *keys_; }
     instant valid_until() const noexcept { return valid_until_.load(std::memory_order_relaxed); }
@@ -30,12 +31,14 @@ public:
 
 private:
     void on_validity(instant until) override;
+    void on_token(engine::fencing_token token) override { token_.store(token, std::memory_order_relaxed); }
     void on_lost(errc why) override;
     void on_gone() override { hold_ = nullptr; }
 
     const std::shared_ptr<core> core_;
     engine::hold* hold_ = nullptr;
-    std::uint64_t token_ = 0;
+    engine::lock_kind kind_ = engine::lock_kind::mutex;
+    std::atomic<std::uint64_t> token_ = 0;
     std::string id_;
     std::shared_ptr<const engine::lock_keys> keys_;
     std::atomic<instant> valid_until_{};

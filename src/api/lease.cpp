@@ -4,8 +4,11 @@
 #include "api/blocking.hpp"
 #include "api/blocking_command.hpp"
 #include "api/hold_face.hpp"
+#include "api/lease_access.hpp"
+#include "api/plain_no.hpp"
 
 #include <new>
+#include <optional>
 #include <utility>
 
 namespace holdfast {
@@ -13,28 +16,50 @@ namespace {
 
 using what = api::hold_operation::what;
 
-boost::system::error_code ask(std::shared_ptr<api::hold_face> face, what kind) noexcept {
+what release_of(mode kind) noexcept {
+    return kind == mode::shared ? what::release_shared : what::release;
+}
+
+boost::system::error_code ask(std::shared_ptr<api::hold_face> face, what kind, afterwards* left = nullptr) noexcept {
     try {
         if (face->where().forked()) return make_error_code(errc::forked);
-        if (api::may_block()) return api::blocking_hold_operation(std::move(face), kind).wait();
+        if (api::may_block()) {
+            api::blocking_hold_operation operation(std::move(face), kind);
+            const auto result = operation.wait();
+            if (left != nullptr) *left = operation.left();
+            return result;
+        }
         // Waiting here would be waiting for ourselves: it goes on in the background.
-        if (kind == what::release) api::async_hold_operation::start(std::move(face), kind, nullptr);
+        if (kind != what::renew) api::async_hold_operation::start(std::move(face), kind, nullptr);
         return make_error_code(errc::would_deadlock);
     } catch (const std::bad_alloc&) {
         return make_error_code(errc::outcome_unknown);
     }
 }
 
+std::optional<errc> why_no_upgrade(const std::shared_ptr<api::hold_face>& face, mode kind) noexcept {
+    if (!face) return errc::not_held;
+    return kind == mode::shared ? std::nullopt : std::optional(errc::held_other_mode);
+}
+
+std::optional<errc> why_no_downgrade(const std::shared_ptr<api::hold_face>& face, mode kind) noexcept {
+    if (!face) return errc::not_held;
+    const bool can = kind == mode::exclusive && face->kind() == engine::lock_kind::read_write;
+    return can ? std::nullopt : std::optional(errc::held_other_mode);
+}
+
 }  // namespace
 
 lease::lease() noexcept = default;
-lease::lease(std::shared_ptr<api::hold_face> face) noexcept : face_(std::move(face)) {}
+lease::lease(std::shared_ptr<api::hold_face> face, holdfast::mode kind) noexcept
+    : face_(std::move(face)), mode_(kind) {}
 lease::lease(lease&&) noexcept = default;
 
 lease& lease::operator=(lease&& other) noexcept {
     if (this != &other) {
         release();
         face_ = std::move(other.face_);
+        mode_ = other.mode_;
     }
     return *this;
 }
@@ -76,7 +101,36 @@ boost::system::error_code lease::renew() noexcept {
 
 boost::system::error_code lease::release() noexcept {
     if (!face_) return make_error_code(errc::not_held);
-    return ask(std::exchange(face_, nullptr), what::release);
+    return ask(std::exchange(face_, nullptr), release_of(mode_));
+}
+
+boost::system::error_code lease::release(afterwards& left_behind) noexcept {
+    left_behind = {};
+    if (!face_) return make_error_code(errc::not_held);
+    return ask(std::exchange(face_, nullptr), release_of(mode_), &left_behind);
+}
+
+lease lease::upgrade_within(milliseconds wait, upgrade_options options) {
+    if (const auto why = why_no_upgrade(face_, mode_)) throw error(*why, "an upgrade");
+    face_->where().check_not_forked();
+    api::check_may_block();
+    const auto& settings = face_->where().settings();
+    api::blocking_acquire request(face_, api::to_patience(wait, settings.request_timeout));
+    request.wait(std::move(options.stop));
+    if (request.acquired()) return lease(request.held(), holdfast::mode::exclusive);
+    const engine::refusal& why = request.why();
+    if (options.why_not != nullptr) *options.why_not = {why.code, why.holder, why.holder_left};
+    if (api::is_plain_no(why.code, wait)) return {};
+    throw error(why.code, api::describe_refusal("upgrade of '" + face_->keys().lock + "'", settings.display(), why));
+}
+
+lease lease::downgrade() {
+    if (const auto why = why_no_downgrade(face_, mode_)) throw error(*why, "a downgrade");
+    face_->where().check_not_forked();
+    api::check_may_block();
+    lease reading(std::exchange(face_, nullptr), holdfast::mode::shared);
+    ask(reading.face_, what::downgrade);  // if that fails, reading is lost too, and lost() tells
+    return reading;
 }
 
 std::shared_ptr<api::core> lease::shared_core() const {
@@ -102,7 +156,54 @@ void lease::start_renew(std::unique_ptr<detail::completion<boost::system::error_
 }
 
 void lease::start_release(std::unique_ptr<detail::completion<boost::system::error_code>> handler) {
-    start(std::exchange(face_, nullptr), what::release, std::move(handler));
+    start(std::exchange(face_, nullptr), release_of(mode_), std::move(handler));
+}
+
+using lease_completion = detail::completion<boost::system::error_code, lease>;
+
+void lease::start_upgrade(milliseconds wait, std::unique_ptr<lease_completion> handler) {
+    auto why = why_no_upgrade(face_, mode_);
+    if (!why && face_->where().forked()) why = errc::forked;
+    if (why) {
+        lease_completion& told = *handler;
+        return told.complete(std::move(handler), make_error_code(*why), lease());
+    }
+    const auto limit = api::to_patience(wait, face_->where().settings().request_timeout);
+    api::async_acquire::start(face_, limit, std::move(handler));
+}
+
+namespace {
+
+// Hands on the lease that reads, whatever the server said.
+class downgrade_completion final : public hold_completion {
+public:
+    downgrade_completion(std::unique_ptr<lease_completion> handler, std::shared_ptr<api::hold_face> face)
+        : handler_(std::move(handler)), face_(std::move(face)) {}
+
+    void complete(std::unique_ptr<hold_completion> self, boost::system::error_code result) override {
+        const auto keep_alive = std::move(self);
+        lease_completion& told = *handler_;
+        told.complete(std::move(handler_), result, api::lease_access::make(std::move(face_), mode::shared));
+    }
+    void on_cancellation(std::function<void()>) override {}
+
+private:
+    std::unique_ptr<lease_completion> handler_;
+    std::shared_ptr<api::hold_face> face_;
+};
+
+}  // namespace
+
+void lease::start_downgrade(std::unique_ptr<lease_completion> handler) {
+    auto why = why_no_downgrade(face_, mode_);
+    if (!why && face_->where().forked()) why = errc::forked;
+    if (why) {
+        lease_completion& told = *handler;
+        return told.complete(std::move(handler), make_error_code(*why), lease());
+    }
+    const auto face = std::exchange(face_, nullptr);
+    api::async_hold_operation::start(face, what::downgrade,
+                                     std::make_unique<downgrade_completion>(std::move(handler), face));
 }
 
 }  // namespace holdfast

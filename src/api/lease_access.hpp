@@ -11,7 +11,7 @@
 namespace holdfast::api {
 
 struct lease_access {
-    static lease make(std::shared_ptr<hold_face> held) noexcept { return lease(std::move(held)); }
+    static lease make(std::shared_ptr<hold_face> held, mode kind) noexcept { return lease(std::move(held), kind); }
 };
 
 }  // namespace holdfast::api

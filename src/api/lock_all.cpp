@@ -6,18 +6,18 @@
 
 namespace holdfast {
 
-lock_all::lock_all(std::vector<std::reference_wrapper<mutex>> mutexes, acquire_options options)
-    : leases_(mutexes.size()) {
+lock_all::lock_all(std::vector<std::reference_wrapper<lockable>> locks, acquire_options options)
+    : leases_(locks.size()) {
     if (!options.owner) options.owner.emplace();  // one owner for all, so that the same lock may be named twice
-    std::vector<std::size_t> order(mutexes.size());
+    std::vector<std::size_t> order(locks.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return mutexes[a].get().place_in_order() < mutexes[b].get().place_in_order();
+        return locks[a].get().place_in_order() < locks[b].get().place_in_order();
     });
     taken_.reserve(order.size());
     try {
         for (const std::size_t i : order) {
-            leases_[i] = mutexes[i].get().acquire(options);
+            leases_[i] = locks[i].get().acquire(options);
             taken_.push_back(i);
         }
     } catch (...) {

@@ -8,7 +8,13 @@ namespace holdfast::api {
 acquire_operation::acquire_operation(std::shared_ptr<core> where, engine::acquire_terms terms, face wish)
     : core_(std::move(where)),
       terms_(std::move(terms)),
-      face_(wish == face::wanted ? std::make_shared<hold_face>(core_) : nullptr) {}
+      face_(wish == face::wanted ? std::make_shared<hold_face>(core_) : nullptr),
+      upgrades_(false) {}
+
+acquire_operation::acquire_operation(std::shared_ptr<hold_face> target, engine::patience limit)
+    : core_(target->where().shared_from_this()), face_(std::move(target)), upgrades_(true) {
+    terms_.limit = limit;
+}
 
 void acquire_operation::start() {
     core_->enter(*this);
@@ -17,7 +23,9 @@ void acquire_operation::start() {
 void acquire_operation::run() {
     if (cancelled_early_) return refused({*cancelled_early_, core_->settings().display(), {}, {}});
     running_ = true;
-    core_->engine().acquire(*this, std::move(terms_), boot_now());
+    if (!upgrades_) return core_->engine().acquire(*this, std::move(terms_), boot_now());
+    if (face_->held() == nullptr) return refused({errc::not_held, "it was released meanwhile", {}, {}});
+    core_->engine().upgrade(*face_->held(), *this, terms_.limit, boot_now());
 }
 
 void acquire_operation::cancel_now(errc why) {
@@ -56,11 +64,16 @@ void hold_operation::run() {
     const instant now = boot_now();
     engine::hold* const held = target();
     if (held == nullptr) return answered(engine::refusal{errc::not_held, "the caller does not hold it", {}, {}});
+    const auto level = kind_ == what::release_shared ? engine::access::shared : engine::access::exclusive;
+    if (kind_ != what::renew && held->levels(level) == 0) {
+        return answered(engine::refusal{errc::held_other_mode, "the caller holds it in the other mode", {}, {}});
+    }
     found_ = true;
     if (kind_ == what::renew) return core_.engine().renew(*held, *this, now);
-    // A release waits for its answer no longer than the lock is worth.
+    // It waits for its answer no longer than the lock is worth.
     const instant answer_by = std::min(now + core_.settings().request_timeout, std::max(now, held->valid_until()));
-    core_.engine().release(*held, engine::access::exclusive, this, answer_by, now);
+    if (kind_ == what::downgrade) return core_.engine().downgrade(*held, *this, answer_by, now);
+    core_.engine().release(*held, level, this, answer_by, now);
 }
 
 void hold_operation::answered(const std::optional<engine::refusal>& why_not) {

@@ -13,6 +13,7 @@
 
 namespace holdfast::api {
 
+// Acquires a lock, or upgrades a hold.
 class acquire_operation : private serial_task, private engine::acquire_request {
 public:
     enum class face { wanted, not_wanted };
@@ -27,6 +28,7 @@ public:
 
 protected:
     acquire_operation(std::shared_ptr<core> where, engine::acquire_terms terms, face wish);
+    acquire_operation(std::shared_ptr<hold_face> target, engine::patience limit);
     ~acquire_operation() = default;
 
     core& where() const noexcept { return *core_; }
@@ -40,16 +42,18 @@ private:
 
     const std::shared_ptr<core> core_;
     engine::acquire_terms terms_;
-    std::shared_ptr<hold_face> face_;
+    std::shared_ptr<hold_face> face_;  // of what is acquired; of an upgrade, what it upgrades
+    const bool upgrades_;
     std::optional<errc> cancelled_early_;  // before run(): a stop_token that was stopped already
     bool running_ = false;
     std::optional<engine::refusal> why_;
 };
 
-// Releases or renews a hold: that of a lease, or the one that an owner has on a lock.
+// Releases, renews or downgrades a hold: that of a lease, or the one that an owner has on a lock.
 class hold_operation : private serial_task, private engine::hold_request {
 public:
-    enum class what { release, renew };
+    // What it does; of a release, to which kind of level.
+    enum class what { release, release_shared, renew, downgrade };
     struct owned_hold {
         engine::owner_id owner;
         std::shared_ptr<const engine::lock_keys> keys;
@@ -57,11 +61,12 @@ public:
 
     void start();
 
-    // There was a hold to release or renew.
+    // There was something to release or renew.
     bool found() const noexcept { return found_; }
     // Nothing: done.
     const std::optional<engine::refusal>& why_not() const noexcept { return why_not_; }
     boost::system::error_code result() const noexcept;
+    const afterwards& left() const noexcept { return left_; }
 
 protected:
     hold_operation(std::shared_ptr<hold_face> target, what kind);
@@ -74,6 +79,7 @@ private:
     virtual void finished() = 0;
 
     void run() override;
+    void left_behind(std::size_t holders, std::size_t waiters) override { left_ = {holders, waiters}; }
     void answered(const std::optional<engine::refusal>& why_not) override;
     engine::hold* target() const;
 
@@ -82,6 +88,7 @@ private:
     const owned_hold owned_{};
     const what kind_;
     bool found_ = false;
+    afterwards left_;
     std::optional<engine::refusal> why_not_;
 };
 

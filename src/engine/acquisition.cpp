@@ -63,28 +63,38 @@ void engine::reenter(hold& mine, acquire_request& request, const acquire_terms& 
     if (mine.terms_.kind != terms.kind) {
         return request.refused({errc::wrong_type, "the caller holds a lock of another kind by this name", {}, {}});
     }
-    if (mine.exclusive_ + mine.shared_ >= settings_.max_depth) return request.refused({errc::too_deep, "", {}, {}});
-    if (terms.want == access::exclusive && mine.exclusive_ == 0) return upgrade(mine, request, terms.limit, now);
-    ++(terms.want == access::shared ? mine.shared_ : mine.exclusive_);
+    if (terms.want == access::exclusive) return upgrade(mine, request, terms.limit, now);
+    if (is_too_deep(mine)) return request.refused({errc::too_deep, "", {}, {}});
+    ++mine.shared_;
+    reentered(mine, request, now);
+}
+
+bool engine::is_too_deep(const hold& h) const noexcept {
+    return h.exclusive_ + h.shared_ >= settings_.max_depth;
+}
+
+void engine::reentered(hold& h, acquire_request& request, instant now) {
     watcher_.on_reentered();
-    if (mine.terms_.renewing == renewal::none && mine.renewing_ == nullptr) send_renewal(mine, now);
-    request.acquired(mine);
+    if (h.terms_.renewing == renewal::none && h.renewing_ == nullptr) send_renewal(h, now);
+    request.acquired(h);
 }
 
 void engine::upgrade(hold& h, acquire_request& request, patience limit, instant now) {
     if (h.state_ == state::held && ran_out(h, now)) lose(h, errc::lost);
     if (h.state_ != state::held) return request.refused({errc::lost, "", {}, {}});
+    if (is_too_deep(h)) return request.refused({errc::too_deep, "", {}, {}});
     if (h.exclusive_ > 0) {
         ++h.exclusive_;
-        watcher_.on_reentered();
-        return request.acquired(h);
+        return reentered(h, request, now);
+    }
+    if (h.terms_.upgrading == upgrades::refused) {
+        return request.refused({errc::would_deadlock, "a striped lock cannot be upgraded", {}, {}});
     }
     if (h.quest_.at != stage::none) {
         return request.refused({errc::too_many, "an upgrade of this hold is under way", {}, {}});
     }
     // An answer to a poll of the acquisition would be taken for one to the upgrade.
-    if (h.asking_ != nullptr) h.orphaned_ask_ = true;
-    drop_call(h.asking_);
+    drop_ask(h);
     begin_quest(h, request, limit, now);
 }
 
@@ -269,6 +279,14 @@ acquire_request* engine::end_quest(hold& h) {
     return request;
 }
 
+// Nobody listens to its answer any more. True if it may run all the same.
+bool engine::drop_ask(hold& h) {
+    const bool written = h.asking_ != nullptr && h.asking_->life() == redis::command::state::written;
+    if (written) h.orphaned_ask_ = true;
+    drop_call(h.asking_);
+    return written;
+}
+
 errc engine::too_late(const hold& h) noexcept {
     return h.quest_.limit.wait == waiting::in_line ? errc::timed_out : errc::request_timed_out;
 }
@@ -298,16 +316,13 @@ void engine::failed_acquire(hold& h, const failure& why, instant now) {
 // Ends the quest. If anything of it may be on the server, it is undone there; what was held before stays held.
 void engine::refuse(hold& h, refusal why, instant now) {
     const hold::quest& q = h.quest_;
-    const bool unanswered = h.asking_ != nullptr && h.asking_->life() == redis::command::state::written;
-    const bool left_something = unanswered || q.may_have_run || h.stray_copies_ || q.at == stage::in_line;
+    const bool left_something = drop_ask(h) || q.may_have_run || h.stray_copies_ || q.at == stage::in_line;
     if (why.code == errc::timed_out && !q.holder.empty()) {
         why.holder = q.holder;
         if (q.holder_until) {
             why.holder_left = std::chrono::duration_cast<milliseconds>(std::max(*q.holder_until, now) - now);
         }
     }
-    if (unanswered) h.orphaned_ask_ = true;
-    drop_call(h.asking_);
     acquire_request* const request = end_quest(h);
     if (h.state_ == state::held) {
         if (left_something) cancel_upgrade(h, now);

@@ -22,6 +22,7 @@ void call::on_reply(const redis::reply_view& reply, instant now) {
                 owner_.answered_renew(subject, *this, reply, now);
                 break;
             case purpose::change:
+            case purpose::cancel:
                 subject.changing_ = nullptr;
                 owner_.answered_change(subject, *this, reply, now);
                 break;
@@ -47,6 +48,7 @@ void call::on_failure(const failure& why, instant now) {
                 owner_.failed_renew(subject, why, now);
                 break;
             case purpose::change:
+            case purpose::cancel:
                 subject.changing_ = nullptr;
                 owner_.failed_change(subject, why, now);
                 break;

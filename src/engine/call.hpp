@@ -10,7 +10,7 @@ class engine;
 
 class call final : public redis::command {
 public:
-    enum class purpose : std::uint8_t { acquire, release, renew, change };
+    enum class purpose : std::uint8_t { acquire, release, renew, change, cancel };
 
     explicit call(engine& owner) : owner_(owner) {}
 
@@ -19,6 +19,8 @@ public:
         what_ = what;
         subject_ = &subject;
     }
+
+    purpose what() const noexcept { return what_; }
 
     void on_reply(const redis::reply_view& reply, instant now) override;
     void on_failure(const failure& why, instant now) override;

@@ -41,7 +41,7 @@ void engine::cancel_upgrade(hold& h, instant now) {
 }
 
 void engine::send_change(hold& h, instant) {
-    call& question = start_call(purpose::change, h);
+    call& question = start_call(h.cancelling_ ? purpose::cancel : purpose::change, h);
     if (h.cancelling_) {
         scripts::write(question, lock_of(h), scripts::cancel_question{.id = h.id_.text()});
     } else {
@@ -63,7 +63,7 @@ void engine::answered_change(hold& h, const call& asked, const redis::reply_view
         h.change_again_at_ = now + again_after;
         return set_timer(h, now);
     }
-    if (h.cancelling_) return answered_cancel(h, reply, now);
+    if (asked.what() == purpose::cancel) return answered_cancel(h, reply, now);
     const auto answer = scripts::read_release(reply);
     if (!answer) return end_change(h, nonsense(), now);
     if (answer->what == hold_answer::verdict::not_held) return lose(h, errc::not_held);

@@ -127,7 +127,7 @@ void engine::on_link_up(instant trusted_from, instant now) {
 void engine::on_link_down(instant) {
     for (hold& h : holds_) {
         h.quest_.polled_on_this_link = false;
-        if (h.orphaned_ask_ && h.state_ == state::held) mark_stray(h);
+        if (h.orphaned_ask_) mark_stray(h);
     }
 }
 

@@ -118,6 +118,8 @@ private:
 
     // asking and waiting (acquisition.cpp)
     void reenter(hold& mine, acquire_request& request, const acquire_terms& terms, instant now);
+    bool is_too_deep(const hold& h) const noexcept;
+    void reentered(hold& h, acquire_request& request, instant now);
     void begin_quest(hold& h, acquire_request& request, patience limit, instant now);
     void ask(hold& h, instant now);
     void poll(hold& h, instant now);
@@ -128,6 +130,7 @@ private:
                  observer::how got = observer::how::asked);
     void upgraded(hold& h, fencing_token token, instant proved_at, instant now, observer::how got);
     acquire_request* end_quest(hold& h);
+    bool drop_ask(hold& h);
     void refuse(hold& h, refusal why, instant now);
     static errc too_late(const hold& h) noexcept;
     void check_waiting(hold& h, instant now);

@@ -40,6 +40,7 @@ using fencing_token = std::uint64_t;
 enum class owner_id : std::uint64_t { nobody = 0 };
 
 enum class renewal { automatic, none };
+enum class upgrades { allowed, refused };
 enum class waiting { not_at_all, in_line };
 
 // One level of a hold. An owner may have several of both kinds at once.
@@ -108,6 +109,7 @@ struct acquire_terms {
     lock_kind kind = lock_kind::mutex;
     preference prefer = preference::arrival;
     access want = access::exclusive;
+    upgrades upgrading = upgrades::allowed;
     owner_id owner = owner_id::nobody;
     milliseconds lease{30000};
     renewal renewing = renewal::automatic;

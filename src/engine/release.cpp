@@ -55,7 +55,7 @@ void engine::release_level(hold& h, access level, hold_request* request, instant
 
 void engine::leave(hold& h, instant now) {
     drop_call(h.renewing_);
-    drop_call(h.asking_);
+    drop_ask(h);
     drop_call(h.changing_);
     h.state_ = state::leaving;
     const refusal released{errc::not_held, "released meanwhile", {}, {}};
@@ -125,8 +125,7 @@ void engine::failed_release(hold& h, const failure& why, instant now) {
     const bool may_repeat = h.repeats_++ < h.terms_.max_repeats;
     if (why.code == errc::outcome_unknown && now < h.valid_until_ && may_repeat) {
         h.may_have_run_ = true;
-        if (h.orphaned_ask_) mark_stray(h);  // it broke with the same link
-        return send_release(h, now);         // goes out on the next link
+        return send_release(h, now);  // goes out on the next link
     }
     answer_release(h, refusal{why.code, why.detail, {}, {}});
     forget(h);

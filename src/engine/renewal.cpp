@@ -108,7 +108,7 @@ void engine::lose(hold& h, errc why) {
     h.state_ = state::lost;
     timers_.cancel(h);
     drop_call(h.renewing_);
-    drop_call(h.asking_);
+    drop_ask(h);
     drop_call(h.changing_);
     h.change_again_at_ = never;
     const refusal is_lost{errc::lost, "", {}, {}};

@@ -9,6 +9,7 @@
 
 #include "chaos/worker_process.hpp"
 #include "support/eventually.hpp"
+#include "support/leftovers.hpp"
 #include "support/redis_server.hpp"
 
 namespace holdfast::testing {
@@ -20,8 +21,8 @@ protected:
     explicit chaos_fixture(server_options options = {}) : server{std::move(options)} {}
 
     void TearDown() override {
-        EXPECT_TRUE(eventually([this] { return leftovers().empty(); }, std::chrono::seconds{40}))
-            << "left behind:" << leftovers();
+        EXPECT_TRUE(eventually([this] { return leftovers(server).empty(); }, std::chrono::seconds{40}))
+            << "left behind:" << leftovers(server);
     }
 
     std::size_t waiters_of(const std::string& name) {
@@ -33,18 +34,6 @@ protected:
     }
 
     redis_server server;
-
-private:
-    std::string leftovers() {
-        std::string found;
-        for (const redis_reply& key : server.call({"KEYS", "*"}).elements) {
-            const auto left_ms = server.call({"PTTL", key.text}).integer;
-            if (left_ms == -2) continue;  // gone meanwhile
-            const bool may_stay = key.text.ends_with(":fence") || key.text.starts_with("hf:client:");
-            if (!may_stay || left_ms == -1) found += ' ' + key.text + " (" + std::to_string(left_ms) + " ms)";
-        }
-        return found;
-    }
 };
 
 }  // namespace holdfast::testing

@@ -160,15 +160,6 @@ TEST_F(MutexLife, AssigningReleasesWhatWasThere) {
     EXPECT_EQ(server.call({"EXISTS", "hf:{other}"}).integer, 0);
 }
 
-errc condition_of(const std::function<void()>& operation) {
-    try {
-        operation();
-        return errc{};
-    } catch (const error& refused) {
-        return refused.condition();
-    }
-}
-
 // What a forked child sees; the number of the first thing that was wrong, or 0.
 int forked_child(client& inherited, mutex& lock, lease& held) {
     if (condition_of([&] { inherited.ping(); }) != errc::forked) return 1;

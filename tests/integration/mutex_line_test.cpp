@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/eventually.hpp"
+#include "support/leftovers.hpp"
 #include "support/redis_server.hpp"
 
 namespace holdfast::testing {
@@ -23,17 +24,8 @@ std::int64_t in_line(redis_server& server) {
     return server.call({"ZCARD", key + ":queue"}).integer;
 }
 
-// Only fence keys, and the cards of clients that still live, each with an expiry.
 void expect_nothing_left(redis_server& server) {
-    EXPECT_TRUE(eventually([&] {
-        for (const redis_reply& left : server.call({"KEYS", "*"}).elements) {
-            if (!left.text.ends_with(":fence") && !left.text.starts_with("hf:client:")) return false;
-        }
-        return true;
-    })) << server.call({"KEYS", "*"});
-    for (const redis_reply& left : server.call({"KEYS", "*"}).elements) {
-        EXPECT_GT(server.call({"PTTL", left.text}).integer, 0) << left.text;
-    }
+    EXPECT_TRUE(eventually([&] { return leftovers(server).empty(); })) << leftovers(server);
 }
 
 // R10

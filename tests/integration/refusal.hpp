@@ -22,6 +22,17 @@ inline std::string to_text(errc code) {
     return std::to_string(static_cast<int>(code)) + " (" + make_error_code(code).message() + ")";
 }
 
+/// What `operation` throws; errc{} if it goes well.
+template <typename Operation>
+errc condition_of(Operation operation) {
+    try {
+        operation();
+        return errc{};
+    } catch (const error& refused) {
+        return refused.condition();
+    }
+}
+
 /// Runs `operation`, which must throw `error` with that code, naming `server`, never the password.
 template <typename Operation>
 void expect_refusal(errc expected, const std::string& server, Operation operation) {

@@ -207,6 +207,16 @@ TEST_F(RwEvicted, HashIsPutBackAndReleasedWithoutAGhost) {  // what is put back 
     EXPECT_EQ(deadline(ann), 0);
 }
 
+TEST_F(RwEvicted, WriterIsNotPutBackBesideReaders) {  // as by a restored backup that has the one key and not the other
+    reads(bob);
+    must({"ZADD", leases, text(now_ms() + hour), ann});
+    must({"HSET", grants, ann, "w 5"});
+    EXPECT_THAT(renew(ann), IsHeldByOthers(minute, bob));
+    EXPECT_EQ(held(), read_by({bob}));
+    EXPECT_EQ(deadline(ann), 0);
+    EXPECT_EQ(hash(grants).size(), 1U);
+}
+
 TEST_F(RwEvicted, LeasesEndTheHolds) {  // ours without a lease is dead
     const std::string token = reads(ann);
     must({"DEL", leases});

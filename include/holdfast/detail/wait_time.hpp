@@ -8,11 +8,12 @@ namespace holdfast::detail {
 
 /// A wait as long as this has no end.
 inline constexpr std::chrono::hours for_ever_from{24 * 365 * 100};
+inline constexpr std::chrono::milliseconds for_ever = std::chrono::milliseconds::max();
 
 template <typename Rep, typename Period>
 constexpr std::chrono::milliseconds wait_time(std::chrono::duration<Rep, Period> wait) {
     if (wait <= wait.zero()) return std::chrono::milliseconds{0};
-    if (std::chrono::duration<double>(wait) >= for_ever_from) return std::chrono::milliseconds::max();
+    if (std::chrono::duration<double>(wait) >= for_ever_from) return for_ever;
     return std::chrono::ceil<std::chrono::milliseconds>(wait);
 }
 

@@ -12,7 +12,6 @@
 local now_ms = math.floor(now_us / 1000)
 local newest = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')
 local hash_left_ms = redis.call('PTTL', KEYS[1])
-local clock_after = redis.call('TIME')
 local my_grant = redis.call('HGET', KEYS[6], id)
 local writer, readers, rcount  -- the hash: who writes, how many fields of readers, the sum of their counts
 local mode_there, rcount_there -- as they are in the hash
@@ -148,14 +147,15 @@ local function strangers()
 end
 
 -- True if the hash expires when we said it should: with the last lease. If not, another program has set its expiry
--- since. What is left was measured at some time between our two looks at the clock; newer servers measure from the
--- script's start, which may be in the ms before. The window is no wider than that: an expiry that another program set a
--- few ms after ours, at every one of its renewals, must not be taken for ours.
+-- since. What is left was measured at some time after our look at the clock; newer servers measure from the script's
+-- start, which may be in the ms before. The window is no wider than that: an expiry that another program set a few ms
+-- after ours, at every one of its renewals, must not be taken for ours.
 local function expires_as_we_left_it()
     if not newest[2] or hash_left_ms < 0 then return false end
     local measured_after_ms = newest[2] - hash_left_ms - now_ms
-    local looked_for_ms = math.floor((clock_after[1] * 1000000 + clock_after[2]) / 1000) - now_ms
-    return measured_after_ms >= -1 and measured_after_ms <= looked_for_ms
+    if measured_after_ms <= 0 then return measured_after_ms >= -1 end
+    local later = redis.call('TIME')
+    return measured_after_ms <= math.floor((later[1] * 1000000 + later[2]) / 1000) - now_ms
 end
 
 -- How long holders of other programs live: by the hash's own expiry, as it stood before we made it longer; that is
@@ -210,10 +210,8 @@ do
     local remembered = redis.call('ZSCORE', KEYS[5], 'foreign')
     local expected = redis.call('ZCARD', KEYS[5]) - (remembered and 1 or 0)
     if writer and not reads(writer) then expected = expected - 1 end
-    local stranger_writes = writer and not redis.call('ZSCORE', KEYS[5], writer)
-    local misses_me = my_grant and writer ~= id and not reads(id) and redis.call('ZSCORE', KEYS[5], id)
     local expiry_moved = newest[1] and not expires_as_we_left_it()
-    local disagree = readers ~= expected or stranger_writes or misses_me or expiry_moved
+    local disagree = readers ~= expected or expiry_moved
     if disagree then reconcile(remembered) end
     if remembered and not foreign then redis.call('ZREM', KEYS[5], 'foreign') end
     others_changed = touched

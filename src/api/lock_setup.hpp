@@ -1,0 +1,41 @@
+// What makes a lock the lock it is: the choices of its options, whatever its kind.
+#pragma once
+
+#include "engine/hold.hpp"
+
+#include <holdfast/options.hpp>
+
+#include <string>
+
+namespace holdfast::api {
+
+struct lock_setup {
+    engine::lock_kind kind = engine::lock_kind::mutex;
+    engine::preference prefer = engine::preference::arrival;
+    engine::upgrades upgrades = engine::upgrades::allowed;
+    milliseconds lease{0};
+    engine::renewal renewing = engine::renewal::automatic;
+    unsigned max_repeats = 0;
+    scripts::key_naming naming = scripts::key_naming::tagged;
+    std::string prefix;
+};
+
+// Of mutex_options and shared_mutex_options alike: what they have in common.
+template <typename Options>
+lock_setup common_setup(const Options& options) {
+    lock_setup out;
+    out.lease = options.lease;
+    out.renewing = options.renew ? engine::renewal::automatic : engine::renewal::none;
+    out.max_repeats = options.max_repeats;
+    out.naming = options.keys == keys::raw ? scripts::key_naming::raw : scripts::key_naming::tagged;
+    out.prefix = options.prefix;
+    return out;
+}
+
+lock_setup read_write_setup(const shared_mutex_options& options);
+
+inline engine::access to_access(mode kind) noexcept {
+    return kind == mode::shared ? engine::access::shared : engine::access::exclusive;
+}
+
+}  // namespace holdfast::api

@@ -1,0 +1,153 @@
+#include <holdfast/lockable.hpp>
+
+#include "api/asynchronous.hpp"
+#include "api/blocking.hpp"
+#include "api/lease_access.hpp"
+#include "api/lock_setup.hpp"
+#include "api/plain_no.hpp"
+#include "api/thread_owner.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast {
+namespace {
+
+constexpr milliseconds shortest_lease{10};
+
+}  // namespace
+
+struct lockable::parts {
+    std::shared_ptr<api::core> where;
+    std::string name;
+    api::lock_setup setup;
+    std::shared_ptr<const scripts::lock_keys> keys;
+
+    engine::acquire_terms terms(engine::owner_id owner, mode kind, milliseconds lease, milliseconds wait) const {
+        return {.keys = keys,
+                .kind = setup.kind,
+                .prefer = setup.prefer,
+                .want = api::to_access(kind),
+                .upgrading = setup.upgrades,
+                .owner = owner,
+                .lease = lease,
+                .renewing = setup.renewing,
+                .limit = api::to_patience(wait, where->settings().request_timeout),
+                .max_repeats = setup.max_repeats};
+    }
+
+    void check_may_wait() const {
+        where->check_not_forked();
+        api::check_may_block();
+    }
+
+    bool lock_thread(mode kind, milliseconds wait) const {
+        check_may_wait();
+        api::blocking_acquire request(where, terms(api::this_thread_as_owner(), kind, setup.lease, wait),
+                                      api::acquire_operation::face::not_wanted);
+        request.wait({});
+        if (!request.acquired()) return answer_no(request.why(), wait);
+        api::thread_locked(where);
+        return true;
+    }
+
+    lease acquire(mode kind, milliseconds wait, acquire_options call) const {
+        check_may_wait();
+        api::blocking_acquire request(where, terms(owner_of(call), kind, chosen_lease(call), wait),
+                                      api::acquire_operation::face::wanted);
+        request.wait(std::move(call.stop));
+        if (request.acquired()) return api::lease_access::make(request.held(), kind);
+        const engine::refusal& why = request.why();
+        if (call.why_not != nullptr) *call.why_not = {why.code, why.holder, why.holder_left};
+        answer_no(why, wait);
+        return {};
+    }
+
+    milliseconds chosen_lease(const acquire_options& call) const {
+        const milliseconds chosen = call.lease == milliseconds(0) ? setup.lease : call.lease;
+        check_lease(chosen);
+        return chosen;
+    }
+
+    void check_lease(milliseconds lease) const {
+        if (lease >= shortest_lease && lease <= where->max_lease()) return;
+        throw error(errc::bad_option, "a lease must be from 10 ms to the client's max_lease, which is " +
+                                          std::to_string(where->max_lease().count()) + " ms");
+    }
+
+    static engine::owner_id owner_of(const acquire_options& call) {
+        return call.owner ? engine::owner_id{call.owner->number()} : engine::owner_id::nobody;
+    }
+
+    // False if a plain no is the answer to such a wait; throws otherwise.
+    bool answer_no(const engine::refusal& why, milliseconds wait) const {
+        if (api::is_plain_no(why.code, wait)) return false;
+        throw error(why.code, api::describe_refusal("lock '" + name + "'", where->settings().display(), why));
+    }
+};
+
+lockable::lockable(const client& client, std::string name, const api::lock_setup& setup)
+    : parts_(std::make_unique<parts>()) {
+    parts_->where = client.shared_core();
+    parts_->keys = std::make_shared<const scripts::lock_keys>(
+        scripts::make_keys(scripts::lock_name(name), setup.naming, setup.prefix));
+    parts_->name = std::move(name);
+    parts_->setup = setup;
+    parts_->check_lease(setup.lease);
+}
+
+lockable::~lockable() = default;
+
+const std::string& lockable::name() const noexcept {
+    return parts_->name;
+}
+
+std::string lockable::place_in_order() const {
+    return parts_->where->settings().display() + ' ' + parts_->keys->lock;
+}
+
+void lockable::lock_as(mode kind) {
+    parts_->lock_thread(kind, detail::for_ever);
+}
+
+bool lockable::try_lock_as(mode kind, milliseconds wait) {
+    return parts_->lock_thread(kind, wait);
+}
+
+void lockable::unlock() noexcept {
+    boost::system::error_code ignored;
+    unlock(ignored);
+}
+
+void lockable::unlock_as(mode kind, boost::system::error_code& ec) noexcept {
+    if (parts_->where->forked()) {
+        ec = make_error_code(errc::forked);
+        return;
+    }
+    if (!api::may_block()) {
+        ec = make_error_code(errc::would_deadlock);
+        return;
+    }
+    using what = api::hold_operation::what;
+    api::blocking_hold_operation request(*parts_->where, {api::this_thread_as_owner(), parts_->keys},
+                                         kind == mode::shared ? what::release_shared : what::release);
+    ec = request.wait();
+    if (request.found()) api::thread_unlocked(parts_->where);
+}
+
+lease lockable::acquire_as(mode kind, milliseconds wait, acquire_options options) {
+    return parts_->acquire(kind, wait, std::move(options));
+}
+
+std::shared_ptr<api::core> lockable::shared_core() const {
+    return parts_->where;
+}
+
+void lockable::start_acquire(mode kind, milliseconds wait, acquire_options options,
+                             std::unique_ptr<acquire_completion> handler) {
+    parts_->where->check_not_forked();
+    auto terms = parts_->terms(parts::owner_of(options), kind, parts_->chosen_lease(options), wait);
+    api::async_acquire::start(parts_->where, std::move(terms), std::move(options.stop), std::move(handler));
+}
+
+}  // namespace holdfast

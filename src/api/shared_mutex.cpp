@@ -1,0 +1,44 @@
+#include <holdfast/shared_mutex.hpp>
+
+#include "api/lock_setup.hpp"
+
+#include <utility>
+
+namespace holdfast {
+namespace {
+
+engine::preference to_preference(prefer chosen) {
+    switch (chosen) {
+        case prefer::readers:
+            return engine::preference::readers;
+        case prefer::writers:
+            return engine::preference::writers;
+        case prefer::arrival:
+            break;
+    }
+    return engine::preference::arrival;
+}
+
+}  // namespace
+
+api::lock_setup api::read_write_setup(const shared_mutex_options& options) {
+    lock_setup out = common_setup(options);
+    out.kind = engine::lock_kind::read_write;
+    out.prefer = to_preference(options.prefer);
+    return out;
+}
+
+shared_mutex::shared_mutex(const client& client, std::string name, shared_mutex_options options)
+    : lockable(client, std::move(name), api::read_write_setup(options)) {}
+
+shared_mutex::shared_mutex(const client& client, std::string name, const api::lock_setup& setup)
+    : lockable(client, std::move(name), setup) {}
+
+shared_mutex::~shared_mutex() = default;
+
+void shared_mutex::unlock_shared() noexcept {
+    boost::system::error_code ignored;
+    unlock_shared(ignored);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,156 @@
+#include <holdfast/striped_shared_mutex.hpp>
+
+#include "api/lock_setup.hpp"
+#include "api/owner_numbers.hpp"
+#include "api/thread_owner.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+namespace holdfast {
+namespace {
+
+constexpr std::size_t most_stripes = 1024;
+
+// What is left of a wait that began with `wait` until `deadline`; a wait of zero stays one.
+milliseconds left_of(milliseconds wait, std::chrono::steady_clock::time_point deadline) {
+    if (wait <= milliseconds(0) || wait >= detail::for_ever_from) return wait;
+    const auto left = std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
+    return std::max(left, milliseconds(0));
+}
+
+std::chrono::steady_clock::time_point deadline_of(milliseconds wait) {
+    const auto now = std::chrono::steady_clock::now();
+    return wait >= detail::for_ever_from ? std::chrono::steady_clock::time_point::max() : now + wait;
+}
+
+}  // namespace
+
+// One stop_token for the losses of all stripes.
+struct striped_lease::alarm {
+    explicit alarm(const std::vector<lease>& leases) {
+        for (const lease& one : leases) {
+            heard.push_back(std::make_unique<callback>(one.lost(), [this] { source.request_stop(); }));
+        }
+    }
+    using callback = std::stop_callback<std::function<void()>>;
+    std::stop_source source;
+    std::vector<std::unique_ptr<callback>> heard;
+};
+
+striped_lease::striped_lease() noexcept = default;
+striped_lease::striped_lease(striped_lease&&) noexcept = default;
+
+striped_lease::striped_lease(std::vector<lease> leases)
+    : leases_(std::move(leases)), alarm_(std::make_unique<alarm>(leases_)) {}
+
+striped_lease& striped_lease::operator=(striped_lease&& other) noexcept {
+    if (this != &other) {
+        release();
+        leases_ = std::move(other.leases_);
+        alarm_ = std::move(other.alarm_);
+        other.leases_.clear();
+    }
+    return *this;
+}
+
+striped_lease::~striped_lease() {
+    release();
+}
+
+std::uint64_t striped_lease::token() const noexcept {
+    std::uint64_t largest = 0;
+    for (const lease& one : leases_) largest = std::max(largest, one.token());
+    return largest;
+}
+
+milliseconds striped_lease::validity() const noexcept {
+    if (leases_.empty()) return milliseconds(0);
+    milliseconds shortest = milliseconds::max();
+    for (const lease& one : leases_) shortest = std::min(shortest, one.validity());
+    return shortest;
+}
+
+std::stop_token striped_lease::lost() const noexcept {
+    return alarm_ ? alarm_->source.get_token() : std::stop_token();
+}
+
+boost::system::error_code striped_lease::release() noexcept {
+    if (leases_.empty()) return make_error_code(errc::not_held);
+    boost::system::error_code first;
+    while (!leases_.empty()) {
+        const auto result = leases_.back().release();
+        if (result && !first) first = result;
+        leases_.pop_back();
+    }
+    alarm_.reset();
+    return first;
+}
+
+striped_shared_mutex::striped_shared_mutex(const client& client, std::string name, std::size_t stripes,
+                                           shared_mutex_options options)
+    : name_(std::move(name)) {
+    if (stripes < 1 || stripes > most_stripes) throw error(errc::bad_option, "stripes must be from 1 to 1024");
+    api::lock_setup setup = api::read_write_setup(options);
+    setup.upgrades = engine::upgrades::refused;
+    for (std::size_t i = 0; i < stripes; ++i) {
+        stripes_.push_back(
+            std::unique_ptr<shared_mutex>(new shared_mutex(client, name_ + "#" + std::to_string(i), setup)));
+    }
+}
+
+striped_shared_mutex::~striped_shared_mutex() = default;
+
+shared_mutex& striped_shared_mutex::mine() noexcept {
+    return *stripes_[static_cast<std::uint64_t>(api::this_thread_as_owner()) % stripes_.size()];
+}
+
+shared_mutex& striped_shared_mutex::stripe_for(const acquire_options& options) noexcept {
+    const std::uint64_t number = options.owner ? options.owner->number() : api::next_owner_number();
+    return *stripes_[number % stripes_.size()];
+}
+
+void striped_shared_mutex::lock() {
+    try_lock_within(detail::for_ever);
+}
+
+bool striped_shared_mutex::try_lock_within(milliseconds wait) {
+    const auto deadline = deadline_of(wait);
+    std::size_t taken = 0;
+    const auto back_out = [&] {
+        while (taken > 0) stripes_[--taken]->unlock();
+    };
+    try {
+        for (const auto& stripe : stripes_) {
+            if (!stripe->try_lock_for(left_of(wait, deadline))) {
+                back_out();
+                return false;
+            }
+            ++taken;
+        }
+    } catch (...) {
+        back_out();
+        throw;
+    }
+    return true;
+}
+
+void striped_shared_mutex::unlock() noexcept {
+    for (auto stripe = stripes_.rbegin(); stripe != stripes_.rend(); ++stripe) (*stripe)->unlock();
+}
+
+striped_lease striped_shared_mutex::acquire_within(milliseconds wait, acquire_options options) {
+    const auto deadline = deadline_of(wait);
+    // What was taken is released in the opposite order if one cannot be had: ~striped_lease() does it.
+    striped_lease taken;
+    taken.leases_.reserve(stripes_.size());
+    for (const auto& stripe : stripes_) {
+        lease one = stripe->try_acquire_for(left_of(wait, deadline), options);
+        if (!one) return {};
+        taken.leases_.push_back(std::move(one));
+    }
+    return striped_lease(std::move(taken.leases_));
+}
+
+}  // namespace holdfast

@@ -1,0 +1,235 @@
+// The engine with a real multiplexer for a wire, and the test in the server's place.
+//
+// What the engine sends is read back as questions: which script, which arguments. What the server says is put together
+// from words. Time stands still until the test moves it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "redis/multiplexer.hpp"
+#include "scripts/registry.hpp"
+
+namespace holdfast::engine::testing {
+
+using namespace std::chrono_literals;
+
+class counting_random final : public random_source {
+public:
+    std::uint64_t next() override { return ++count_ * 0x9e3779b97f4a7c15U; }
+
+private:
+    std::uint64_t count_ = 0;
+};
+
+class silent_observer final : public observer {
+    void on_acquired(std::chrono::nanoseconds, how) override {}
+    void on_reentered() override {}
+    void on_refused() override {}
+    void on_released(std::chrono::nanoseconds) override {}
+    void on_renewed() override {}
+    void on_renewal_failed(const failure&) override {}
+    void on_lost(const std::string&, errc) override {}
+};
+
+class recorded_request final : public acquire_request {
+public:
+    hold* held = nullptr;
+    std::optional<errc> refusal_code;
+
+private:
+    void acquired(hold& got) override { held = &got; }
+    void refused(const refusal& why) override { refusal_code = why.code; }
+};
+
+/// Of a release, a renewal or a downgrade. errc{}: it went well.
+class recorded_answer final : public hold_request {
+public:
+    std::optional<errc> code;
+
+private:
+    void answered(const std::optional<refusal>& why_not) override { code = why_not ? why_not->code : errc{}; }
+};
+
+class recorded_life final : public hold_listener {
+public:
+    std::vector<fencing_token> tokens;
+    std::optional<errc> lost;
+    bool gone = false;
+
+private:
+    void on_validity(instant) override {}
+    void on_token(fencing_token token) override { tokens.push_back(token); }
+    void on_lost(errc why) override { lost = why; }
+    void on_gone() override { gone = true; }
+};
+
+/// A script call as the server gets it.
+struct question {
+    std::string script;
+    std::vector<std::string> arguments;  // without the keys
+};
+
+inline std::string bulk(std::string_view text) {
+    return "$" + std::to_string(text.size()) + "\r\n" + std::string(text) + "\r\n";
+}
+
+/// An answer of a script; numbers may stand in it as texts.
+inline std::string list(std::initializer_list<std::string_view> words) {
+    std::string out = "*" + std::to_string(words.size()) + "\r\n";
+    for (const std::string_view word : words) out += bulk(word);
+    return out;
+}
+
+class engine_fixture : public ::testing::Test, public outbox, public redis::push_listener {
+protected:
+    engine_fixture() { wires.open_gate(); }
+
+    void submit(redis::command& request) override { wires.submit(request); }
+    bool withdraw(redis::command& request) override { return wires.withdraw(request); }
+    void distrust(const failure&) override {}
+    void subscribe(const std::string&) override {}
+    bool link_is_up() const override { return true; }
+    void on_push(const redis::reply_view& message, instant at) override { subject.on_push(message, at); }
+
+    /// What the engine wants to have sent goes out.
+    std::vector<question> send() {
+        std::vector<question> asked = read_questions(wires.begin_write(now));
+        wires.end_write();
+        return asked;
+    }
+    /// The same, of exactly one question.
+    question send_one() {
+        std::vector<question> asked = send();
+        EXPECT_EQ(asked.size(), 1U);
+        return asked.empty() ? question{} : asked.front();
+    }
+    void receive(std::string_view bytes) {
+        const std::span<char> room = wires.prepare(bytes.size());
+        std::copy(bytes.begin(), bytes.end(), room.begin());
+        wires.commit(bytes.size());
+        ASSERT_FALSE(wires.deliver(*this, now));
+    }
+    void push(const std::string& text) {
+        receive(">3\r\n" + bulk("message") + bulk("hf:wake:" + subject.id().text()) + bulk(text));
+    }
+    /// What was written and not answered has an unknown end; the next link is there at once.
+    void break_link() {
+        wires.link_down({errc::unreachable, "cut"}, now);
+        subject.on_link_down(now);
+        wires.link_up();
+        wires.open_gate();
+        subject.on_link_up({}, now);
+    }
+    void later(milliseconds by) {
+        now += by;
+        subject.on_timer(now);
+    }
+
+    counting_random random;
+    silent_observer nobody;
+    redis::multiplexer wires;
+    engine subject{{.max_depth = 10, .server = "redis://h"}, *this, random, nobody};
+    std::shared_ptr<const lock_keys> keys = std::make_shared<const lock_keys>(
+        scripts::make_keys(scripts::lock_name("x"), scripts::key_naming::tagged, "hf:"));
+    recorded_request first;
+    instant now{1h};
+
+private:
+    static std::vector<question> read_questions(std::string_view bytes) {
+        const auto take_number = [&bytes](char kind) {
+            EXPECT_EQ(bytes.front(), kind);
+            const auto end = bytes.find("\r\n");
+            const std::size_t number = std::stoul(std::string(bytes.substr(1, end - 1)));
+            bytes.remove_prefix(end + 2);
+            return number;
+        };
+        std::vector<question> found;
+        while (!bytes.empty()) {
+            std::vector<std::string> words(take_number('*'));
+            for (std::string& word : words) {
+                const std::size_t size = take_number('$');
+                word = bytes.substr(0, size);
+                bytes.remove_prefix(size + 2);
+            }
+            found.push_back(to_question(words));
+        }
+        return found;
+    }
+
+    // EVALSHA <sha> <number of keys> <keys> <arguments>
+    static question to_question(const std::vector<std::string>& words) {
+        question out;
+        for (const redis::script& each : scripts::all()) {
+            if (each.sha1 == words.at(1)) out.script = each.name;
+        }
+        const auto from = 3 + static_cast<std::ptrdiff_t>(std::stoul(words.at(2)));
+        out.arguments.assign(words.begin() + from, words.end());
+        return out;
+    }
+};
+
+/// A read-write lock, and a hold on it that reads.
+class read_write_engine_fixture : public engine_fixture {
+protected:
+    acquire_terms terms(access want, owner_id owner = owner_id{7}) const {
+        return {.keys = keys, .kind = lock_kind::read_write, .want = want, .owner = owner, .lease = 30'000ms};
+    }
+
+    /// A hold with token 42 that reads.
+    hold& reading() {
+        subject.acquire(first, terms(access::shared), now);
+        id = send_one().arguments.at(0);
+        receive(list({"1", "42"}));
+        first.held->listen(life);
+        return *first.held;
+    }
+
+    /// The same, and token 51 that writes as well.
+    hold& reading_and_writing() {
+        hold& held = reading();
+        ask_for_upgrade(held);
+        receive(list({"1", "51"}));
+        EXPECT_EQ(upgrade.held, &held);
+        return held;
+    }
+
+    question ask_for_upgrade(hold& held) {
+        subject.upgrade(held, upgrade, {}, now);
+        return send_one();
+    }
+
+    /// Stands in line for an upgrade; the last token given out was 50.
+    hold& waiting() {
+        hold& held = reading();
+        ask_for_upgrade(held);
+        receive(queued);
+        return held;
+    }
+
+    void expect_question(const question& asked, const std::string& script, const std::string& token = {},
+                         const std::string& left_over = {}) {
+        EXPECT_EQ(asked.script, script);
+        EXPECT_EQ(asked.arguments.at(0), id);
+        if (script != "rw/release") return;
+        EXPECT_EQ(asked.arguments.at(3), token);
+        EXPECT_EQ(asked.arguments.at(4), left_over);
+    }
+
+    const std::string somebody = "another program";
+    const std::string queued = list({"2", "900", somebody, "77", "0", "50", "900"});
+    std::string id;
+    std::shared_ptr<recorded_life> life = std::make_shared<recorded_life>();
+    recorded_request upgrade;
+    recorded_answer answer;
+};
+
+}  // namespace holdfast::engine::testing
