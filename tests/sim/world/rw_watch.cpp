@@ -356,10 +356,11 @@ void rw_watch::expect_entry(const call& asked, const rw_state& then, const std::
 
 // One that was away may come back before another who asked meanwhile; that one is refused when it asks again.
 void rw_watch::check_upgraders(const call& asked, const lock_record& lock, const rw_state& now) {
-    if (asked.what != step::acquire || asked.wants != 'u') return;
+    const rw_state::waiter* const mine = now.find_in_line(asked.id);
+    if (asked.what != step::acquire || mine == nullptr || mine->wants != 'u') return;
     for (const rw_state::waiter& who : now.line) {
         if (who.id == asked.id) return;
-        if (who.wants == 'u' && has_read(now.held(who.id)) && calm(lock, who) && now.find_in_line(asked.id) != nullptr)
+        if (who.wants == 'u' && has_read(now.held(who.id)) && calm(lock, who))
             bench_.fail("two upgraders of " + asked.keys.lock + " wait for each other");
     }
 }
