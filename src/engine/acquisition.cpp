@@ -46,12 +46,24 @@ errc code_for(acquire_answer::reason why) {
 }  // namespace
 
 void engine::acquire(acquire_request& request, acquire_terms terms, instant now) {
+    if (reads_a_stripe(terms)) {
+        return request.refused(
+            {errc::would_deadlock, "the caller reads it, and a striped lock cannot be upgraded", {}, {}});
+    }
     if (hold* const mine = find(terms.owner, *terms.keys)) return reenter(*mine, request, terms, now);
     hold& h = holds_.emplace_back();
     h.self_ = std::prev(holds_.end());
     h.id_ = hold_id(client_, ++next_counter_, random_);
     h.terms_ = std::move(terms);
     begin_quest(h, request, h.terms_.limit, now);
+}
+
+bool engine::reads_a_stripe(const acquire_terms& terms) {
+    if (!terms.stripes || terms.want != access::exclusive || terms.owner == owner_id::nobody) return false;
+    return std::any_of(terms.stripes->begin(), terms.stripes->end(), [&](const lock_keys& stripe) {
+        const hold* const mine = find(terms.owner, stripe);
+        return mine != nullptr && mine->exclusive_ == 0;
+    });
 }
 
 void engine::reenter(hold& mine, acquire_request& request, const acquire_terms& terms, instant now) {

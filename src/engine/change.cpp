@@ -94,6 +94,8 @@ void engine::failed_change(hold& h, const failure& why, instant now) {
 
 // Done, or given up for a reason that will not pass: then the lease ends what the server still has.
 void engine::end_change(hold& h, const std::optional<refusal>& why_not, instant now) {
+    // The place in line is still there, and may be served: what the server has is no longer known.
+    if (why_not && h.cancelling_) mark_stray(h);
     h.cancelling_ = false;
     answer_change(h, why_not);
     if (h.quest_.at == stage::deferred) {
@@ -125,10 +127,16 @@ void engine::adopt(hold& h, fencing_token token) {
     if (h.listener_ != nullptr) h.listener_->on_token(token);
 }
 
-// The server has said what it has of this hold. An upgrade that nobody asked for (an old copy ran late) is given back.
+// The server has said what it has of this hold. An upgrade that nobody asked for (an old copy ran late) is given back;
+// one that is believed in and is not there is lost.
 void engine::notice(hold& h, const hold_answer& held, instant now) {
     const bool settled = h.quest_.at == stage::none && h.changing_ == nullptr && h.change_again_at_ == never;
-    if (h.terms_.kind != lock_kind::read_write || !settled || !writes(held.held) || h.exclusive_ > 0) return;
+    if (h.terms_.kind != lock_kind::read_write || !settled) return;
+    if (h.exclusive_ > 0) {
+        if (!writes(held.held)) lose(h, errc::held_by_other);
+        return;
+    }
+    if (!writes(held.held)) return;
     adopt(h, held.token);
     h.shape_ = held.held;
     begin_change(h, now);

@@ -74,6 +74,7 @@ void engine::answered_renew(hold& h, const call& asked, const redis::reply_view&
             watcher_.on_renewed();
             extend_validity(h, asked.written_at());
             notice(h, *answer, now);
+            if (h.state_ != state::held) return;
             set_timer(h, now);
             answer_renewal(h, std::nullopt);
             // The upgrade that is waited for has come: the script that served the line tells its caller only by this.

@@ -69,6 +69,17 @@ TEST_F(RwFullServer, RefusesAnAcquireAndChangesNothing) {
     EXPECT_THAT(write(bob), IsRefusedFor("reading", minute, ann)) << "it still tells who holds";
 }
 
+TEST_F(RwFullServer, RefusesANewReaderWhoMayPassAWaitingWriter) {  // R30
+    prefer = "readers";
+    reads(ann);
+    wait_to_write(bob);
+    const listener ear = listens(bob);
+    server_is_full();
+    const keyspace before = everything();
+    EXPECT_THAT(read(cid), IsError("OOM"));
+    EXPECT_EQ(everything(), before);
+}
+
 TEST_F(RwFullServer, RefusesAnUpgradeAndLeavesTheReadHold) {
     const std::string token = reads(ann);
     server_is_full();

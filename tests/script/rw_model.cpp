@@ -186,6 +186,8 @@ value rw_model::refused(const rw_step&, std::string_view why) {
 value rw_model::acquire(const rw_step& step) {
     const std::string& id = step.id;
     const bool writes = hash_.writer == id;
+    // A downgrade of the same grant is still on its way: a new token, which that does not name (§4.3).
+    if (is_held_by(id) && step.wants == 'u' && writes && token_of(id) == step.token) return granted(step, 'b');
     if (is_held_by(id) && (step.wants == 'r' || writes)) {  // R21, R22
         refresh(id, step.wants == 'r' && writes ? 'b' : holds_.at(id).shape, step.lease_ms);
         if (others_changed_) serve(step);

@@ -20,6 +20,14 @@ TEST_F(RwUpgrade, OfTheSoleReaderIsGrantedAtOnceWithANewTokenAndAFullLease) {  /
     expect_all_keys_expire();
 }
 
+TEST_F(RwUpgrade, OfAWriteHoldWhoseDowngradeIsStillOnItsWayTakesATokenThatTheDowngradeDoesNotName) {  // §4.3
+    const std::string first = writes(ann);
+    const std::string second = upgraded(ann, first);
+    EXPECT_GT(std::stoll(second), std::stoll(first));
+    EXPECT_THAT(downgrade(ann, first), IsHeldByOthers(minute, ann)) << "an old copy that runs late";
+    EXPECT_EQ(held(), read_and_written_by(ann));
+}
+
 TEST_F(RwUpgrade, NeverCutsALongerLease) {  // R28
     const std::string token = reads(ann, hour);
     upgraded(ann, token);

@@ -201,6 +201,23 @@ TEST_F(EngineUpgrade, NobodyAskedForThatARenewalFindsIsGivenBack) {
     EXPECT_EQ(send().size(), 0U);
 }
 
+TEST_F(EngineUpgrade, ThatARenewalDoesNotFindIsLost) {
+    reading_and_writing();
+    later(10s);
+    expect_question(send_one(), "rw/renew");
+    receive(list({"1", "r", "51"}));  // a late copy of an earlier downgrade has hit it
+    EXPECT_EQ(life->lost, errc::held_by_other);
+}
+
+TEST_F(EngineUpgrade, WhoseGivingUpFailedForGoodIsReleasedByAnyToken) {
+    hold& held = waiting();
+    subject.cancel(upgrade, errc::cancelled, now);
+    expect_question(send_one(), "rw/cancel");
+    receive("-NOPERM no permission\r\n");
+    subject.release(held, access::shared, &answer, now + 1s, now);
+    expect_question(send_one(), "rw/release", "0", "");
+}
+
 TEST_F(EngineUpgrade, NobodyAskedForThatIsPushedIsGivenBack) {
     ask_for_upgrade(reading());
     break_link();  // a copy of the question is lost, and may run at any time

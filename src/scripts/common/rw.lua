@@ -1,8 +1,9 @@
 -- Shared by the read-write scripts: who holds the lock, and until when.
 --
 -- KEYS[1] is the lock as other programs know it too: a hash with mode, rcount, r:<id>, writer, wcount. KEYS[5] has every
--- holder's own deadline, the first ms in which its hold is over; KEYS[6] what was granted to it: "<shape> <token>", the shape r (reads), w (writes) or b
--- (both). A count of ours in the hash is always 1: how often an owner entered is the owner's business.
+-- holder's own deadline, the first ms in which its hold is over; KEYS[6] what was granted to it: "<shape> <token>", the
+-- shape r (reads), w (writes) or b (both). A count of ours in the hash is always 1: how often an owner entered is the
+-- owner's business.
 --
 -- Whatever is added is collected here and written by settle(), once, however many come in; what is taken away goes at
 -- once, and so before it: a full server refuses a script whose first write adds something.

@@ -47,6 +47,10 @@ local function refused(why)
     return {0, left, holder, why}
 end
 
+-- What is to be upgraded writes already: a downgrade of it has not come through yet. It names this grant's token, and
+-- must not hit what the caller is told now.
+if my_grant and wants == 'u' and writer == id and token_of(my_grant) == ARGV[11] then return granted('b') end
+
 -- The caller holds it already. What its first request got is not made more by a copy of it that runs late.
 if my_grant and (wants == 'r' or writer == id) then
     refresh(wants == 'r' and writer == id and 'b' or shape_of(my_grant), lease)
