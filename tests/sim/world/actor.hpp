@@ -35,6 +35,7 @@ struct habits {
     unsigned read_percent = 60;
     unsigned upgrade_percent = 25;
     unsigned downgrade_percent = 25;
+    unsigned lets_go_percent = 30;
     instant stop{};  // nothing new is begun after this
 };
 

@@ -11,7 +11,7 @@ void actor::carry_on_rw() {
     const bool owned = held_->terms().owner != engine::owner_id::nobody;
     const unsigned exclusive = held_->levels(access::exclusive);
     // Up and down could go on for ever.
-    const bool lets_go = where_.time.now() >= ways.stop || rw_luck_.percent(30);
+    const bool lets_go = where_.time.now() >= ways.stop || rw_luck_.percent(ways.lets_go_percent);
     if (!lets_go && rw_luck_.percent(ways.renew_percent) && !renewing_) return renew();
     if (!lets_go && owned && depth() < 5 && rw_luck_.percent(35)) return enter_again_rw();
     if (!lets_go && depth() < 5 && rw_luck_.percent(ways.upgrade_percent)) return upgrade();

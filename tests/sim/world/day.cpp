@@ -51,7 +51,6 @@ void day::draw_plan() {
         ways_.locks.push_back({.keys = std::make_shared<scripts::lock_keys>(
                                    scripts::make_keys(scripts::lock_name("lock" + std::to_string(i)), naming, "hf:"))});
     }
-    draw_read_write();
     mistrusted_ = luck_.percent(50);
     calm_ = luck_.percent(8);
     if (calm_) {
@@ -71,6 +70,7 @@ void day::draw_plan() {
     }
     const nanoseconds busy = luck_.within({2s, 6s});
     ways_.stop = begin_ + busy;
+    draw_read_write();
 }
 
 // Half of all days have locks of that kind.
@@ -85,6 +85,15 @@ void day::draw_read_write() {
     ways_.upgrade_percent = static_cast<unsigned>(rw_luck_.below(50));
     ways_.downgrade_percent = static_cast<unsigned>(rw_luck_.below(50));
     if (rw_luck_.percent(40)) visitors_.come_with_short_leases();
+    // Up and down all day, over links that break: old copies of what was asked run late.
+    if (calm_ || likely_.empty() || !rw_luck_.percent(25)) return;
+    ways_.upgrade_percent = ways_.downgrade_percent = 70;
+    ways_.lets_go_percent = 8;
+    ways_.leases = {1000ms, 3600ms};
+    ways_.rest = {1ms, 60ms};
+    ways_.hold = {100us, 15ms};
+    likely_.insert(likely_.end(), 1 + likely_.size() / 2, mishap::client_gone);
+    server_.forbid_kill();
 }
 
 void day::draw_mishaps() {

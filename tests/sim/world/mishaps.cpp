@@ -249,7 +249,7 @@ void day::vandalize_line(const scripts::lock_keys& keys, std::uint64_t how) {
 void day::vandalize_rw(const scripts::lock_keys& keys) {
     const auto ids = server_.run({"HKEYS", keys.grants});
     const std::string holder = ids.items.empty() ? "" : ids.items[rw_luck_.below(ids.items.size())].text;
-    const std::string nobody = "hf_nobody.1.x";
+    const std::string nobody = "hf_nobodynobodynobo.1.xxxxxxxxxxxxxxxxxxxxxx";
     switch (rw_luck_.below(6)) {
         case 0:
             if (holder.empty()) break;

@@ -31,7 +31,8 @@ instant rw_watch::opens_at(const lock_record& lock, const rw_state& now, std::si
     }
     for (std::size_t i = 0; i < now.line.size(); ++i) {
         const rw_state::waiter& other = now.line[i];
-        if (i == rank || !comes_before({other.wants, i}, {who.wants, rank}, prefer)) continue;
+        if (i == rank || gave_up(lock, other)) continue;
+        if (!comes_before({other.wants, i}, {who.wants, rank}, prefer)) continue;
         const bool stricter = other.wants != who.wants;
         if (stricter && bench_.watched->listens("hf:wake:" + std::string(engine::client_of(other.id)))) return never;
     }
@@ -66,6 +67,17 @@ void rw_watch::update_line(const call& asked, lock_record& lock, const rw_state&
         if (fresh) known = {bench_.now(), bench_.next_number++, asked.interval, never};
         const instant opens = opens_at(lock, now, rank, asked.prefer);
         known.opens_at = known.opens_at <= bench_.now() && opens <= bench_.now() ? known.opens_at : opens;
+    }
+}
+
+// Whoever lets go, or comes to see, lets in those who may come in.
+void rw_watch::check_left_standing(const call& asked, const lock_record& lock, const rw_state& now) {
+    if (asked.what == step::renew || bench_.excused.vandalized) return;
+    for (const rw_state::waiter& who : now.line) {
+        const waiter* const known = find(lock, who);
+        const bool upgrades_nothing = who.wants == 'u' && !has_read(now.held(who.id));
+        if (known == nullptr || known->opens_at > bench_.now() || upgrades_nothing || gave_up(lock, who)) continue;
+        if (calm(lock, who)) bench_.fail(who.id + " was left standing by " + asked.id);
     }
 }
 

@@ -46,6 +46,7 @@ rw_watch::call rw_watch::read(std::string_view script, const words& command) {
         out.wants = command[12][0];
         out.lease = to_ms(command[13]);
         out.interval = to_ms(command[17]);
+        out.upgrading = command[19];
     } else if (script == "rw/renew") {
         out.what = step::renew;
         out.lease = to_ms(command[12]);
@@ -100,11 +101,13 @@ void rw_watch::after_script(std::string_view script, const words& command, const
     check_foreign(asked, lock, now);
     check_own(asked, lock, now);
     check_answer(asked, now, answer);
+    check_line_left(asked, now);
     if (asked.what != step::renew) lock.last_step[asked.id] = asked.what;
     if (asked.what == step::release && !asked.left_over.empty()) lock.last_step[asked.id] = step::acquire;
     check_grants(asked, lock, now);
     check_upgraders(asked, lock, now);
     update_line(asked, lock, now);
+    check_left_standing(asked, lock, now);
 }
 
 const rw_watch::waiter* rw_watch::find(const lock_record& lock, const rw_state::waiter& who) {
@@ -220,7 +223,12 @@ void rw_watch::check_own(const call& asked, const lock_record& lock, const rw_st
     const char after = now.held(asked.id);
     if (asked.what == step::release) return check_release(asked, lock, now);
     if (!at_least(after, before)) bench_.fail(asked.id + " lost what it held by its own request");
-    if (asked.what == step::acquire) return;
+    if (asked.what == step::acquire) {
+        const bool another = asked.wants == 'u' && asked.upgrading != std::to_string(was.token_of(asked.id));
+        if (another && has_write(after) && !has_write(before))
+            bench_.fail("another hold was upgraded than " + asked.id + " meant");
+        return;
+    }
     // Of its own hold, a renewal changes only the lease, unless the upgrade that it waits for was due; cancelling
     // nothing.
     const rw_state::waiter* const waited = was.find_in_line(asked.id);
@@ -243,6 +251,12 @@ void rw_watch::check_release(const call& asked, const lock_record& lock, const r
     const rw_state::waiter* const waited = was.find_in_line(asked.id);
     if (waited != nullptr && waited->wants == 'u' && due == 'r' && after == 'b') return;
     bench_.fail(asked.id + " released another thing than it meant");
+}
+
+// Who lets go of everything, or of an upgrade, does not stand in line any more.
+void rw_watch::check_line_left(const call& asked, const rw_state& now) {
+    const bool leaves = asked.what == step::cancel || (asked.what == step::release && asked.token == "0");
+    if (leaves && now.find_in_line(asked.id) != nullptr) bench_.fail(asked.id + " gave up and still stands in line");
 }
 
 void rw_watch::check_answer(const call& asked, const rw_state& now, const value& answer) {
@@ -342,10 +356,11 @@ void rw_watch::expect_entry(const call& asked, const rw_state& then, const std::
 
 // One that was away may come back before another who asked meanwhile; that one is refused when it asks again.
 void rw_watch::check_upgraders(const call& asked, const lock_record& lock, const rw_state& now) {
-    if (asked.what != step::acquire || asked.wants != 'u') return;
+    const rw_state::waiter* const mine = now.find_in_line(asked.id);
+    if (asked.what != step::acquire || mine == nullptr || mine->wants != 'u') return;
     for (const rw_state::waiter& who : now.line) {
         if (who.id == asked.id) return;
-        if (who.wants == 'u' && has_read(now.held(who.id)) && calm(lock, who) && now.find_in_line(asked.id) != nullptr)
+        if (who.wants == 'u' && has_read(now.held(who.id)) && calm(lock, who))
             bench_.fail("two upgraders of " + asked.keys.lock + " wait for each other");
     }
 }

@@ -6,7 +6,7 @@
 //   - an answer says what is there; who is told to hold it has a full lease
 //   - tokens grow in the order of grants
 //   - nobody who stood in line without any trouble is passed over against the lock's preference
-//   - who could be let in is let in soon; who was let in enters soon
+//   - who could be let in is let in, by every script that serves the line, and soon; who was let in enters soon
 //   - two upgraders never wait for each other
 // Holders of other programs live as long as the expiry that they set; what such an expiry does to our hash, if it is
 // shorter than our leases, is excused (R33).
@@ -51,6 +51,7 @@ private:
         milliseconds interval{0};
         std::string token;      // release
         std::string left_over;  // release
+        std::string upgrading;  // acquire: the token of what is to be upgraded
     };
     struct waiter {
         instant arrived;
@@ -86,6 +87,7 @@ private:
     void check_foreign(const call& asked, const lock_record& lock, const rw_state& now);
     void check_own(const call& asked, const lock_record& lock, const rw_state& now);
     void check_release(const call& asked, const lock_record& lock, const rw_state& now);
+    void check_line_left(const call& asked, const rw_state& now);
     void check_answer(const call& asked, const rw_state& now, const value& answer);
     void check_grants(const call& asked, lock_record& lock, const rw_state& now);
     void check_token(lock_record& lock, const rw_state& now, const std::string& id);
@@ -96,6 +98,7 @@ private:
     // rw_line_watch.cpp
     void check_slow(const call& asked, lock_record& lock);
     void update_line(const call& asked, lock_record& lock, const rw_state& now);
+    void check_left_standing(const call& asked, const lock_record& lock, const rw_state& now);
     instant opens_at(const lock_record& lock, const rw_state& now, std::size_t rank, std::string_view prefer);
 
     court& bench_;

@@ -52,6 +52,7 @@ public:
 
     // --- mishaps
     void stall_until(instant then) { stalled_until_ = std::max(stalled_until_, then); }
+    void forbid_kill() { options_.kill_allowed = false; }
     void flush_scripts() { run({"SCRIPT", "FLUSH"}); }
     void stop();
     void start(node::snapshot data);
