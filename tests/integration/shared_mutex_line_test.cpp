@@ -1,4 +1,4 @@
-// Who goes first where readers and writers wait for one read-write lock, and what a wake-up costs: R29, R30, R32.
+// Who goes first where readers and writers wait for one read-write lock, and what a wake-up costs: R29, R30, R32, R33.
 #include <atomic>
 #include <mutex>
 #include <shared_mutex>
@@ -193,6 +193,28 @@ TEST_F(SharedMutexLine, AWriteReleaseWakesAllReadersByOneCommandAndOnePushPerPro
     EXPECT_EQ(server.command_calls("publish"), 2);
     EXPECT_EQ(readers(), 6);
     for (waiter& each : readers_in_line) each.leave();
+}
+
+// R33: the hash of 000, as other programs write it
+TEST_F(SharedMutexLine, RespectsAReaderOfAnotherProgramAndComesInWhenItHasLeft) {
+    shared_mutex raw{subject, "shelf", {.keys = keys::raw}};
+    server.call({"HSET", "shelf", "mode", "read", "rcount", "1", "r:go-1", "1"});
+    server.call({"PEXPIRE", "shelf", "60000"});
+    refusal why;
+    EXPECT_FALSE(raw.try_acquire({.why_not = &why}));
+    EXPECT_EQ(why.code, errc::read_held);
+    EXPECT_EQ(why.holder, "go-1");
+    EXPECT_GT(why.holder_left.value_or(0ms), 0ms);
+    lease reading = raw.acquire_shared();
+    EXPECT_EQ(server.call({"HGET", "shelf", "rcount"}).text, "2");
+    EXPECT_FALSE(reading.try_upgrade());
+    auto upgrading = in_background([&] { return reading.upgrade(); });
+    EXPECT_FALSE(is_ready(upgrading, 20ms));
+    server.call({"HDEL", "shelf", "r:go-1"});
+    server.call({"HINCRBY", "shelf", "rcount", "-1"});
+    const lease writing = result_of(upgrading);
+    EXPECT_EQ(server.call({"HGET", "shelf", "writer"}).text, writing.id());
+    EXPECT_EQ(server.call({"HGET", "shelf", "rcount"}).text, "1");
 }
 
 TEST_F(SharedMutexLine, ReadersAndWritersNeverMeet) {
