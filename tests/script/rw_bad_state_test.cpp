@@ -129,7 +129,7 @@ TEST_F(RwFullServer, StillLetsThoseInLinePollAndComeIn) {
     for (const std::string& given : {std::string{"0"}, ticket}) {
         EXPECT_THAT(wait_to(wish::write, cid, {.ticket = given}), IsInLine(ann, 1, 5000));
     }
-    EXPECT_THAT(wait_to(wish::upgrade, ann, {.ticket = front}, token), IsInLine(ann, 0, 5000));
+    EXPECT_THAT(wait_to(wish::upgrade, ann, {.ticket = front}, token), IsInLine(bob, 0, 5000));
     EXPECT_THAT(line(), ElementsAre(ann, cid));
     EXPECT_THAT(cancel(ann), Holds("r", token));
     expect_all_keys_expire();

@@ -227,16 +227,20 @@ end
 if my_grant and not shape_of(my_grant) then remove(id) end
 if my_grant and writer ~= id and not reads(id) then my_grant = false end
 
--- Who is in the way; how long that may last at most, and when the first of them may be gone. -1: no end is known.
-local function standing()
-    local first = redis.call('ZRANGE', KEYS[5], 0, 0, 'WITHSCORES')
-    local last = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')
-    local soonest, longest = tonumber(first[2]), tonumber(last[2])
+-- Who is in the way, apart from that one; how long that may last at most, and when the first of them may be gone.
+-- -1: no end is known.
+local function standing(apart_from)
+    local first = redis.call('ZRANGE', KEYS[5], 0, 1, 'WITHSCORES')
+    local last = redis.call('ZRANGE', KEYS[5], -2, -1, 'WITHSCORES')
+    local soonest = tonumber(first[1] == apart_from and first[4] or first[2])
+    local at = #last - 1
+    if last[at] == apart_from then at = at - 2 end
+    local longest = tonumber(last[at + 1])
     if foreign then
         local ends = foreign.until_ms
         soonest = ends and math.min(ends, soonest or ends) or soonest
         longest = ends and math.max(ends, longest or ends)
     end
-    return longest and longest - now_ms or -1, writer or foreign and foreign.name or last[1] or '',
+    return longest and longest - now_ms or -1, writer or foreign and foreign.name or last[at] or '',
         soonest and math.max(soonest - now_ms, 0) or -1
 end

@@ -43,7 +43,7 @@ end
 
 local function refused(why)
     settle()
-    local left, holder = standing()
+    local left, holder = standing(why ~= 'mode' and id)
     return {0, left, holder, why}
 end
 
@@ -86,5 +86,5 @@ if channel == '' then
 end
 if ticket == '0' then queue_up() end
 settle()
-local left, holder, soonest = standing()
+local left, holder, soonest = standing(id)
 return {2, left, holder, ticket, redis.call('ZRANK', KEYS[2], id), mark or '0', soonest}
