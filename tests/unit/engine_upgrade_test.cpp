@@ -189,6 +189,19 @@ TEST_F(EngineUpgrade, GivenUpWhileItWaitsForADowngradeDoesNotMisreadTheDowngrade
     EXPECT_FALSE(life->lost);
 }
 
+// Found by simulated days: a renewal that finds other readers' leases over serves the line, and tells its caller only
+// by its answer. The upgrade was learnt of at the next poll.
+TEST_F(EngineUpgrade, ThatARenewalBringsIsTakenAtOnce) {
+    hold& held = waiting();
+    subject.renew(held, answer, now);
+    expect_question(send_one(), "rw/renew");
+    receive(list({"1", "b", "51"}));
+    ASSERT_EQ(upgrade.held, &held);
+    EXPECT_EQ(held.token(), 51U);
+    EXPECT_EQ(held.levels(access::exclusive), 1U);
+    EXPECT_EQ(answer.code, errc{});
+}
+
 TEST_F(EngineUpgrade, NobodyAskedForThatARenewalFindsIsGivenBack) {
     hold& held = reading();
     later(10s);

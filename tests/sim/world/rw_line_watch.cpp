@@ -72,7 +72,8 @@ void rw_watch::update_line(const call& asked, lock_record& lock, const rw_state&
 
 // Whoever lets go, or comes to see, lets in those who may come in.
 void rw_watch::check_left_standing(const call& asked, const lock_record& lock, const rw_state& now) {
-    if (asked.what == step::renew || bench_.excused.vandalized) return;
+    // Of several foreign holders the longest expiry counts that was ever seen; only the last is known here.
+    if (asked.what == step::renew || bench_.excused.vandalized || lock.tampered) return;
     for (const rw_state::waiter& who : now.line) {
         const waiter* const known = find(lock, who);
         const bool upgrades_nothing = who.wants == 'u' && !has_read(now.held(who.id));
