@@ -1,13 +1,14 @@
 # Run as `cmake -DROOT=... -DOUTPUT=... -P`; see embed_scripts.cmake.
 cmake_minimum_required(VERSION 3.25)
 
-# The text of one script with its includes put in. Semicolons and brackets are safe: the text is never a list.
+# The text of one script with its includes put in, each between two comments that say where it comes from: so a line
+# of the whole can be told as a line of its file (the simulator counts which of them ran). Semicolons and brackets are safe: the text is never a list.
 function(read_script path out)
   file(READ ${path} text)
   while(text MATCHES "(^|\n)--@include ([a-z_/]+\\.lua)\n")
     set(line "--@include ${CMAKE_MATCH_2}\n")
     file(READ ${ROOT}/${CMAKE_MATCH_2} included)
-    string(REPLACE "${line}" "${included}" text "${text}")
+    string(REPLACE "${line}" "--@from ${CMAKE_MATCH_2}\n${included}--@end\n" text "${text}")
   endwhile()
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()

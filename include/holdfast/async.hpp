@@ -8,7 +8,9 @@
 #include <holdfast/striped_shared_mutex.hpp>
 
 #include <boost/asio/async_result.hpp>
+#include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/compose.hpp>
+#include <boost/asio/error.hpp>
 #include <chrono>
 #include <utility>
 #include <vector>
@@ -146,18 +148,34 @@ auto lease::async_downgrade(CompletionToken&& token) {
         token, this);
 }
 
-// One stripe after the other; if one cannot be had, those before it are released by their leases' destructors.
+// One stripe after the other; if one cannot be had, those before it are given back in the background, the last first.
 struct striped_shared_mutex::take_all {
     striped_shared_mutex* locks;
     acquire_options options;
     std::vector<lease> taken = {};
+    bool started = false;
 
     template <typename Self>
     void operator()(Self& self, boost::system::error_code failed = {}, lease one = {}) {
-        if (failed) return self.complete(failed, striped_lease());
+        if (!std::exchange(started, true)) self.reset_cancellation_state(boost::asio::enable_total_cancellation());
         if (one) taken.push_back(std::move(one));
-        if (taken.size() == locks->stripes_.size()) return self.complete({}, bundle(std::move(taken)));
+        // Between two stripes nobody else hears of a cancellation.
+        if (!failed && self.cancelled() != boost::asio::cancellation_type::none) {
+            failed = boost::asio::error::operation_aborted;
+        }
+        if (failed) {
+            give_back();
+            return self.complete(failed, striped_lease());
+        }
+        if (taken.size() == locks->stripes_.size()) {
+            if (all_valid(taken)) return self.complete({}, bundle(std::move(taken)));
+            give_back();
+        }
         locks->stripes_[taken.size()]->async_acquire(options, std::move(self));
+    }
+
+    void give_back() {
+        for (; !taken.empty(); taken.pop_back()) taken.back().async_release([](boost::system::error_code) {});
     }
 };
 

@@ -112,6 +112,7 @@ protected:
     void lock_as(mode kind);
     bool try_lock_as(mode kind, milliseconds wait);
     void unlock_as(mode kind, boost::system::error_code& ec) noexcept;
+    bool still_held() noexcept;  // by the calling thread
     lease acquire_as(mode kind, milliseconds wait, acquire_options options);
     template <typename CompletionToken>
     auto initiate_acquire(mode kind, milliseconds wait, acquire_options options, CompletionToken&& token);

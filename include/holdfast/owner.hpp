@@ -9,6 +9,8 @@ namespace holdfast {
 
 /// An owner of the caller's making, for work that is neither one thread's nor one acquisition's: a job, a
 /// request, a coroutine with its children. Whoever acquires with the same owner re-enters; valid in one process.
+/// Acquisitions of one owner that are under way at the same time do not know of each other yet, and wait in line like
+/// strangers: begin the second when the first is there.
 ///
 /// Thread safety: a value; copies are the same owner.
 class HOLDFAST_EXPORT owner {

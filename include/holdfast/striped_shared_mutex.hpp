@@ -128,6 +128,9 @@ public:
 private:
     struct take_all;
     bool try_lock_within(milliseconds wait);
+    bool try_take_all(milliseconds wait, std::chrono::steady_clock::time_point deadline);
+    // While the last stripe was waited for, the first may have been lost.
+    static bool all_valid(const std::vector<lease>& leases) noexcept;
     striped_lease acquire_within(milliseconds wait, acquire_options options);
     shared_mutex& mine() noexcept;                                      // the calling thread's
     shared_mutex& stripe_for(const acquire_options& options) noexcept;  // its owner's, or any

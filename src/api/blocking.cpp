@@ -13,6 +13,7 @@ void check_may_block() {
 }
 
 void blocking_acquire::wait(std::stop_token stop) {
+    if (stop.stop_requested()) cancel_now(errc::cancelled);  // nobody else knows of it yet: nothing is asked for
     start();
     if (!stop.stop_possible()) return where().loop().until(answered_);
     canceller cancel(*this);

@@ -4,64 +4,95 @@
 #include "redis/command_writer.hpp"
 #include "redis/error_reply.hpp"
 
+#include <deque>
 #include <optional>
 #include <utility>
 
 namespace holdfast::api {
 namespace {
 
-class blocking_command final : private serial_task, private redis::command {
+using reader = std::function<void(std::size_t, const redis::reply_view&)>;
+
+// Over when the last of its commands is: until then the connection knows where they are.
+class blocking_commands final : private serial_task {
 public:
-    blocking_command(core& where, std::string encoded, const std::function<void(const redis::reply_view&)>& read)
-        : core_(where), read_(read) {
-        set_payload(std::move(encoded));
+    blocking_commands(core& where, std::span<const question> questions, const reader& read)
+        : core_(where), read_(read), open_(questions.size()) {
+        for (std::size_t i = 0; i < questions.size(); ++i) questions[i](commands_.emplace_back(*this, i));
     }
 
     std::optional<failure> wait() {
+        if (open_ == 0) return std::nullopt;
         core_.enter(*this);
         core_.loop().until(answered_);
         return why_not_;
     }
 
 private:
+    class one final : public redis::command {
+    public:
+        one(blocking_commands& all, std::size_t index) : all_(all), index_(index) {}
+
+    private:
+        void on_reply(const redis::reply_view& reply, instant) override {
+            all_.read_(index_, reply);
+            all_.one_is_over();
+        }
+        void on_failure(const failure& why, instant now) override {
+            // May be asked twice: a link that broke under it says nothing about the server.
+            const bool unanswered = why.code == errc::outcome_unknown;
+            if (unanswered && now < deadline()) return all_.core_.session().submit(*this, now);
+            if (!all_.why_not_) all_.why_not_ = unanswered ? failure{errc::request_timed_out, why.detail} : why;
+            all_.one_is_over();
+        }
+
+        blocking_commands& all_;
+        std::size_t index_;
+    };
+
     void run() override {
         const instant now = boot_now();
-        give_up_at(now + core_.request_timeout());
-        core_.session().submit(*this, now);
-    }
-    void on_reply(const redis::reply_view& reply, instant) override {
-        if (reply.is_error()) {
-            why_not_ = redis::classify_error(reply.text(), core_.display());
-        } else {
-            read_(reply);
+        const auto last = commands_.end();
+        for (auto next = commands_.begin(); next != last;) {
+            one& command = *next++;  // before submit(), which may end the last one, and with it all of this
+            command.give_up_at(now + core_.request_timeout());
+            core_.session().submit(command, now);
         }
-        core_.loop().end(answered_);
     }
-    void on_failure(const failure& why, instant now) override {
-        // May be asked twice: a link that broke under it says nothing about the server.
-        const bool unanswered = why.code == errc::outcome_unknown;
-        if (unanswered && now < deadline()) return core_.session().submit(*this, now);
-        why_not_ = unanswered ? failure{errc::request_timed_out, why.detail} : why;
-        core_.loop().end(answered_);
+    void one_is_over() {
+        if (--open_ == 0) core_.loop().end(answered_);
     }
 
     core& core_;
-    const std::function<void(const redis::reply_view&)>& read_;
+    const reader& read_;
+    std::deque<one> commands_;
+    std::size_t open_;
     loop::wait answered_;
     std::optional<failure> why_not_;
 };
 
 }  // namespace
 
-void ask_server(core& where, std::initializer_list<std::string_view> words,
-                const std::function<void(const redis::reply_view&)>& read) {
+void ask_server(core& where, std::span<const question> questions, const reader& read) {
     where.check_not_forked();
     check_may_block();
+    if (const auto why = blocking_commands(where, questions, read).wait()) throw error(why->code, why->detail);
+}
+
+void ask_server(core& where, std::initializer_list<std::string_view> words,
+                const std::function<void(const redis::reply_view&)>& read) {
     std::string encoded;
     redis::append_command(encoded, words);
-    if (const auto why = blocking_command(where, std::move(encoded), read).wait()) {
-        throw error(why->code, why->detail);
-    }
+    const question only = [&encoded](redis::command& out) { out.set_payload(std::move(encoded)); };
+    std::optional<failure> refused;
+    ask_server(where, {&only, 1}, [&](std::size_t, const redis::reply_view& reply) {
+        if (reply.is_error()) {
+            refused = redis::classify_error(reply.text(), where.display());
+        } else {
+            read(reply);
+        }
+    });
+    if (refused) throw error(refused->code, refused->detail);
 }
 
 }  // namespace holdfast::api

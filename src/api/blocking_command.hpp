@@ -1,10 +1,12 @@
-// One plain Redis command, waited for: for questions that are not about holding a lock.
+// Plain Redis commands, waited for: for questions that are not about holding a lock.
 #pragma once
 
 #include "api/core.hpp"
 
+#include <cstddef>
 #include <functional>
 #include <initializer_list>
+#include <span>
 #include <string_view>
 
 namespace holdfast::api {
@@ -14,5 +16,13 @@ namespace holdfast::api {
 // asked again on the next one, until the request timeout.
 void ask_server(core& where, std::initializer_list<std::string_view> words,
                 const std::function<void(const redis::reply_view&)>& read);
+
+// Gives a command its payload.
+using question = std::function<void(redis::command&)>;
+
+// The same for many questions in one write. `read` is told which of them is answered, and gets error replies,
+// too; only a server that cannot be asked is thrown.
+void ask_server(core& where, std::span<const question> questions,
+                const std::function<void(std::size_t, const redis::reply_view&)>& read);
 
 }  // namespace holdfast::api

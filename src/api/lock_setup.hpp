@@ -5,7 +5,9 @@
 
 #include <holdfast/options.hpp>
 
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace holdfast::api {
 
@@ -13,12 +15,18 @@ struct lock_setup {
     engine::lock_kind kind = engine::lock_kind::mutex;
     engine::preference prefer = engine::preference::arrival;
     engine::upgrades upgrades = engine::upgrades::allowed;
+    std::shared_ptr<const std::vector<scripts::lock_keys>> stripes;  // see engine::acquire_terms
     milliseconds lease{0};
     engine::renewal renewing = engine::renewal::automatic;
     unsigned max_repeats = 0;
     scripts::key_naming naming = scripts::key_naming::tagged;
     std::string prefix;
 };
+
+// Which stripe an owner reads.
+inline std::size_t stripe_of(engine::owner_id owner, std::size_t stripes) noexcept {
+    return static_cast<std::size_t>(static_cast<std::uint64_t>(owner) % stripes);
+}
 
 // Of mutex_options and shared_mutex_options alike: what they have in common.
 template <typename Options>
@@ -30,6 +38,10 @@ lock_setup common_setup(const Options& options) {
     out.naming = options.keys == keys::raw ? scripts::key_naming::raw : scripts::key_naming::tagged;
     out.prefix = options.prefix;
     return out;
+}
+
+inline scripts::lock_keys keys_of(const std::string& name, const lock_setup& setup) {
+    return scripts::make_keys(scripts::lock_name(name), setup.naming, setup.prefix);
 }
 
 lock_setup read_write_setup(const shared_mutex_options& options);

@@ -29,6 +29,7 @@ struct lockable::parts {
                 .prefer = setup.prefer,
                 .want = api::to_access(kind),
                 .upgrading = setup.upgrades,
+                .stripes = setup.stripes,
                 .owner = owner,
                 .lease = lease,
                 .renewing = setup.renewing,
@@ -89,8 +90,7 @@ struct lockable::parts {
 lockable::lockable(const client& client, std::string name, const api::lock_setup& setup)
     : parts_(std::make_unique<parts>()) {
     parts_->where = client.shared_core();
-    parts_->keys = std::make_shared<const scripts::lock_keys>(
-        scripts::make_keys(scripts::lock_name(name), setup.naming, setup.prefix));
+    parts_->keys = std::make_shared<const scripts::lock_keys>(api::keys_of(name, setup));
     parts_->name = std::move(name);
     parts_->setup = setup;
     parts_->check_lease(setup.lease);
@@ -133,6 +133,12 @@ void lockable::unlock_as(mode kind, boost::system::error_code& ec) noexcept {
                                          kind == mode::shared ? what::release_shared : what::release);
     ec = request.wait();
     if (request.found()) api::thread_unlocked(parts_->where);
+}
+
+bool lockable::still_held() noexcept {
+    api::blocking_hold_operation request(*parts_->where, {api::this_thread_as_owner(), parts_->keys},
+                                         api::hold_operation::what::check);
+    return !request.wait();
 }
 
 lease lockable::acquire_as(mode kind, milliseconds wait, acquire_options options) {

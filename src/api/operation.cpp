@@ -64,6 +64,10 @@ void hold_operation::run() {
     const instant now = boot_now();
     engine::hold* const held = target();
     if (held == nullptr) return answered(engine::refusal{errc::not_held, "the caller does not hold it", {}, {}});
+    if (kind_ == what::check) {
+        const bool good = core_.engine().is_held(*held, now);
+        return answered(good ? std::nullopt : std::optional(engine::refusal{errc::lost, "", {}, {}}));
+    }
     const auto level = kind_ == what::release_shared ? engine::access::shared : engine::access::exclusive;
     if (kind_ != what::renew && held->levels(level) == 0) {
         return answered(engine::refusal{errc::held_other_mode, "the caller holds it in the other mode", {}, {}});

@@ -52,8 +52,8 @@ private:
 // Releases, renews or downgrades a hold: that of a lease, or the one that an owner has on a lock.
 class hold_operation : private serial_task, private engine::hold_request {
 public:
-    // What it does; of a release, to which kind of level.
-    enum class what { release, release_shared, renew, downgrade };
+    // What it does; of a release, to which kind of level. A check only looks whether the hold may still be believed in.
+    enum class what { release, release_shared, renew, downgrade, check };
     struct owned_hold {
         engine::owner_id owner;
         std::shared_ptr<const engine::lock_keys> keys;

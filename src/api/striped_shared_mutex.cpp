@@ -31,7 +31,11 @@ std::chrono::steady_clock::time_point deadline_of(milliseconds wait) {
 struct striped_lease::alarm {
     explicit alarm(const std::vector<lease>& leases) {
         for (const lease& one : leases) {
-            heard.push_back(std::make_unique<callback>(one.lost(), [this] { source.request_stop(); }));
+            // A callback of the user's may release the lease: all of this is gone then, but for the copy.
+            heard.push_back(std::make_unique<callback>(one.lost(), [source = source] {
+                std::stop_source kept = source;
+                kept.request_stop();
+            }));
         }
     }
     using callback = std::stop_callback<std::function<void()>>;
@@ -94,21 +98,26 @@ striped_shared_mutex::striped_shared_mutex(const client& client, std::string nam
     if (stripes < 1 || stripes > most_stripes) throw error(errc::bad_option, "stripes must be from 1 to 1024");
     api::lock_setup setup = api::read_write_setup(options);
     setup.upgrades = engine::upgrades::refused;
+    api::keys_of(name_, setup);  // a name that cannot be used is not made usable by a number behind it
+    const auto name_of = [this](std::size_t stripe) { return name_ + "#" + std::to_string(stripe); };
+    auto all = std::make_shared<std::vector<scripts::lock_keys>>();
+    for (std::size_t i = 0; i < stripes; ++i) all->push_back(api::keys_of(name_of(i), setup));
+    setup.stripes = std::move(all);
     for (std::size_t i = 0; i < stripes; ++i) {
-        stripes_.push_back(
-            std::unique_ptr<shared_mutex>(new shared_mutex(client, name_ + "#" + std::to_string(i), setup)));
+        stripes_.push_back(std::unique_ptr<shared_mutex>(new shared_mutex(client, name_of(i), setup)));
+        setup.stripes.reset();  // who has got the first one need not be asked at the others
     }
 }
 
 striped_shared_mutex::~striped_shared_mutex() = default;
 
 shared_mutex& striped_shared_mutex::mine() noexcept {
-    return *stripes_[static_cast<std::uint64_t>(api::this_thread_as_owner()) % stripes_.size()];
+    return *stripes_[api::stripe_of(api::this_thread_as_owner(), stripes_.size())];
 }
 
 shared_mutex& striped_shared_mutex::stripe_for(const acquire_options& options) noexcept {
     const std::uint64_t number = options.owner ? options.owner->number() : api::next_owner_number();
-    return *stripes_[number % stripes_.size()];
+    return *stripes_[api::stripe_of(engine::owner_id{number}, stripes_.size())];
 }
 
 void striped_shared_mutex::lock() {
@@ -117,13 +126,24 @@ void striped_shared_mutex::lock() {
 
 bool striped_shared_mutex::try_lock_within(milliseconds wait) {
     const auto deadline = deadline_of(wait);
+    while (true) {
+        if (!try_take_all(wait, deadline)) return false;
+        // While it waited for the last stripe, the first may have been lost: then it is not had.
+        if (std::all_of(stripes_.begin(), stripes_.end(), [](const auto& stripe) { return stripe->still_held(); })) {
+            return true;
+        }
+        unlock();
+    }
+}
+
+bool striped_shared_mutex::try_take_all(milliseconds wait, std::chrono::steady_clock::time_point deadline) {
     std::size_t taken = 0;
     const auto back_out = [&] {
         while (taken > 0) stripes_[--taken]->unlock();
     };
     try {
         for (const auto& stripe : stripes_) {
-            if (!stripe->try_lock_for(left_of(wait, deadline))) {
+            if (!stripe->try_lock_as(mode::exclusive, left_of(wait, deadline))) {
                 back_out();
                 return false;
             }
@@ -140,17 +160,23 @@ void striped_shared_mutex::unlock() noexcept {
     for (auto stripe = stripes_.rbegin(); stripe != stripes_.rend(); ++stripe) (*stripe)->unlock();
 }
 
+// What was taken is released in the opposite order if one cannot be had: ~striped_lease() does it.
 striped_lease striped_shared_mutex::acquire_within(milliseconds wait, acquire_options options) {
     const auto deadline = deadline_of(wait);
-    // What was taken is released in the opposite order if one cannot be had: ~striped_lease() does it.
-    striped_lease taken;
-    taken.leases_.reserve(stripes_.size());
-    for (const auto& stripe : stripes_) {
-        lease one = stripe->try_acquire_for(left_of(wait, deadline), options);
-        if (!one) return {};
-        taken.leases_.push_back(std::move(one));
+    while (true) {
+        striped_lease taken;
+        taken.leases_.reserve(stripes_.size());
+        for (const auto& stripe : stripes_) {
+            lease one = stripe->acquire_as(mode::exclusive, left_of(wait, deadline), options);
+            if (!one) return {};
+            taken.leases_.push_back(std::move(one));
+        }
+        if (all_valid(taken.leases_)) return striped_lease(std::move(taken.leases_));
     }
-    return striped_lease(std::move(taken.leases_));
+}
+
+bool striped_shared_mutex::all_valid(const std::vector<lease>& leases) noexcept {
+    return std::all_of(leases.begin(), leases.end(), [](const lease& one) { return one.validity() > milliseconds(0); });
 }
 
 }  // namespace holdfast

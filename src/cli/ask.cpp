@@ -1,13 +1,22 @@
 #include "cli/ask.hpp"
 
 #include "api/blocking_command.hpp"
+#include "redis/command_writer.hpp"
+#include "redis/error_reply.hpp"
+
+#include <algorithm>
+#include <span>
 
 namespace holdfast::cli {
 namespace {
 
+// So many at a time: the server answers that many well within a request timeout, and others get in between.
+constexpr std::size_t largest_burst = 500;
+
 answer copy(const redis::reply_view& reply) {
     answer result;
     result.is_null = reply.is_null();
+    result.is_error = reply.is_error();
     if (reply.is_aggregate()) {
         for (const redis::reply_view item : reply) result.items.push_back(copy(item));
         return result;
@@ -17,6 +26,20 @@ answer copy(const redis::reply_view& reply) {
     return result;
 }
 
+void encode(const question& what, redis::command& out) {
+    using redis::command_writer;
+    std::string plain;
+    const bool is_script = what.script != nullptr;
+    std::string& to =
+        is_script ? out.script_payload(*what.script, static_cast<std::uint32_t>(what.words.size())) : plain;
+    {
+        command_writer writer(to, what.words.size(),
+                              is_script ? command_writer::part::rest : command_writer::part::whole);
+        for (const std::string& word : what.words) writer.arg(word);
+    }
+    if (!is_script) out.set_payload(std::move(plain));
+}
+
 }  // namespace
 
 answer ask(const client& server, std::initializer_list<std::string_view> command) {
@@ -24,6 +47,38 @@ answer ask(const client& server, std::initializer_list<std::string_view> command
     api::ask_server(*server.shared_core(), command,
                     [&result](const redis::reply_view& reply) { result = copy(reply); });
     return result;
+}
+
+std::vector<answer> ask_all(const client& server, const std::vector<question>& questions) {
+    std::vector<api::question> burst;
+    std::vector<answer> answers(questions.size());
+    for (std::size_t first = 0; first < questions.size(); first += burst.size()) {
+        burst.clear();
+        for (const question& what :
+             std::span(questions).subspan(first, std::min(largest_burst, questions.size() - first))) {
+            burst.emplace_back([&what](redis::command& out) { encode(what, out); });
+        }
+        api::ask_server(*server.shared_core(), burst,
+                        [&](std::size_t i, const redis::reply_view& reply) { answers[first + i] = copy(reply); });
+    }
+    return answers;
+}
+
+answer ask(const client& server, const question& only) {
+    answer result = std::move(ask_all(server, {only}).front());
+    if (result.is_error) {
+        const failure why = redis::classify_error(result.text, server.server());
+        throw error(why.code, why.detail);
+    }
+    return result;
+}
+
+std::optional<std::string> info_field(std::string_view info, std::string_view field) {
+    const std::string head = "\n" + std::string(field) + ":";  // a title is always before it
+    const std::size_t line = info.find(head);
+    if (line == std::string_view::npos) return std::nullopt;
+    const std::string_view value = info.substr(line + head.size());
+    return std::string(value.substr(0, value.find_first_of("\r\n")));
 }
 
 }  // namespace holdfast::cli

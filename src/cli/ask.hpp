@@ -1,5 +1,7 @@
-// Puts a single question to the server, outside of any lock operation.
+// Puts questions to the server, outside of any lock operation.
 #pragma once
+
+#include "scripts/registry.hpp"
 
 #include <holdfast/client.hpp>
 
@@ -15,12 +17,29 @@ namespace holdfast::cli {
 // A reply, copied out of the connection's buffer.
 struct answer {
     bool is_null = false;
+    bool is_error = false;                // `text` is what the server said
     std::string text;                     // of strings
     std::optional<std::int64_t> integer;  // of integers, and of strings that are one
     std::vector<answer> items;            // of arrays and the like
 };
 
+// A plain command, or a script with what follows it: number of keys, keys, arguments.
+struct question {
+    std::vector<std::string> words;
+    const scripts::script* script = nullptr;
+};
+
 // Throws holdfast::error with what the server said, or why it could not be asked.
 answer ask(const client& server, std::initializer_list<std::string_view> command);
+
+// All of them, pipelined; the i-th answer is to the i-th question. A refusal is an answer here; what throws is
+// a server that cannot be asked.
+std::vector<answer> ask_all(const client& server, const std::vector<question>& questions);
+
+// One question of either kind; a refusal throws.
+answer ask(const client& server, const question& only);
+
+// The value of a line "field:value" of INFO; nothing if there is none.
+std::optional<std::string> info_field(std::string_view info, std::string_view field);
 
 }  // namespace holdfast::cli

@@ -1,8 +1,8 @@
 #include "cli/holder.hpp"
 
 #include "cli/ask.hpp"
+#include "cli/text.hpp"
 #include "engine/hold_id.hpp"
-#include "redis/duration.hpp"
 
 #include <fmt/format.h>
 
@@ -13,26 +13,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::string printable(std::string text) {
-    for (char& c : text) {
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '_';
-    }
-    constexpr std::size_t enough = 80;
-    return text.size() <= enough ? text : text.substr(0, enough) + "...";
-}
-
-// To the second, once there are seconds.
-std::string about(milliseconds duration) {
-    using std::chrono::seconds;
-    return redis::format_duration(duration < seconds(2) ? duration : std::chrono::floor<seconds>(duration));
-}
-
 // What the holder's client says of itself on its card; without one, the hold id.
 std::string owner_of(const client& server, const std::string& hold_id) {
     const std::string card = "hf:client:" + std::string(engine::client_of(hold_id));
     const answer told = ask(server, {"HMGET", card, "user", "host", "program", "pid"});
     if (told.items.size() != 4 || told.items[1].is_null) return hold_id;
-    const auto field = [&told](std::size_t i) { return printable(told.items[i].text); };
+    const auto field = [&told](std::size_t i) { return excerpt(told.items[i].text); };
     return fmt::format("{}@{} ({}, pid {})", field(0), field(1), field(2), field(3));
 }
 
@@ -61,7 +47,7 @@ std::string describe_holder(const client& server, const scripts::lock_keys& keys
         if (engine::is_ours(holder.text)) {
             text += owner_of(server, holder.text) + held_since(server, keys);
         } else {
-            text += printable(holder.text) + " (another program)";
+            text += excerpt(holder.text) + " (another program)";
         }
         const auto left_ms = ask(server, {"PTTL", keys.lock}).integer.value_or(0);
         if (left_ms > 0) text += fmt::format(", {} of its lease left", about(milliseconds(left_ms)));

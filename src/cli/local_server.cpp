@@ -4,14 +4,13 @@
 #include "cli/ask.hpp"
 #include "cli/daemon.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/lock_search.hpp"
 #include "cli/system.hpp"
-#include "redis/url_text.hpp"
+#include "cli/text.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstring>
 #include <fstream>
@@ -81,38 +80,11 @@ void wait_until_answered(const local_home& home, pid_t server) {
     client(home.url()).ping();
 }
 
-// The value of a line "field:value" of INFO.
-std::string info_field(std::string_view info, const std::string& field) {
-    const std::size_t line = info.find("\n" + field + ":");
-    if (line == info.npos) return {};
-    const std::string_view value = info.substr(line + field.size() + 2);
-    return std::string(value.substr(0, value.find_first_of("\r\n")));
-}
-
-long long number(const std::string& text) {
-    long long value = 0;
-    std::from_chars(text.data(), text.data() + text.size(), value);
-    return value;
-}
-
-// A lock is a string that holds its holder's id; the other strings are fencing marks, which are numbers.
-bool is_lock(const answer& value) {
-    return !value.is_null && !std::ranges::all_of(value.text, redis::is_digit);
-}
-
 std::vector<std::string> held_locks(const client& server) {
     std::vector<std::string> held;
-    std::string cursor = "0";
-    do {
-        const answer page = ask(server, {"SCAN", cursor, "COUNT", "500", "TYPE", "string"});
-        if (page.items.size() != 2) throw error(errc::protocol_error, server.server());
-        cursor = page.items[0].text;
-        for (const answer& key : page.items[1].items) {
-            if (is_lock(ask(server, {"GET", key.text}))) held.push_back(key.text);
-        }
-    } while (cursor != "0");
-    std::ranges::sort(held);
-    held.erase(std::ranges::unique(held).begin(), held.end());  // SCAN may tell a key twice
+    for (const lock_state& lock : find_locks(server, "hf:")) {
+        if (!lock.is_free()) held.push_back(lock.where.keys.lock);
+    }
     return held;
 }
 
@@ -142,10 +114,13 @@ std::optional<local_status> ask_local_status(const local_home& home) {
     if (!home.is_answered()) return std::nullopt;
     const client server(home.url());
     const std::string info = ask(server, {"INFO", "server"}).text;
+    const auto number = [&info](const char* field) {
+        return whole_number(info_field(info, field).value_or("")).value_or(0);
+    };
     local_status status;
-    status.pid = number(info_field(info, "process_id"));
-    status.version = info_field(info, "redis_version");
-    status.uptime = std::chrono::seconds(number(info_field(info, "uptime_in_seconds")));
+    status.pid = number("process_id");
+    status.version = info_field(info, "redis_version").value_or("");
+    status.uptime = std::chrono::seconds(number("uptime_in_seconds"));
     status.held = held_locks(server);
     return status;
 }

@@ -1,6 +1,7 @@
 // The holdfast command: words in, a subcommand, an exit status out.
 //
 // What follows "--" belongs to somebody else's command, so it is cut off before our own options are looked for.
+#include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/run_command.hpp"
 #include "cli/server_command.hpp"
@@ -52,6 +53,13 @@ int command(int argc, char** argv) {
     app.set_version_flag("--version", "holdfast " HOLDFAST_VERSION);
     app.require_subcommand(1);
     add_run(app, words.behind_dashes, status);
+    add_ls(app, status);
+    add_show(app, status);
+    add_top(app, status);
+    add_watch(app, status);
+    add_release(app, status);
+    add_metrics(app, status);
+    add_doctor(app, status);
     add_server(app, status);
     app.footer("holdfast run NAME -- COMMAND waits for the lock NAME, runs COMMAND, gives the lock back.");
     const int parsed = parse_and_run(app, words.ours);

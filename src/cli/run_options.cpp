@@ -1,7 +1,7 @@
 #include "cli/run_options.hpp"
 
 #include "cli/exit_code.hpp"
-#include "redis/duration.hpp"
+#include "cli/view_options.hpp"
 
 #include <fmt/format.h>
 
@@ -11,15 +11,6 @@ namespace holdfast::cli {
 namespace {
 
 using std::chrono::milliseconds;
-
-milliseconds duration_of(const std::string& text, const char* option) {
-    const auto duration = redis::parse_duration(text);
-    if (!duration) {
-        throw trouble(fmt::format("{} {}: not a duration; write a number and one of ms, s, m, h, as in 500ms or 1.5s",
-                                  option, text));
-    }
-    return *duration;
-}
 
 // One of a few words.
 bool is_second(const std::string& text, const char* option, std::pair<const char*, const char*> words) {

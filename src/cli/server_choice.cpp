@@ -38,11 +38,12 @@ server_choice choose_server(const std::string& option, notices wanted) {
                             "put the URL into HOLDFAST_URL, or use ?password_file=PATH or ?password_env=VARIABLE",
                             settings.display()));
         }
-        return {option, identity_of(settings)};
+        return {option, identity_of(settings), server_origin::named};
     }
     std::string url = environment("HOLDFAST_URL");
-    if (url.empty()) url = use_local_server(wanted);
-    return {url, identity_of(redis::parse_url(url))};
+    const auto origin = url.empty() ? server_origin::local : server_origin::named;
+    if (origin == server_origin::local) url = use_local_server(wanted);
+    return {url, identity_of(redis::parse_url(url)), origin};
 }
 
 }  // namespace holdfast::cli

@@ -6,11 +6,13 @@
 namespace holdfast::cli {
 
 enum class notices { shown, hidden };
+enum class server_origin { named, local };
 
 struct server_choice {
     std::string url;
     // How it is called in lists: the same for every way of signing in.
     std::string identity;
+    server_origin origin;
 };
 
 // `option` is what --url says; empty without it. Starts the local server if it is the one and does not run.

@@ -1,12 +1,13 @@
 #include "cli/server_command.hpp"
 
+#include "cli/confirm.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/local_server.hpp"
 #include "cli/system.hpp"
+#include "cli/text.hpp"
 #include "redis/duration.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <iostream>
 #include <memory>
@@ -56,12 +57,8 @@ int show_status(const bool& json) {
     return status ? all_well : not_running;
 }
 
-bool user_agrees(std::size_t held) {
-    if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDERR_FILENO) != 1) return false;
-    std::cerr << fmt::format("{} lock{} held here; whoever holds one loses it. Stop the server? [y/N] ", held,
-                             held == 1 ? " is" : "s are");
-    std::string line;
-    return std::getline(std::cin, line) && (line == "y" || line == "Y" || line == "yes");
+std::string are_held(std::size_t count) {
+    return fmt::format("{} {} held", counted(count, "lock"), count == 1 ? "is" : "are");
 }
 
 int stop(const bool& force) {
@@ -72,10 +69,10 @@ int stop(const bool& force) {
         std::cout << "not running\n";
         return all_well;
     }
-    if (!status->held.empty() && !force && !user_agrees(status->held.size())) {
-        tell(fmt::format("not stopped: {} lock{} held ({}{}); wait for the holder, or use --force", status->held.size(),
-                         status->held.size() == 1 ? " is" : "s are", status->held.front(),
-                         status->held.size() == 1 ? "" : ", ..."));
+    const std::size_t held = status->held.size();
+    if (held > 0 && !force && !user_agrees(are_held(held) + " here; whoever holds one loses it. Stop the server?")) {
+        tell(fmt::format("not stopped: {} ({}{}); wait for the holder, or use --force", are_held(held),
+                         status->held.front(), held == 1 ? "" : ", ..."));
         return not_acquired;
     }
     stop_local_server(home);

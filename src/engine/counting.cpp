@@ -21,7 +21,19 @@ bool is_silence(errc code) {
 
 }  // namespace
 
+bool engine::reads_a_stripe(const acquire_terms& terms) {
+    if (!terms.stripes || terms.want != access::exclusive || terms.owner == owner_id::nobody) return false;
+    return std::any_of(terms.stripes->begin(), terms.stripes->end(), [&](const lock_keys& stripe) {
+        const hold* const mine = find(terms.owner, stripe);
+        return mine != nullptr && mine->exclusive_ == 0;
+    });
+}
+
 void engine::acquire(acquire_request& request, acquire_terms terms, instant now) {
+    if (reads_a_stripe(terms)) {
+        return request.refused(
+            {errc::would_deadlock, "the caller reads it, and a striped lock cannot be upgraded", {}, {}});
+    }
     if (hold* const mine = find(terms.owner, *terms.keys)) return reenter(*mine, request, terms, now);
     hold& h = holds_.emplace_back();
     h.self_ = std::prev(holds_.end());

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace holdfast::engine {
 
@@ -62,6 +63,9 @@ struct acquire_terms {
     preference prefer = preference::arrival;
     access want = access::exclusive;
     upgrades upgrading = upgrades::allowed;
+    // Of a striped lock's first stripe: all of them. An owner that reads one of them does not wait to write: whoever it
+    // would wait for may wait for it.
+    std::shared_ptr<const std::vector<lock_keys>> stripes = {};
     owner_id owner = owner_id::nobody;
     milliseconds lease{30000};
     renewal renewing = renewal::automatic;

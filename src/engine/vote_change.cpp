@@ -104,6 +104,8 @@ void voter::failed_change(ballot& b, const failure& why, instant now) {
 
 // Done, or given up for a reason that will not pass: then the lease ends what the node still has.
 void voter::end_change(ballot& b, node_answer answer, instant now) {
+    // The place in line is still there, and may be served: what the node has is no longer known.
+    if (answer.why_not && b.cancelling_) mark_stray(b);
     b.cancelling_ = false;
     if (b.quest_.at == stage::deferred) {
         b.quest_.at = stage::asking;
@@ -126,10 +128,13 @@ void voter::adopt(ballot& b, fencing_token token) {
     b.token_ = token;
 }
 
-// The node has said what it has of this hold. An upgrade that nobody asked for (an old copy ran late) is given back.
+// The node has said what it has of this hold. An upgrade that nobody asked for (an old copy ran late) is given back;
+// one that is believed in and is not there is lost.
 void voter::notice(ballot& b, const hold_answer& held, instant now) {
     const bool settled = b.quest_.at == stage::none && b.changing_ == nullptr && b.change_again_at_ == never;
-    if (terms_of(b).kind != lock_kind::read_write || !settled || !exceeds(held.held, b.at_most_)) return;
+    if (terms_of(b).kind != lock_kind::read_write || !settled) return;
+    if (writes(b.at_most_) && writes(b.shape_) && !writes(held.held)) return lose(b, errc::held_by_other, now);
+    if (!exceeds(held.held, b.at_most_)) return;
     adopt(b, held.token);
     b.shape_ = held.held;
     begin_change(b, now);

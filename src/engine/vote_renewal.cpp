@@ -60,8 +60,14 @@ void voter::answered_renew(ballot& b, const call& asked, const redis::reply_view
             if (ran_out(b, now)) return lose(b, errc::lost, now);
             extend_validity(b, asked.written_at());
             notice(b, *answer, now);
+            if (b.state_ != state::held) return;
             set_timer(b, now);
-            return told_.renewed(b, {}, now);
+            told_.renewed(b, {}, now);
+            // The upgrade that is waited for has come: the script that served the line tells its caller only by this.
+            if (b.state_ == state::held && b.quest_.at == stage::in_line && answer->held == shape::both) {
+                upgraded(b, answer->token, asked.written_at(), now, how::handed_over);
+            }
+            return;
         case hold_answer::verdict::not_held:
             return lose(b, errc::not_held, now);
         case hold_answer::verdict::held_by_other:

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,12 @@
 #include "support/redis_server.hpp"
 
 namespace holdfast::testing {
+
+/// How long a test that may run for any time does: HOLDFAST_CHAOS_SECONDS, or else this.
+inline std::string seconds_to_run(const std::string& otherwise) {
+    const char* const wanted = std::getenv("HOLDFAST_CHAOS_SECONDS");
+    return wanted != nullptr ? wanted : otherwise;
+}
 
 /// Every test ends with a keyspace in which there is nothing but fencing marks and clients' cards, all of
 /// them with an expiry. A lock whose holder was killed may need its lease's time to get there.

@@ -2,9 +2,7 @@
 //
 // Runs for a short time; HOLDFAST_CHAOS_SECONDS makes it longer.
 #include <gtest/gtest.h>
-#include <hiredis/hiredis.h>
 
-#include <cstdlib>
 #include <deque>
 #include <fstream>
 #include <memory>
@@ -12,15 +10,11 @@
 #include <thread>
 
 #include "chaos/chaos_fixture.hpp"
+#include "chaos/server_monitor.hpp"
 #include "support/temp_directory.hpp"
 
 namespace holdfast::testing {
 namespace {
-
-std::string seconds_to_run(const std::string& otherwise) {
-    const char* const wanted = std::getenv("HOLDFAST_CHAOS_SECONDS");
-    return wanted != nullptr ? wanted : otherwise;
-}
 
 class ManyProcesses : public chaos_fixture {
 protected:
@@ -55,48 +49,20 @@ protected:
     std::vector<worker> workers;
 };
 
-// Reads the server's own account of every command, those inside of scripts included, and follows the line.
+// Follows the line.
 //
 // Invariant of a first come, first served lock: whoever is made the holder (SET) is the one who has stood in
 // line longest (first ZADD), or nobody stood in line at all.
-class order_watcher {
+class order_watcher final : public server_monitor {
 public:
-    order_watcher(const std::string& socket, std::string lock) : lock_(std::move(lock)) {
-        context_.reset(redisConnectUnix(socket.c_str()));
-        redisSetTimeout(context_.get(), {.tv_sec = 60, .tv_usec = 0});
-        const std::unique_ptr<void, void (*)(void*)> answer{redisCommand(context_.get(), "MONITOR"), freeReplyObject};
-        if (!answer) throw std::runtime_error("the server cannot be watched");
-    }
-
-    /// Until the server says this word to somebody.
-    void watch_until(const std::string& word) {
-        for (void* raw = nullptr; redisGetReply(context_.get(), &raw) == REDIS_OK; raw = nullptr) {
-            const std::unique_ptr<void, void (*)(void*)> reply{raw, freeReplyObject};
-            const std::string line = static_cast<redisReply*>(raw)->str;
-            if (line.find(word) != std::string::npos) return;
-            if (line.find(" lua] ") != std::string::npos) take(words_of(line));
-        }
-        throw std::runtime_error("the server stopped telling");
-    }
+    order_watcher(const std::string& socket, std::string lock) : server_monitor(socket), lock_(std::move(lock)) {}
 
     std::size_t grants = 0;
     std::size_t from_the_line = 0;
     std::size_t overtakings = 0;
 
 private:
-    // The quoted words of a line; none of ours has an escape in it.
-    static std::vector<std::string> words_of(const std::string& line) {
-        std::vector<std::string> words;
-        for (auto open = line.find('"'); open != std::string::npos;) {
-            const auto close = line.find('"', open + 1);
-            if (close == std::string::npos) break;
-            words.push_back(line.substr(open + 1, close - open - 1));
-            open = line.find('"', close + 1);
-        }
-        return words;
-    }
-
-    void take(const std::vector<std::string>& words) {
+    void take(const std::vector<std::string>& words) override {
         if (words.size() >= 4 && words[0] == "ZADD" && words[1] == lock_ + ":queue") {
             if (waiting_.insert(words[3]).second) line_.push_back(words[3]);
         } else if (words.size() >= 3 && words[0] == "SET" && words[1] == lock_) {
@@ -116,12 +82,7 @@ private:
         line_.pop_front();
     }
 
-    struct closer {
-        void operator()(redisContext* context) const noexcept { redisFree(context); }
-    };
-
     std::string lock_;
-    std::unique_ptr<redisContext, closer> context_;
     std::deque<std::string> line_;   // hold ids in the order the server saw them
     std::set<std::string> waiting_;  // the same
 };

@@ -69,3 +69,63 @@ hold() {
     wait_until test -e "$BOX/$name.runs"
 }
 let_go() { touch "$BOX/$1.end"; }
+
+# The server that the tests of ls, show and the like fill by hand.
+start_local_server() { holdfast server start >/dev/null; }
+server_us() { redis time | { read -r seconds; read -r us; echo $((seconds * 1000000 + us)); }; }
+# A hold id of the n-th client, and the card of that client.
+hold_id() { printf 'hf_%016d.1.%022d' "$1" "$1"; }
+introduce() { redis hset "hf:client:$(printf 'hf_%016d' "$1")" host "host-$1" pid "$1" program "prog-$1" user "user-$1" >/dev/null; }
+# held_by CLIENT NAME: as the mutex scripts would have it, granted two seconds ago.
+held_by() {
+    redis set "hf:{$2}" "$(hold_id "$1")" px "${3:-60000}" >/dev/null
+    redis set "hf:{$2}:fence" "$(($(server_us) - 2000000))" px 3600000 >/dev/null
+}
+# waited_for_by CLIENT NAME SECONDS [WORD]: stands in line since then; WORD is what it wants, if the form has it.
+waited_for_by() {
+    local id now
+    id=$(hold_id "$1")
+    now=$(server_us)
+    redis zadd "hf:{$2}:queue" "$((now - $3 * 1000000))" "$id" >/dev/null
+    redis hset "hf:{$2}:waiters" "$id" "30000 10000 $now 0 ${4:+$4 }hf:wake:${id%%.*}" >/dev/null
+}
+# read_by NAME CLIENT...: a read-write lock with these readers, each entered once, granted a second apart.
+read_by() {
+    local name=$1 now client
+    shift
+    now=$(server_us)
+    redis hset "hf:{$name}" mode read rcount $# >/dev/null
+    redis pexpire "hf:{$name}" 60000 >/dev/null
+    for client in "$@"; do
+        redis hset "hf:{$name}" "r:$(hold_id "$client")" 1 >/dev/null
+        redis zadd "hf:{$name}:leases" "$((now / 1000 + 40000))" "$(hold_id "$client")" >/dev/null
+        redis hset "hf:{$name}:grants" "$(hold_id "$client")" "r $((now - 5000000 + client * 1000000))" >/dev/null
+    done
+    redis set "hf:{$name}:fence" "$now" px 3600000 >/dev/null
+}
+# What of JSON: a Python expression on the document `d`.
+of_json() { python3 -c 'import json, sys; d = json.load(sys.stdin); print(('"$1"'))'; }
+
+# A server that is not the local one, with these lines in its configuration; $HOLDFAST_URL names it.
+start_named_server() {
+    mkdir -p -m 700 "$BOX/named"
+    printf '%s\n' "port 0" "unixsocket $BOX/named/redis.sock" "pidfile $BOX/named.pid" "dir $BOX/named" "$1" >"$BOX/named/redis.conf"
+    redis-server "$BOX/named/redis.conf" >"$BOX/named/log" 2>&1 3>&- &
+    started+=($!)
+    wait_until test -S "$BOX/named/redis.sock"
+    export HOLDFAST_URL=unix://$BOX/named/redis.sock
+}
+named_redis() { redis-cli -s "$BOX/named/redis.sock" "$@"; }
+
+# A tmux with a socket of its own is the terminal.
+terminal() { tmux -S "$BOX/tmux" "$@"; }
+screen() { terminal capture-pane -p -t t; }
+shows() { screen | grep -q -- "$1"; }
+type_line() { terminal send-keys -t t "$1" Enter; }
+
+open_terminal() {
+    terminal -f /dev/null new-session -d -s t -x 120 -y 40 \
+        "env HOLDFAST_HOME='$HOLDFAST_HOME' BOX='$BOX' HOLDFAST_BIN='$HOLDFAST_BIN' PS1='prompt> ' bash --norc --noprofile -i" 3>&-
+    terminal display-message -p '#{pid}' >"$BOX/tmux.pid"
+    wait_until shows 'prompt>'
+}

@@ -1,18 +1,6 @@
 # At a terminal: Ctrl-C, Ctrl-Z and fg, reading from it. A tmux with a socket of its own is the terminal.
 load common
 
-terminal() { tmux -S "$BOX/tmux" "$@"; }
-screen() { terminal capture-pane -p -t t; }
-shows() { screen | grep -q -- "$1"; }
-type_line() { terminal send-keys -t t "$1" Enter; }
-
-open_terminal() {
-    terminal -f /dev/null new-session -d -s t -x 120 -y 40 \
-        "env HOLDFAST_HOME='$HOLDFAST_HOME' BOX='$BOX' HOLDFAST_BIN='$HOLDFAST_BIN' PS1='prompt> ' bash --norc --noprofile -i" 3>&-
-    terminal display-message -p '#{pid}' >"$BOX/tmux.pid"
-    wait_until shows 'prompt>'
-}
-
 @test "Terminal.CommandCanReadFromIt" {
     open_terminal
     type_line '"$HOLDFAST_BIN" run -q a -- sh -c "echo go ahead; read line; echo got:\$line:"; echo "status=$?"'

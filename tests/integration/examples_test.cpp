@@ -34,6 +34,10 @@ TEST(Examples, CacheRebuildRebuildsOnce) {
     EXPECT_THAT(run_example("cache_rebuild"), HasSubstr("rebuilding takes 500 ms: rebuilt 1 time(s)"));
 }
 
+TEST(Examples, PriceListIsNeverSeenTorn) {
+    EXPECT_THAT(run_example("price_list"), HasSubstr("net 120, gross 139, torn 0"));
+}
+
 TEST(Examples, CoroutineServerLosesNoDeposit) {
     EXPECT_THAT(run_example("coroutine_server"), HasSubstr("balance: 55\n"));
 }

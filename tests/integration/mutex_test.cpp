@@ -98,7 +98,7 @@ TEST_F(Mutex, ABusyLockIsRefusedAtOnceAndSaysWhoHasItAndForHowLong) {
     const auto keys = std::make_shared<const scripts::lock_keys>(
         scripts::make_keys(scripts::lock_name("stock"), scripts::key_naming::tagged, "hf:"));
     api::blocking_acquire request(subject.shared_core(),
-                                  {.keys = keys, .wait = engine::waiting::not_at_all, .deadline = boot_now() + 10s},
+                                  {.keys = keys, .limit = {engine::waiting::not_at_all, boot_now() + 10s}},
                                   api::acquire_operation::face::not_wanted);
     request.wait({});
     ASSERT_FALSE(request.acquired());

@@ -69,6 +69,17 @@ TEST_F(RwFullServer, RefusesAnAcquireAndChangesNothing) {
     EXPECT_THAT(write(bob), IsRefusedFor("reading", minute, ann)) << "it still tells who holds";
 }
 
+TEST_F(RwFullServer, RefusesANewReaderWhoMayPassAWaitingWriter) {  // R30
+    prefer = "readers";
+    reads(ann);
+    wait_to_write(bob);
+    const listener ear = listens(bob);
+    server_is_full();
+    const keyspace before = everything();
+    EXPECT_THAT(read(cid), IsError("OOM"));
+    EXPECT_EQ(everything(), before);
+}
+
 TEST_F(RwFullServer, RefusesAnUpgradeAndLeavesTheReadHold) {
     const std::string token = reads(ann);
     server_is_full();
@@ -118,7 +129,7 @@ TEST_F(RwFullServer, StillLetsThoseInLinePollAndComeIn) {
     for (const std::string& given : {std::string{"0"}, ticket}) {
         EXPECT_THAT(wait_to(wish::write, cid, {.ticket = given}), IsInLine(ann, 1, 5000));
     }
-    EXPECT_THAT(wait_to(wish::upgrade, ann, {.ticket = front}, token), IsInLine(ann, 0, 5000));
+    EXPECT_THAT(wait_to(wish::upgrade, ann, {.ticket = front}, token), IsInLine(bob, 0, 5000));
     EXPECT_THAT(line(), ElementsAre(ann, cid));
     EXPECT_THAT(cancel(ann), Holds("r", token));
     expect_all_keys_expire();
@@ -205,6 +216,16 @@ TEST_F(RwEvicted, HashIsPutBackAndReleasedWithoutAGhost) {  // what is put back 
     EXPECT_THAT(release(ann, token), IsReleased(0, 1));
     EXPECT_EQ(held(), read_by({bob}));
     EXPECT_EQ(deadline(ann), 0);
+}
+
+TEST_F(RwEvicted, WriterIsNotPutBackBesideReaders) {  // as by a restored backup that has the one key and not the other
+    reads(bob);
+    must({"ZADD", leases, text(now_ms() + hour), ann});
+    must({"HSET", grants, ann, "w 5"});
+    EXPECT_THAT(renew(ann), IsHeldByOthers(minute, bob));
+    EXPECT_EQ(held(), read_by({bob}));
+    EXPECT_EQ(deadline(ann), 0);
+    EXPECT_EQ(hash(grants).size(), 1U);
 }
 
 TEST_F(RwEvicted, LeasesEndTheHolds) {  // ours without a lease is dead

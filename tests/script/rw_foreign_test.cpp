@@ -67,7 +67,7 @@ TEST_F(RwForeign, CannotUpgradeBesideOurReaderNorWeBesideIts) {  // R22, R33
     const std::string token = reads(ann);
     ASSERT_TRUE(foreign_reads());
     EXPECT_FALSE(foreign_writes());
-    EXPECT_THAT(upgrade(ann, token), IsRefusedFor("reading", minute, uuid));
+    EXPECT_THAT(upgrade(ann, token), IsRefusedFor("reading", 30'001, uuid));
     ASSERT_TRUE(foreign_stops_reading());
     EXPECT_EQ(code(upgrade(ann, token)), 1);
     EXPECT_FALSE(foreign_reads());

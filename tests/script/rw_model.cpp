@@ -176,9 +176,9 @@ value rw_model::granted(const rw_step& step, char shape) {
     return list(1, {number(mark_)});
 }
 
-value rw_model::refused(const rw_step&, std::string_view why) {
+value rw_model::refused(const rw_step& step, std::string_view why) {
     write_down();
-    auto facts = standing();
+    auto facts = standing(why == "mode" ? std::string{} : step.id);
     facts.back() = value::make_bulk(std::string{why});
     return list(0, std::move(facts));
 }
@@ -186,6 +186,8 @@ value rw_model::refused(const rw_step&, std::string_view why) {
 value rw_model::acquire(const rw_step& step) {
     const std::string& id = step.id;
     const bool writes = hash_.writer == id;
+    // A downgrade of the same grant is still on its way: a new token, which that does not name (§4.3).
+    if (is_held_by(id) && step.wants == 'u' && writes && token_of(id) == step.token) return granted(step, 'b');
     if (is_held_by(id) && (step.wants == 'r' || writes)) {  // R21, R22
         refresh(id, step.wants == 'r' && writes ? 'b' : holds_.at(id).shape, step.lease_ms);
         if (others_changed_) serve(step);
@@ -221,14 +223,14 @@ value rw_model::acquire(const rw_step& step) {
     }
     const std::string ticket = step.ticket == "0" ? stand_in_line(step) : step.ticket;
     write_down();
-    const auto facts = standing();
+    const auto facts = standing(step.id);
     const auto ids = in_order();
     const auto place = std::ranges::find(ids, id) - ids.begin();
     return list(2, {facts[0], facts[1], value::make_bulk(ticket), value::make_integer(place), number(mark_), facts[2]});
 }
 
 value rw_model::others_hold(const rw_step&) {
-    const auto facts = standing();
+    const auto facts = standing({});
     return list(-1, {facts[0], facts[1]});
 }
 

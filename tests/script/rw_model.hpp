@@ -158,7 +158,8 @@ private:
     sim::value granted(const rw_step& step, char shape);
     sim::value refused(const rw_step& step, std::string_view why);
     sim::value others_hold(const rw_step& step);
-    std::vector<sim::value> standing() const;  // ms left, holder, ms until the first may be gone
+    std::vector<sim::value> standing(
+        const std::string& caller) const;  // ms left, holder, ms until the first may be gone
 
     std::int64_t now_us_;
     std::set<std::string> listened_;

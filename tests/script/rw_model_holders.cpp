@@ -177,8 +177,9 @@ void rw_model::write_down() {
     hash_.theirs = false;
 }
 
-std::vector<sim::value> rw_model::standing() const {
-    const auto all = deadlines();
+std::vector<sim::value> rw_model::standing(const std::string& apart_from) const {
+    auto all = deadlines();
+    std::erase_if(all, [&](const auto& one) { return one.second == apart_from; });
     std::optional<std::int64_t> first, last;
     if (!all.empty()) {
         first = all.begin()->first;

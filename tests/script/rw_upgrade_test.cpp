@@ -20,6 +20,14 @@ TEST_F(RwUpgrade, OfTheSoleReaderIsGrantedAtOnceWithANewTokenAndAFullLease) {  /
     expect_all_keys_expire();
 }
 
+TEST_F(RwUpgrade, OfAWriteHoldWhoseDowngradeIsStillOnItsWayTakesATokenThatTheDowngradeDoesNotName) {  // §4.3
+    const std::string first = writes(ann);
+    const std::string second = upgraded(ann, first);
+    EXPECT_GT(std::stoll(second), std::stoll(first));
+    EXPECT_THAT(downgrade(ann, first), IsHeldByOthers(minute, ann)) << "an old copy that runs late";
+    EXPECT_EQ(held(), read_and_written_by(ann));
+}
+
 TEST_F(RwUpgrade, NeverCutsALongerLease) {  // R28
     const std::string token = reads(ann, hour);
     upgraded(ann, token);
@@ -63,8 +71,8 @@ TEST_F(RwUpgrade, SecondOneIsToldOfTheDeadlockAndKeepsItsReadHold) {  // R31
     wait_to_upgrade(ann, first);
     const listener ear = listens(ann);
     const keyspace before = everything();
-    EXPECT_THAT(wait_to_upgrade(bob, second), IsRefusedFor("deadlock", minute, bob));
-    EXPECT_THAT(upgrade(bob, second), IsRefusedFor("deadlock", minute, bob));
+    EXPECT_THAT(wait_to_upgrade(bob, second), IsRefusedFor("deadlock", minute, ann));
+    EXPECT_THAT(upgrade(bob, second), IsRefusedFor("deadlock", minute, ann));
     EXPECT_EQ(everything(), before);
     EXPECT_THAT(release(bob, second), IsReleased(0, 1));
     EXPECT_EQ(held(), read_and_written_by(ann));
@@ -87,7 +95,7 @@ TEST_F(RwUpgrade, WithASmallerTicketDisplacesTheOneInLine) {  // §6, for a quor
     const std::string second = reads(bob);
     const listener a = listens(ann), b = listens(bob);
     const std::string ticket = ticket_of(wait_to_upgrade(ann, first));
-    EXPECT_THAT(wait_to(wish::upgrade, bob, {.ticket = "17"}, second), IsInLine(bob, 0, minute));
+    EXPECT_THAT(wait_to(wish::upgrade, bob, {.ticket = "17"}, second), IsInLine(ann, 0, minute));
     EXPECT_THAT(wait_to(wish::upgrade, ann, {.ticket = ticket}, first), IsRefusedFor("deadlock", minute, bob));
     EXPECT_THAT(line(), ElementsAre(bob));
 }

@@ -22,7 +22,7 @@ struct wishes {
 
 int usage() {
     std::fputs(
-        "usage: holdfast-sim [--seeds N] [--first-seed N] [--jobs N]\n"
+        "usage: holdfast-sim [--seeds N] [--first-seed N] [--jobs N] [--all]\n"
         "       holdfast-sim --seed N [--trace]\n",
         stderr);
     return 2;
@@ -34,6 +34,10 @@ bool read(int argc, char** argv, wishes& out) {
         const std::string_view word = argv[i];
         if (word == "--trace") {
             out.trace = true;
+            continue;
+        }
+        if (word == "--all") {
+            out.campaign.then = campaign_options::after_a_find::go_on;
             continue;
         }
         if (i + 1 == argc) return false;
@@ -96,6 +100,8 @@ int main(int argc, char** argv) {
     if (wanted.campaign.progress) std::fputs("\r\033[K", stderr);
     summarize(all, seconds_since(begin));
     if (!all.found) return 0;
+    for (const auto& [seed, verdict] : all.finds)
+        std::printf("  %llu: %s\n", static_cast<unsigned long long>(seed), verdict.c_str());
     std::printf("FOUND at seed %llu: %s\n  replay: holdfast-sim --seed %llu --trace\n",
                 static_cast<unsigned long long>(all.found->seed), all.found->verdict.c_str(),
                 static_cast<unsigned long long>(all.found->seed));

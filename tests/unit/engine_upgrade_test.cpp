@@ -189,6 +189,19 @@ TEST_F(EngineUpgrade, GivenUpWhileItWaitsForADowngradeDoesNotMisreadTheDowngrade
     EXPECT_FALSE(life->lost);
 }
 
+// Found by simulated days: a renewal that finds other readers' leases over serves the line, and tells its caller only
+// by its answer. The upgrade was learnt of at the next poll.
+TEST_F(EngineUpgrade, ThatARenewalBringsIsTakenAtOnce) {
+    hold& held = waiting();
+    subject.renew(held, answer, now);
+    expect_question(send_one(), "rw/renew");
+    receive(list({"1", "b", "51"}));
+    ASSERT_EQ(upgrade.held, &held);
+    EXPECT_EQ(held.token(), 51U);
+    EXPECT_EQ(held.levels(access::exclusive), 1U);
+    EXPECT_EQ(answer.code, errc{});
+}
+
 TEST_F(EngineUpgrade, NobodyAskedForThatARenewalFindsIsGivenBack) {
     hold& held = reading();
     later(10s);
@@ -199,6 +212,23 @@ TEST_F(EngineUpgrade, NobodyAskedForThatARenewalFindsIsGivenBack) {
     EXPECT_EQ(held.token(), 51U);
     EXPECT_EQ(held.levels(access::exclusive), 0U);
     EXPECT_EQ(send().size(), 0U);
+}
+
+TEST_F(EngineUpgrade, ThatARenewalDoesNotFindIsLost) {
+    reading_and_writing();
+    later(10s);
+    expect_question(send_one(), "rw/renew");
+    receive(list({"1", "r", "51"}));  // a late copy of an earlier downgrade has hit it
+    EXPECT_EQ(life->lost, errc::held_by_other);
+}
+
+TEST_F(EngineUpgrade, WhoseGivingUpFailedForGoodIsReleasedByAnyToken) {
+    hold& held = waiting();
+    subject.cancel(upgrade, errc::cancelled, now);
+    expect_question(send_one(), "rw/cancel");
+    receive("-NOPERM no permission\r\n");
+    subject.release(held, access::shared, &answer, now + 1s, now);
+    expect_question(send_one(), "rw/release", "0", "");
 }
 
 TEST_F(EngineUpgrade, NobodyAskedForThatIsPushedIsGivenBack) {

@@ -1,8 +1,9 @@
 -- Shared by the read-write scripts: who holds the lock, and until when.
 --
 -- KEYS[1] is the lock as other programs know it too: a hash with mode, rcount, r:<id>, writer, wcount. KEYS[5] has every
--- holder's own deadline, the first ms in which its hold is over; KEYS[6] what was granted to it: "<shape> <token>", the shape r (reads), w (writes) or b
--- (both). A count of ours in the hash is always 1: how often an owner entered is the owner's business.
+-- holder's own deadline, the first ms in which its hold is over; KEYS[6] what was granted to it: "<shape> <token>", the
+-- shape r (reads), w (writes) or b (both). A count of ours in the hash is always 1: how often an owner entered is the
+-- owner's business.
 --
 -- Whatever is added is collected here and written by settle(), once, however many come in; what is taken away goes at
 -- once, and so before it: a full server refuses a script whose first write adds something.
@@ -12,7 +13,6 @@
 local now_ms = math.floor(now_us / 1000)
 local newest = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')
 local hash_left_ms = redis.call('PTTL', KEYS[1])
-local clock_after = redis.call('TIME')
 local my_grant = redis.call('HGET', KEYS[6], id)
 local writer, readers, rcount  -- the hash: who writes, how many fields of readers, the sum of their counts
 local mode_there, rcount_there -- as they are in the hash
@@ -148,14 +148,15 @@ local function strangers()
 end
 
 -- True if the hash expires when we said it should: with the last lease. If not, another program has set its expiry
--- since. What is left was measured at some time between our two looks at the clock; newer servers measure from the
--- script's start, which may be in the ms before. The window is no wider than that: an expiry that another program set a
--- few ms after ours, at every one of its renewals, must not be taken for ours.
+-- since. What is left was measured at some time after our look at the clock; newer servers measure from the script's
+-- start, which may be in the ms before. The window is no wider than that: an expiry that another program set a few ms
+-- after ours, at every one of its renewals, must not be taken for ours.
 local function expires_as_we_left_it()
     if not newest[2] or hash_left_ms < 0 then return false end
     local measured_after_ms = newest[2] - hash_left_ms - now_ms
-    local looked_for_ms = math.floor((clock_after[1] * 1000000 + clock_after[2]) / 1000) - now_ms
-    return measured_after_ms >= -1 and measured_after_ms <= looked_for_ms
+    if measured_after_ms <= 0 then return measured_after_ms >= -1 end
+    local later = redis.call('TIME')
+    return measured_after_ms <= math.floor((later[1] * 1000000 + later[2]) / 1000) - now_ms
 end
 
 -- How long holders of other programs live: by the hash's own expiry, as it stood before we made it longer; that is
@@ -210,10 +211,8 @@ do
     local remembered = redis.call('ZSCORE', KEYS[5], 'foreign')
     local expected = redis.call('ZCARD', KEYS[5]) - (remembered and 1 or 0)
     if writer and not reads(writer) then expected = expected - 1 end
-    local stranger_writes = writer and not redis.call('ZSCORE', KEYS[5], writer)
-    local misses_me = my_grant and writer ~= id and not reads(id) and redis.call('ZSCORE', KEYS[5], id)
     local expiry_moved = newest[1] and not expires_as_we_left_it()
-    local disagree = readers ~= expected or stranger_writes or misses_me or expiry_moved
+    local disagree = readers ~= expected or expiry_moved
     if disagree then reconcile(remembered) end
     if remembered and not foreign then redis.call('ZREM', KEYS[5], 'foreign') end
     others_changed = touched
@@ -228,16 +227,20 @@ end
 if my_grant and not shape_of(my_grant) then remove(id) end
 if my_grant and writer ~= id and not reads(id) then my_grant = false end
 
--- Who is in the way; how long that may last at most, and when the first of them may be gone. -1: no end is known.
-local function standing()
-    local first = redis.call('ZRANGE', KEYS[5], 0, 0, 'WITHSCORES')
-    local last = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')
-    local soonest, longest = tonumber(first[2]), tonumber(last[2])
+-- Who is in the way, apart from that one; how long that may last at most, and when the first of them may be gone.
+-- -1: no end is known.
+local function standing(apart_from)
+    local first = redis.call('ZRANGE', KEYS[5], 0, 1, 'WITHSCORES')
+    local last = redis.call('ZRANGE', KEYS[5], -2, -1, 'WITHSCORES')
+    local soonest = tonumber(first[1] == apart_from and first[4] or first[2])
+    local at = #last - 1
+    if last[at] == apart_from then at = at - 2 end
+    local longest = tonumber(last[at + 1])
     if foreign then
         local ends = foreign.until_ms
         soonest = ends and math.min(ends, soonest or ends) or soonest
         longest = ends and math.max(ends, longest or ends)
     end
-    return longest and longest - now_ms or -1, writer or foreign and foreign.name or last[1] or '',
+    return longest and longest - now_ms or -1, writer or foreign and foreign.name or last[at] or '',
         soonest and math.max(soonest - now_ms, 0) or -1
 end

@@ -20,12 +20,35 @@ end
 
 local first_has_left = false
 
--- The caller leaves the line. serve() comes after.
+-- The caller leaves the line if it stands there. serve() comes after. Nothing is written for one who does not: on a
+-- full server even a write that removes nothing opens the door to those that add.
 local function step_out()
-    if in_line == 0 then return end
-    first_has_left = redis.call('ZRANK', KEYS[2], id) == 0
+    local place = in_line > 0 and redis.call('ZRANK', KEYS[2], id)
+    if not place then return end
+    first_has_left = place == 0
     leave_line(id)
-    in_line = redis.call('ZCARD', KEYS[2])
+    in_line = in_line - 1
+end
+
+-- Grants what they asked for, and tells every process once.
+local function admit_all(coming)
+    local told, channels, shortest = {}, {}, nil
+    for _, one in ipairs(coming) do
+        local lease, channel = tonumber(one.wants.lease), one.wants.channel
+        admit(one.who, one.shape, lease, take_token(one.wants.floor))
+        shortest = math.min(shortest or lease, lease)
+        if one.who == id then
+            my_grant = one.shape .. ' ' .. mark
+        else
+            if not told[channel] then append(channels, channel) end
+            told[channel] = (told[channel] or 'grant') .. ' ' .. one.who .. ' ' .. mark
+        end
+    end
+    settle()
+    remember_token(retention)
+    for _, channel in ipairs(channels) do redis.pcall('PUBLISH', channel, told[channel]) end
+    hurry_first_in_line(shortest)
+    first_has_left = false
 end
 
 -- Lets in everyone who may come in now, and tells them. Returns what the first one wants who may not (w or u; nil:
@@ -66,24 +89,7 @@ local function let_in_who_may()
     write_all({'HDEL', KEYS[3]}, leaving)
     in_line = in_line - #leaving
     first_has_left = first_has_left or first == leaving[1]
-    if #coming == 0 then return blocker, blocked_by end
-    local told, channels, shortest = {}, {}, nil
-    for _, one in ipairs(coming) do
-        local lease, channel = tonumber(one.wants.lease), one.wants.channel
-        admit(one.who, one.shape, lease, take_token(one.wants.floor))
-        shortest = math.min(shortest or lease, lease)
-        if one.who == id then
-            my_grant = one.shape .. ' ' .. mark
-        else
-            if not told[channel] then append(channels, channel) end
-            told[channel] = (told[channel] or 'grant') .. ' ' .. one.who .. ' ' .. mark
-        end
-    end
-    settle()
-    remember_token(retention)
-    for _, channel in ipairs(channels) do redis.pcall('PUBLISH', channel, told[channel]) end
-    hurry_first_in_line(shortest)
-    first_has_left = false
+    if #coming > 0 then admit_all(coming) end
     return blocker, blocked_by
 end
 

@@ -43,9 +43,13 @@ end
 
 local function refused(why)
     settle()
-    local left, holder = standing()
+    local left, holder = standing(why ~= 'mode' and id)
     return {0, left, holder, why}
 end
+
+-- What is to be upgraded writes already: a downgrade of it has not come through yet. It names this grant's token, and
+-- must not hit what the caller is told now.
+if my_grant and wants == 'u' and writer == id and token_of(my_grant) == ARGV[11] then return granted('b') end
 
 -- The caller holds it already. What its first request got is not made more by a copy of it that runs late.
 if my_grant and (wants == 'r' or writer == id) then
@@ -82,5 +86,5 @@ if channel == '' then
 end
 if ticket == '0' then queue_up() end
 settle()
-local left, holder, soonest = standing()
+local left, holder, soonest = standing(id)
 return {2, left, holder, ticket, redis.call('ZRANK', KEYS[2], id), mark or '0', soonest}

@@ -49,4 +49,14 @@ int crowd(arguments given);
 /// give back the lock so often; tells "ready" before and "done" after.
 int cycle(arguments given);
 
+/// URL NAME FILE READERS WRITERS SECONDS PREFER: threads that rewrite a plain file under the lock, and threads that
+/// check that nothing in it is torn. Each tells "served <read|write> <sections>" at its end. Fails if something is
+/// torn.
+int share(arguments given);
+
+/// URL NAME LEASE_MS HOLDERS read|write: acquires so many holds, each in a thread of its own, with one client. Tells
+/// "ready" before, "held <us>" when it has all of them, and "released" when its input has ended and they are given
+/// back.
+int share_hold(arguments given);
+
 }  // namespace holdfast::chaos

@@ -62,7 +62,8 @@ private:
         lead_to(0, 0);
         for (std::size_t i = 0; i < code.size(); ++i) {
             const std::uint32_t what = code[i] & 63U;
-            if (what != give_back && what != jump) lead_to(i, 1);
+            // The jump behind a for-each is taken by it, and never run by itself.
+            if (what != give_back && what != jump && what != for_each) lead_to(i, 1);
             if (what == jump || what == for_loop || what == for_prepare)
                 lead_to(i, 1 + static_cast<std::ptrdiff_t>(code[i] >> 14U) - bias);
             if (what == load_bool || (what >= first_test && what <= last_test) || what == for_each) lead_to(i, 2);

@@ -61,6 +61,9 @@ public:
     /// A full server answers OOM to what adds memory.
     void set_memory(server_state::memory_state memory) { state_.memory = memory; }
 
+    /// A key as it is now, without a command; null if there is none.
+    const entry* peek(std::string_view key) { return keys_.find(key, {now_us_ / 1000, state_.as}); }
+
     /// The living keys, one line each, sorted: for comparison and traces.
     std::string dump() const;
     script_engine& engine() { return *engine_; }

@@ -6,7 +6,6 @@
 namespace holdfast::sim {
 namespace {
 
-constexpr milliseconds request_time{500};
 // Virtual timers ring exactly; only one that was asleep is late.
 constexpr milliseconds punctual{1};
 constexpr milliseconds after_a_pause{20};
@@ -18,21 +17,12 @@ std::shared_ptr<engine::hold_listener> borrowed(engine::hold_listener& listener)
 
 }  // namespace
 
-class actor::answer final : public engine::hold_request {
-public:
-    explicit answer(bool* under_way = nullptr) : under_way_(under_way) {}
-    void answered(const std::optional<engine::refusal>&) override {
-        done = true;
-        if (under_way_ != nullptr) *under_way_ = false;
-    }
-    bool done = false;
-
-private:
-    bool* under_way_;
-};
-
 actor::actor(place where, chance luck, std::string name, std::uint64_t owner)
-    : where_(std::move(where)), luck_(luck), name_(std::move(name)), owner_(static_cast<engine::owner_id>(owner)) {}
+    : where_(std::move(where)),
+      luck_(luck),
+      rw_luck_(chance(luck).next() ^ 0x5ead0717eU),
+      name_(std::move(name)),
+      owner_(static_cast<engine::owner_id>(owner)) {}
 
 std::string actor::describe() const {
     return name_ + (asking_ ? " asks for " : " holds ") + terms_.keys->lock;
@@ -53,15 +43,26 @@ void actor::rest() {
 engine::acquire_terms actor::draw_terms() {
     const habits& ways = where_.ways;
     engine::acquire_terms out;
-    out.keys = ways.locks[luck_.below(ways.locks.size())];
+    const lock_plan& lock = ways.locks[luck_.below(ways.locks.size())];
+    out.keys = lock.keys;
+    out.kind = lock.kind;
+    out.prefer = lock.prefer;
+    if (lock.kind == scripts::lock_kind::read_write && rw_luck_.percent(ways.read_percent))
+        out.want = engine::access::shared;
     out.lease = ways.leases[luck_.below(ways.leases.size())];
     if (luck_.percent(ways.owner_percent)) out.owner = owner_;
     if (luck_.percent(ways.fixed_percent)) out.renewing = engine::renewal::none;
-    if (luck_.percent(ways.try_percent)) {
-        out.limit.wait = engine::waiting::not_at_all;
-        out.limit.deadline = where_.home.now() + request_time;
-    } else if (luck_.percent(ways.deadline_percent)) {
-        out.limit.deadline = where_.home.now() + luck_.within({milliseconds(1), milliseconds(2500)});
+    out.limit = draw_patience(luck_);
+    return out;
+}
+
+engine::patience actor::draw_patience(chance& luck) const {
+    engine::patience out;
+    if (luck.percent(where_.ways.try_percent)) {
+        out.wait = engine::waiting::not_at_all;
+        out.deadline = where_.home.now() + request_time;
+    } else if (luck.percent(where_.ways.deadline_percent)) {
+        out.deadline = where_.home.now() + luck.within({milliseconds(1), milliseconds(2500)});
     }
     return out;
 }
@@ -71,13 +72,18 @@ void actor::ask() {
     terms_ = draw_terms();
     asking_ = true;
     const std::uint64_t serial = ++serial_;
-    note("asks for " + terms_.keys->lock + (terms_.limit.wait == engine::waiting::in_line ? " in line" : " at once") +
-         " lease " + std::to_string(terms_.lease.count()) + (terms_.renewing == engine::renewal::none ? " fixed" : ""));
+    note("asks for " + terms_.keys->lock + (terms_.want == engine::access::shared ? " to read" : "") +
+         (terms_.limit.wait == engine::waiting::in_line ? " in line" : " at once") + " lease " +
+         std::to_string(terms_.lease.count()) + (terms_.renewing == engine::renewal::none ? " fixed" : ""));
     const instant deadline = terms_.limit.deadline;
     where_.home.engine().acquire(*this, terms_, where_.home.now());
     if (deadline != never) expect_end(deadline + where_.home.slept(), serial);
-    if (!luck_.percent(where_.ways.cancel_percent)) return;
-    where_.time.after(luck_.within({nanoseconds(0), milliseconds(400)}), [this, serial] {
+    plan_cancel(luck_);
+}
+
+void actor::plan_cancel(chance& luck) {
+    if (!luck.percent(where_.ways.cancel_percent)) return;
+    where_.time.after(luck.within({nanoseconds(0), milliseconds(400)}), [this, serial = serial_] {
         where_.home.when_awake([this, serial] {
             if (!asking_ || serial != serial_) return;
             note("cancels");
@@ -98,7 +104,6 @@ void actor::expect_end(instant deadline, std::uint64_t serial) {
 
 void actor::acquired(engine::hold& held) {
     asking_ = false;
-    ++depth_;
     note("has " + held.terms().keys->lock + " by " + held.id().text() + " token " + std::to_string(held.token()));
     if (held_ == nullptr) {
         held_ = &held;
@@ -107,14 +112,18 @@ void actor::acquired(engine::hold& held) {
         belief_ = where_.watch.believes({.lock = held.terms().keys->lock,
                                          .id = held.id().text(),
                                          .token = held.token(),
-                                         .until = held.valid_until() + where_.home.slept()});
+                                         .until = held.valid_until() + where_.home.slept(),
+                                         .mode = held.terms().want});
         if (held.valid_until() <= where_.home.now()) where_.watch.fail(name_ + " was given a hold that is over");
+    } else if (held.levels(engine::access::exclusive) > 0 && belief_->mode == engine::access::shared) {
+        where_.watch.upgraded(*belief_, held.token());
     }
     after(luck_.within(where_.ways.hold), &actor::carry_on);
 }
 
 void actor::refused(const engine::refusal& why) {
     asking_ = false;
+    if (walking_out_) return;
     note("is refused, code " + std::to_string(static_cast<int>(why.code)));
     if (held_ != nullptr) {
         after(nanoseconds(0), &actor::carry_on);
@@ -127,19 +136,29 @@ void actor::on_validity(instant until) {
     where_.watch.extended(*belief_, until + where_.home.slept());
 }
 
+void actor::on_token(engine::fencing_token token) {
+    belief_->token = token;
+}
+
 void actor::on_lost(errc why) {
     note("has lost " + belief_->id + ", code " + std::to_string(static_cast<int>(why)));
     belief_->over = true;
+    where_.watch.lost.insert(belief_->id);
     const bool renews = held_->terms().renewing == engine::renewal::automatic;
     if (renews && where_.home.calm_since(granted_at_)) where_.watch.lost_without_reason(*belief_);
 }
 
 void actor::carry_on() {
     if (held_ == nullptr) return;
+    if (held_->terms().kind == scripts::lock_kind::read_write) return carry_on_rw();
     const bool owned = held_->terms().owner != engine::owner_id::nobody;
     if (luck_.percent(where_.ways.renew_percent) && !renewing_) return renew();
-    if (owned && depth_ < 4 && luck_.percent(35)) return enter_again();
-    release();
+    if (owned && depth() < 4 && luck_.percent(35)) return enter_again();
+    release(engine::access::exclusive);
+}
+
+unsigned actor::depth() const {
+    return held_->levels(engine::access::exclusive) + held_->levels(engine::access::shared);
 }
 
 void actor::enter_again() {
@@ -160,19 +179,18 @@ void actor::renew() {
     after(luck_.within(where_.ways.hold), &actor::carry_on);
 }
 
-void actor::release() {
+void actor::release(engine::access level) {
     engine::hold& held = *held_;
     const instant by = where_.home.now() + request_time;
     std::shared_ptr<answer> asked;
     if (luck_.percent(80)) asked = answers_.emplace_back(std::make_shared<answer>());
-    note("releases level " + std::to_string(depth_));
-    if (--depth_ == 0) {
-        belief_->over = true;
-        held_ = nullptr;
-    }
-    where_.home.engine().release(held, engine::access::exclusive, asked.get(), by, where_.home.now());
+    const unsigned left = depth() - 1;
+    note("releases level " + std::to_string(left + 1) + (level == engine::access::shared ? ", one that reads" : ""));
+    const unsigned shared = held.levels(engine::access::shared) - (level == engine::access::shared ? 1 : 0);
+    about_to_hold(left - shared, shared);
+    where_.home.engine().release(held, level, asked.get(), by, where_.home.now());
     if (asked) expect_answer(asked, where_.time.now() + request_time);
-    if (depth_ > 0) {
+    if (left > 0) {
         after(luck_.within(where_.ways.hold), &actor::carry_on);
     } else {
         rest();

@@ -1,5 +1,5 @@
-// Somebody who uses locks: asks for one in some way, holds it for a while, perhaps enters again, renews or
-// changes its mind, and lets go. Whatever it is told goes to the judge.
+// Somebody who uses locks: asks for one in some way, holds it for a while, perhaps enters again, renews, upgrades,
+// downgrades or changes its mind, and lets go. Whatever it is told goes to the judge.
 //
 // Like a thread of a program, it acts only while its process is awake, and never from within a callback.
 #pragma once
@@ -13,9 +13,15 @@
 
 namespace holdfast::sim {
 
+struct lock_plan {
+    std::shared_ptr<const scripts::lock_keys> keys;
+    scripts::lock_kind kind = scripts::lock_kind::mutex;
+    scripts::preference prefer = scripts::preference::arrival;
+};
+
 /// How people behave on this day.
 struct habits {
-    std::vector<std::shared_ptr<const scripts::lock_keys>> locks;
+    std::vector<lock_plan> locks;
     std::vector<milliseconds> leases;
     chance::span rest{milliseconds(1), milliseconds(300)};
     chance::span hold{microseconds(100), milliseconds(150)};
@@ -25,6 +31,11 @@ struct habits {
     unsigned owner_percent = 30;
     unsigned fixed_percent = 25;
     unsigned renew_percent = 15;
+    // on read-write locks
+    unsigned read_percent = 60;
+    unsigned upgrade_percent = 25;
+    unsigned downgrade_percent = 25;
+    unsigned lets_go_percent = 30;
     instant stop{};  // nothing new is begun after this
 };
 
@@ -51,33 +62,60 @@ public:
     void acquired(engine::hold& held) override;
     void refused(const engine::refusal& why) override;
     void on_validity(instant until) override;
+    void on_token(engine::fencing_token token) override;
     void on_lost(errc why) override;
     void on_gone() override {}
 
 private:
-    class answer;
+    class answer final : public engine::hold_request {
+    public:
+        explicit answer(bool* under_way = nullptr) : under_way_(under_way) {}
+        void answered(const std::optional<engine::refusal>&) override {
+            done = true;
+            if (under_way_ != nullptr) *under_way_ = false;
+        }
+        bool done = false;
+
+    private:
+        bool* under_way_;
+    };
+    static constexpr milliseconds request_time{500};
 
     void rest();
     void after(nanoseconds wait, void (actor::*what)());
     void ask();
     engine::acquire_terms draw_terms();
     void expect_end(instant deadline, std::uint64_t serial);
+    engine::patience draw_patience(chance& luck) const;
+    void plan_cancel(chance& luck);
     void carry_on();
     void enter_again();
     void renew();
-    void release();
+    void release(engine::access level);
+    unsigned depth() const;
+
+    // on read-write locks (actor_rw.cpp)
+    void carry_on_rw();
+    void enter_again_rw();
+    void upgrade();
+    void downgrade();
+    void plan_walking_out();
+    void walk_out();
+    void about_to_hold(unsigned exclusive, unsigned shared);
+
     void expect_answer(const std::shared_ptr<answer>& asked, instant deadline);
     void note(const std::string& what) const;
 
     place where_;
     chance luck_;
+    chance rw_luck_;  // of its own, so that days without read-write locks are what they were before there were any
     std::string name_;
     engine::owner_id owner_;
     engine::acquire_terms terms_;
     bool asking_ = false;
     std::uint64_t serial_ = 0;
     engine::hold* held_ = nullptr;
-    unsigned depth_ = 0;
+    bool walking_out_ = false;
     bool renewing_ = false;
     instant granted_at_{};
     std::shared_ptr<belief> belief_;

@@ -64,7 +64,8 @@ private:
         total_.scripts += one.scripts;
         total_.simulated += one.simulated;
         if (!one.verdict.empty()) {
-            stop_ = true;
+            stop_ = options_.then == campaign_options::after_a_find::stop;
+            total_.finds[seed] = one.verdict;
             if (!total_.found || seed < total_.found->seed) total_.found = {seed, one.verdict};
         }
         if (options_.progress) options_.progress(total_.days);
@@ -73,15 +74,46 @@ private:
     void add_lines(script_engine& engine) {
         const std::lock_guard guard(mutex_);
         for (const auto& script : scripts::all()) {
-            const std::string name(script.name);
             if (engine.find(script.sha1) == nullptr) continue;
+            const std::vector<place> places = places_of(script);
             const line_coverage& lines = engine.lines_of(script.sha1);
-            const bool first = !total_.lines.contains(name);
-            total_.lines[name].insert(lines.executable.begin(), lines.executable.end());
-            std::set<int>& missed = total_.missed[name];
-            if (first) missed = total_.lines[name];
-            for (const auto& [line, hits] : lines.hits) missed.erase(line);
+            for (const int line : lines.executable) {
+                const auto& [file, number] = places.at(static_cast<std::size_t>(line));
+                const bool fresh = total_.lines[file].insert(number).second;
+                if (fresh) total_.missed[file].insert(number);
+            }
         }
+        for (const auto& script : scripts::all()) {
+            if (engine.find(script.sha1) == nullptr) continue;
+            const std::vector<place> places = places_of(script);
+            for (const auto& [line, hits] : engine.lines_of(script.sha1).hits) {
+                const auto& [file, number] = places.at(static_cast<std::size_t>(line));
+                total_.missed[file].erase(number);
+            }
+        }
+    }
+
+    struct place {
+        std::string file;
+        int line;
+    };
+
+    // By line of the whole script, from 1: where it comes from. An include stands between --@from and --@end, in the
+    // place of one line.
+    static std::vector<place> places_of(const scripts::script& script) {
+        std::vector<place> out{{}};
+        std::vector<place> open{{std::string(script.name), 0}};
+        std::string_view left = script.text;
+        while (!left.empty()) {
+            const std::string_view line = left.substr(0, left.find('\n'));
+            left.remove_prefix(std::min(left.size(), line.size() + 1));
+            constexpr std::string_view begin = "--@from ";
+            if (line == "--@end") open.pop_back();
+            if (line != "--@end") ++open.back().line;
+            out.push_back(open.back());
+            if (line.starts_with(begin)) open.push_back({std::string(line.substr(begin.size())), 0});
+        }
+        return out;
     }
 
     const campaign_options& options_;

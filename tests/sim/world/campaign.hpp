@@ -19,6 +19,7 @@ struct campaign_options {
     unsigned jobs = 1;
     day_options day;  // its seed and engine are set by the campaign
     std::function<void(std::uint64_t done)> progress;
+    enum class after_a_find : std::uint8_t { stop, go_on } then = after_a_find::stop;
 };
 
 struct campaign_result {
@@ -26,13 +27,14 @@ struct campaign_result {
         std::uint64_t seed;
         std::string verdict;
     };
-    std::optional<find> found;  // that with the smallest seed of those seen; the campaign stops at the first
+    std::optional<find> found;  // that with the smallest seed of those seen
+    std::map<std::uint64_t, std::string> finds;
     std::uint64_t days = 0;
     std::array<std::uint64_t, mishap_kinds> mishaps{};
     std::uint64_t holds = 0;
     std::uint64_t scripts = 0;
     nanoseconds simulated{0};
-    /// By script: lines with code, and those of them that never ran.
+    /// By Lua file: lines with code, and those of them that never ran in any script that has them.
     std::map<std::string, std::set<int>> lines;
     std::map<std::string, std::set<int>> missed;
 };

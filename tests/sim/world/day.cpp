@@ -10,12 +10,19 @@ namespace holdfast::sim {
 
 using namespace std::chrono_literals;
 
+namespace {
+// Such that the days that once went wrong for a mutex still have nothing else.
+constexpr std::uint64_t read_write_salt = 49;
+}  // namespace
+
 day::day(const day_options& options)
     : options_(options),
       luck_(options.seed),
+      rw_luck_(options.seed ^ read_write_salt),
       network_luck_(luck_.fork()),
       judge_(time_),
       server_(time_, luck_.fork(), server_setup(), judge_),
+      visitors_(time_, rw_luck_.fork(), server_, judge_),
       begin_(time_.now()) {
     judge_.watched = &server_;
     judge_.trace = options_.trace ? [this](const std::string& what) { note(what); } : judge_.trace;
@@ -41,8 +48,8 @@ void day::draw_plan() {
     const std::size_t locks = 1 + luck_.below(3);
     for (std::size_t i = 0; i < locks; ++i) {
         const auto naming = luck_.percent(70) ? scripts::key_naming::tagged : scripts::key_naming::raw;
-        ways_.locks.push_back(std::make_shared<scripts::lock_keys>(
-            scripts::make_keys(scripts::lock_name("lock" + std::to_string(i)), naming, "hf:")));
+        ways_.locks.push_back({.keys = std::make_shared<scripts::lock_keys>(
+                                   scripts::make_keys(scripts::lock_name("lock" + std::to_string(i)), naming, "hf:"))});
     }
     mistrusted_ = luck_.percent(50);
     calm_ = luck_.percent(8);
@@ -63,6 +70,30 @@ void day::draw_plan() {
     }
     const nanoseconds busy = luck_.within({2s, 6s});
     ways_.stop = begin_ + busy;
+    draw_read_write();
+}
+
+// Half of all days have locks of that kind.
+void day::draw_read_write() {
+    if (rw_luck_.percent(50)) return;
+    for (lock_plan& lock : ways_.locks) {
+        if (&lock != &ways_.locks.front() && rw_luck_.percent(40)) continue;
+        lock.kind = scripts::lock_kind::read_write;
+        lock.prefer = static_cast<scripts::preference>(rw_luck_.below(3));
+    }
+    ways_.read_percent = 30 + static_cast<unsigned>(rw_luck_.below(60));
+    ways_.upgrade_percent = static_cast<unsigned>(rw_luck_.below(50));
+    ways_.downgrade_percent = static_cast<unsigned>(rw_luck_.below(50));
+    if (rw_luck_.percent(40)) visitors_.come_with_short_leases();
+    // Up and down all day, over links that break: old copies of what was asked run late.
+    if (calm_ || likely_.empty() || !rw_luck_.percent(25)) return;
+    ways_.upgrade_percent = ways_.downgrade_percent = 70;
+    ways_.lets_go_percent = 8;
+    ways_.leases = {1000ms, 3600ms};
+    ways_.rest = {1ms, 60ms};
+    ways_.hold = {100us, 15ms};
+    likely_.insert(likely_.end(), 1 + likely_.size() / 2, mishap::client_gone);
+    server_.forbid_kill();
 }
 
 void day::draw_mishaps() {
@@ -150,7 +181,7 @@ day_result day::run() {
     run_until(ways_.stop);
     quiet_ = true;
     // A foreign hold without expiry may have come back with an older snapshot; somebody clears it up.
-    for (const auto& keys : ways_.locks) foreign_leaves(keys->lock);
+    for (const lock_plan& lock : ways_.locks) foreign_leaves(lock);
     const instant patience = time_.now() + patience_;
     while (!judge_.failed() && !everybody_idle() && time_.now() < patience) run_until(time_.now() + 200ms);
     for (const person& p : actors_) {
@@ -170,10 +201,11 @@ day_result day::run() {
     return result_;
 }
 
-// A contended cycle costs two commands. A script that is not known yet costs one more, once per client and script.
+// A contended cycle costs two commands, an upgrade and a downgrade one each. A script that is not known yet costs one
+// more, once per client and script.
 void day::check_commands() {
     if (!calm_) return;
-    const std::uint64_t allowed = 2 * judge_.cycles() + 3 * actors_.size();
+    const std::uint64_t allowed = 2 * judge_.cycles() + judge_.changes() + 4 * actors_.size();
     if (server_.scripts_run() > allowed)
         judge_.fail("too many commands: " + std::to_string(server_.scripts_run()) + " for " +
                     std::to_string(judge_.cycles()) + " holds");

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "world/day.hpp"
+#include "world/foreigners.hpp"
 
 namespace holdfast::sim {
 
@@ -24,6 +25,7 @@ private:
 
     server_options server_setup();
     void draw_plan();
+    void draw_read_write();
     void draw_mishaps();
     client& add_client();
     void note(const std::string& what) const;
@@ -44,16 +46,20 @@ private:
     void restart(mishap kind);
     void trouble_all_until(instant then);
     void foreign_takes(mishap kind);
-    void foreign_leaves(const std::string& lock);
+    void foreign_leaves(const lock_plan& lock);
     void vandalize();
+    void vandalize_line(const scripts::lock_keys& keys, std::uint64_t how);
+    void vandalize_rw(const scripts::lock_keys& keys);
     client* somebody();
 
     day_options options_;
     timeline time_;
     chance luck_;
+    chance rw_luck_;  // so that days without read-write locks are what they were before there were any
     chance network_luck_;
     judge judge_;
     server server_;
+    foreigners visitors_;
     habits ways_;
     instant begin_;
     bool calm_ = false;

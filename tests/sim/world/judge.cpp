@@ -21,13 +21,10 @@ milliseconds to_ms(std::string_view text) {
 
 }  // namespace
 
-void judge::fail(std::string what) {
-    if (verdict_.empty()) verdict_ = std::move(what);
-}
-
 void judge::data_lost(bool mistrusted) {
-    data_lost_ = true;
-    if (!mistrusted) overlap_excused_ = true;
+    excused.data_lost = true;
+    if (!mistrusted) excused.overlap = true;
+    read_write_.data_lost();
     for (auto& [name, state] : locks_) {
         state.last_step.clear();
         state.line.clear();
@@ -38,42 +35,54 @@ void judge::data_lost(bool mistrusted) {
 }
 
 void judge::clock_jumped(nanoseconds by) {
-    jumped_ = true;
-    if (by < nanoseconds(0)) set_back_ = true;
-    if (by > nanoseconds(0)) overlap_excused_ = true;
+    excused.jumped = true;
+    if (by < nanoseconds(0)) excused.set_back = true;
+    if (by > nanoseconds(0)) excused.overlap = true;
+    read_write_.clock_jumped(by);
     for (auto& [name, state] : locks_) {
-        if (state.free_from != never) state.free_from = std::max(state.free_from - by, time_.now());
+        if (state.free_from != never) state.free_from = std::max(state.free_from - by, now());
     }
 }
 
 // --- the clients' side
 
 std::shared_ptr<belief> judge::believes(belief fresh) {
-    entered_.insert(fresh.id);
-    ++cycles_;
+    holders_.insert(fresh.id);
+    entered.insert({fresh.id, fresh.token});
+    if (fresh.token != 0) ++cycles_;
     check_overlap(fresh);
     auto kept = std::make_shared<belief>(std::move(fresh));
     auto& all = beliefs_[kept->lock];
-    std::erase_if(all, [this](const auto& b) { return b->over || b->until < time_.now(); });
+    std::erase_if(all, [this](const auto& b) { return b->over || b->until < now(); });
     all.push_back(kept);
     return kept;
 }
 
 void judge::extended(belief& held, instant until) {
-    const bool had_ended = held.until <= time_.now();
+    const bool had_ended = held.until <= now();
     held.until = until;
-    if (!held.over && had_ended && until > time_.now()) check_overlap(held);
+    if (!held.over && had_ended && until > now()) check_overlap(held);
+}
+
+void judge::upgraded(belief& held, std::uint64_t token) {
+    held.mode = engine::access::exclusive;
+    held.token = token;
+    entered.insert({held.id, token});
+    if (!held.over && held.until > now()) check_overlap(held);
 }
 
 void judge::check_overlap(const belief& fresh) {
+    constexpr auto shared = engine::access::shared;
     for (const auto& other : beliefs_[fresh.lock]) {
-        if (other->over || other->until <= time_.now() || other->id == fresh.id) continue;
-        if (overlap_excused_) {
+        if (other->over || other->until <= now() || other->id == fresh.id) continue;
+        if (fresh.mode == shared && other->mode == shared) continue;
+        const bool among_us = fresh.token != 0 && other->token != 0;
+        // A foreign program may have cut the lock's life short; nor does it know that the server was restarted.
+        if (!among_us && (excused.data_lost || read_write_.is_excused(fresh.lock))) continue;
+        if (excused.overlap || read_write_.is_vandalized(fresh.lock)) {
             // The grants' own order was checked when they were made; the one that learns of its grant last
             // may have the older one.
-            const bool distinct =
-                fresh.token == 0 || fresh.token != other->token || ((data_lost_ || vandalized_) && set_back_);
-            if (distinct) continue;
+            if (!among_us || fresh.token != other->token || tokens_may_repeat()) continue;
         }
         fail("two believers of " + fresh.lock + ": " + other->id + " token " + std::to_string(other->token) + " and " +
              fresh.id + " token " + std::to_string(fresh.token));
@@ -81,32 +90,37 @@ void judge::check_overlap(const belief& fresh) {
 }
 
 void judge::lost_without_reason(const belief& held) {
-    if (!jumped_ && !data_lost_ && !vandalized_) fail("a calm holder lost " + held.lock + ": " + held.id);
+    if (excused.jumped || excused.data_lost || excused.vandalized || read_write_.is_excused(held.lock)) return;
+    fail("a calm holder lost " + held.lock + ": " + held.id);
 }
 
 void judge::foreign_took(const std::string& lock, instant until) {
     belief fresh{.lock = lock, .id = "foreign", .token = 0, .until = until};
-    if (!data_lost_) check_overlap(fresh);  // it does not know that the server was restarted
+    check_overlap(fresh);
     lock_state& state = locks_[lock];
     state.holder = "foreign";
     state.free_from = until;
 }
 
 void judge::foreign_left(const std::string& lock) {
-    locks_[lock].free_from = time_.now();
+    locks_[lock].free_from = now();
 }
 
 // --- the server's side
 
-// EVALSHA sha1 keys lock [queue waiters fence] id ...
-judge::call judge::read(const words& command) const {
-    call out{};
+namespace {
+std::string_view script_of(const words& command) {
     for (const auto& script : scripts::all()) {
-        if (script.sha1 != command[1] && script.text != command[1]) continue;
-        out.what = script.name == "mutex/acquire"   ? step::acquire
-                   : script.name == "mutex/release" ? step::release
-                                                    : step::renew;
+        if (script.sha1 == command[1] || script.text == command[1]) return script.name;
     }
+    return "";
+}
+}  // namespace
+
+// EVALSHA sha1 keys lock [queue waiters fence] id ...
+judge::call judge::read(std::string_view script, const words& command) const {
+    call out{};
+    out.what = script == "mutex/acquire" ? step::acquire : script == "mutex/release" ? step::release : step::renew;
     out.lock = command[3];
     if (out.what == step::renew) {
         out.id = command[4];
@@ -124,14 +138,18 @@ std::string judge::get(const std::string& key) {
 }
 
 void judge::before_script(const words& command) {
-    const call asked = read(command);
+    const std::string_view script = script_of(command);
+    if (script.starts_with("rw/")) return read_write_.before_script(script, command);
+    const call asked = read(script, command);
     lock_state& state = locks_[asked.lock];
     state.holder = get(asked.lock);
     if (asked.what != step::renew) state.fence = get(asked.fence);
 }
 
 void judge::after_script(const words& command, const value& answer) {
-    const call asked = read(command);
+    const std::string_view script = script_of(command);
+    if (script.starts_with("rw/")) return read_write_.after_script(script, command, answer);
+    const call asked = read(script, command);
     if (trace) {
         constexpr std::string_view names[] = {"acquire", "release", "renew"};
         trace("  " + std::string(names[static_cast<std::size_t>(asked.what)]) + " " + asked.lock + " by " + asked.id +
@@ -142,8 +160,7 @@ void judge::after_script(const words& command, const value& answer) {
     const std::string holder = get(asked.lock);
     check_step(asked, state, holder);
     if (asked.what == step::renew) {
-        if (holder == asked.id)
-            state.free_from = time_.now() + milliseconds(watched->run({"PTTL", asked.lock}).integer);
+        if (holder == asked.id) state.free_from = now() + milliseconds(watched->run({"PTTL", asked.lock}).integer);
         return;
     }
     if (state.holder.empty()) check_slow(state);
@@ -154,10 +171,10 @@ void judge::after_script(const words& command, const value& answer) {
     state.fence = fence;
     if (fresh) granted(asked, state, holder);
     if (holder.empty()) {
-        if (!was_free) state.free_from = time_.now();
+        if (!was_free) state.free_from = now();
     } else {
         const auto left = watched->run({"PTTL", asked.lock}).integer;
-        state.free_from = left < 0 ? never : time_.now() + milliseconds(left);
+        state.free_from = left < 0 ? never : now() + milliseconds(left);
     }
     state.holder = holder;
     update_line(asked, state);
@@ -177,12 +194,12 @@ bool judge::calm(const lock_state& state, const std::string& id) const {
 }
 
 void judge::check_slow(const lock_state& was) {
-    if (was.free_from == never || vandalized_) return;
+    if (was.free_from == never || excused.vandalized) return;
     for (const std::string& id : was.line) {
         const auto found = was.known.find(id);
         if (found == was.known.end() || found->second.arrived > was.free_from || !calm(was, id)) continue;
         const milliseconds allowed = found_out_within + (id == was.line[0] ? milliseconds(0) : found->second.interval);
-        if (time_.now() - was.free_from > allowed) fail("the lock was free for too long while " + id + " waited");
+        if (now() - was.free_from > allowed) fail("the lock was free for too long while " + id + " waited");
     }
 }
 
@@ -194,7 +211,7 @@ void judge::granted(const call& asked, lock_state& state, const std::string& id)
     if (!watched->listens("hf:wake:" + std::string(engine::client_of(id))))
         fail("the lock was handed to one that is gone: " + id);
     // An older snapshot may bring back a place in line that a release by token leaves alone.
-    if (!data_lost_ && state.last_step[id] == step::release)
+    if (!excused.data_lost && state.last_step[id] == step::release)
         fail("the lock was handed to one that had given up: " + id);
     if (calm(state, id)) expect_entry(asked.lock, id);
 }
@@ -202,8 +219,8 @@ void judge::granted(const call& asked, lock_state& state, const std::string& id)
 void judge::check_token(const call&, lock_state& state, const std::string& id) {
     double token = 0;
     std::from_chars(state.fence.data(), state.fence.data() + state.fence.size(), token);
-    const bool excused = (data_lost_ || vandalized_) && set_back_;
-    if (token <= state.highest_token && !excused) fail("a token did not grow: " + state.fence + " for " + id);
+    if (token <= state.highest_token && !tokens_may_repeat())
+        fail("a token did not grow: " + state.fence + " for " + id);
     state.highest_token = std::max(token, state.highest_token);
 }
 
@@ -211,7 +228,8 @@ void judge::check_order(const lock_state& state, const std::string& id) {
     const auto mine = state.known.find(id);
     for (const std::string& other : state.line) {
         const auto found = state.known.find(other);
-        if (other == id || found == state.known.end() || vandalized_ || (data_lost_ && set_back_)) continue;
+        if (other == id || found == state.known.end() || excused.vandalized || (excused.data_lost && excused.set_back))
+            continue;
         if (mine != state.known.end() && mine->second.number < found->second.number) continue;
         const auto last = state.last_step.find(other);
         if (last != state.last_step.end() && last->second == step::release) continue;
@@ -220,8 +238,8 @@ void judge::check_order(const lock_state& state, const std::string& id) {
 }
 
 void judge::expect_entry(const std::string& lock, const std::string& id) {
-    time_.after(entered_within, [this, lock, id, since = time_.now()] {
-        if (entered_.contains(id) || locks_[lock].last_step[id] == step::release) return;
+    time().after(entered_within, [this, lock, id, since = now()] {
+        if (holders_.contains(id) || locks_[lock].last_step[id] == step::release) return;
         if (get(lock) != id || !calm_since(engine::client_of(id), since)) return;
         fail("handed to " + id + ", who did not enter");
     });
@@ -232,7 +250,7 @@ void judge::update_line(const call& asked, lock_state& state) {
     for (const value& item : watched->run({"ZRANGE", asked.queue, "0", "-1"}).items) {
         state.line.push_back(item.text);
         if (state.known.contains(item.text)) continue;
-        state.known[item.text] = {time_.now(), next_number_++, asked.interval};
+        state.known[item.text] = {now(), next_number++, asked.interval};
     }
 }
 

@@ -3,25 +3,26 @@
 // It sees two sides. The server's: every script call, with the lock, its line and its fence before and after.
 // The clients': who believes to hold what, until when. Neither side's own bookkeeping is trusted; the rules
 // are checked on what was seen:
-//   - never two believers at one instant; where the day had a fault outside the promise (data lost, clock set
-//   forward),
-//     the later grant must at least have the larger token
+//   - never two believers of conflicting modes at one instant; where the day had a fault outside the promise (data
+//     lost, clock set forward), the later grant must at least have the larger token
 //   - tokens grow in the order of grants
 //   - nobody who stood in line without any trouble is passed over by one who came later
 //   - a lock that is free while somebody waits is given out soon; one that was handed over is entered soon
 //   - the lock is never taken from a living holder, nor given to one that is gone or has given up
 //   - no automatic renewal fails without a reason
+// What is special to read-write locks on the server's side is in rw_watch.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "engine/hold.hpp"
 #include "scripts/names.hpp"
-#include "world/server.hpp"
+#include "world/court.hpp"
+#include "world/rw_watch.hpp"
 
 namespace holdfast::sim {
 
@@ -31,32 +32,30 @@ struct belief {
     std::string id;
     std::uint64_t token = 0;  // 0: a foreign program's
     instant until{};
+    engine::access mode = engine::access::exclusive;
     bool over = false;
 };
 
-class judge final : public script_watcher {
+class judge final : public court, public script_watcher {
 public:
-    explicit judge(timeline& time) : time_(time) {}
-
-    /// Whose client had no trouble since then, and has none now.
-    std::function<bool(std::string_view client, instant since)> calm_since;
-    std::function<void(const std::string&)> trace;
-    server* watched = nullptr;
-
-    void fail(std::string what);
-    bool failed() const { return !verdict_.empty(); }
-    const std::string& verdict() const { return verdict_; }
+    explicit judge(timeline& time) : court(time), read_write_(*this) {}
 
     // --- what the day did outside the promise
     void data_lost(bool mistrusted);
     void clock_jumped(nanoseconds by);
-    void waiters_vandalized() { vandalized_ = true; }
+    void waiters_vandalized() { excused.vandalized = true; }
+    rw_watch& read_write() { return read_write_; }
 
     // --- the clients' side
     std::shared_ptr<belief> believes(belief fresh);
     void extended(belief& held, instant until);
+    /// A reader writes as well, from now on.
+    void upgraded(belief& held, std::uint64_t token);
     void lost_without_reason(const belief& held);
     std::uint64_t cycles() const { return cycles_; }
+    /// Commands beyond two for each cycle that the people's doings explain: upgrades, and holding less.
+    std::uint64_t changes() const { return changes_; }
+    void expect_change() { ++changes_; }
 
     // --- the server's side
     void foreign_took(const std::string& lock, instant until);
@@ -89,7 +88,7 @@ private:
         milliseconds interval;
     };
 
-    call read(const words& command) const;
+    call read(std::string_view script, const words& command) const;
     std::string get(const std::string& key);
     void check_overlap(const belief& fresh);
     void check_step(const call& asked, const lock_state& was, const std::string& holder);
@@ -101,18 +100,12 @@ private:
     void update_line(const call& asked, lock_state& state);
     bool calm(const lock_state& state, const std::string& id) const;
 
-    timeline& time_;
-    std::string verdict_;
+    rw_watch read_write_;
     std::map<std::string, lock_state, std::less<>> locks_;
     std::map<std::string, std::vector<std::shared_ptr<belief>>> beliefs_;
-    std::set<std::string, std::less<>> entered_;
-    std::uint64_t next_number_ = 1;
+    std::set<std::string, std::less<>> holders_;  // ids that ever entered
     std::uint64_t cycles_ = 0;
-    bool overlap_excused_ = false;
-    bool data_lost_ = false;
-    bool set_back_ = false;
-    bool jumped_ = false;
-    bool vandalized_ = false;
+    std::uint64_t changes_ = 0;
 };
 
 }  // namespace holdfast::sim

@@ -176,22 +176,27 @@ void day::to_the_data(mishap kind) {
     foreign_takes(kind);
 }
 
-// SET NX, as other programs lock.
+// SET NX, as other programs lock; or the hash of a read-write lock, as those do that know it.
 void day::foreign_takes(mishap kind) {
-    const std::string lock = ways_.locks[luck_.below(ways_.locks.size())]->lock;
+    const lock_plan& plan = ways_.locks[luck_.below(ways_.locks.size())];
     const nanoseconds stay = luck_.within({5ms, 1500ms});
+    const bool for_ever = kind == mishap::foreign_forever;
+    if (plan.kind == scripts::lock_kind::read_write)
+        return visitors_.visit(plan, for_ever ? foreigners::expiry::none : foreigners::expiry::usual);
+    const std::string& lock = plan.keys->lock;
     std::vector<std::string> command{"SET", lock, "foreign", "NX"};
     const auto ms = std::chrono::duration_cast<milliseconds>(stay).count();
     if (kind == mishap::foreign) command.insert(command.end(), {"PX", std::to_string(ms)});
     if (server_.run(command).type == value::kind::nil) return;
-    const bool for_ever = kind == mishap::foreign_forever;
     judge_.foreign_took(lock, for_ever ? never : time_.now() + stay);
     if (!for_ever && luck_.percent(50)) return;
-    time_.after(for_ever ? stay : stay / 2, [this, lock] { foreign_leaves(lock); });
+    time_.after(for_ever ? stay : stay / 2, [this, plan] { foreign_leaves(plan); });
 }
 
-void day::foreign_leaves(const std::string& lock) {
-    if (!server_.accepts()) return time_.after(100ms, [this, lock] { foreign_leaves(lock); });
+void day::foreign_leaves(const lock_plan& plan) {
+    if (!server_.accepts()) return time_.after(100ms, [this, plan] { foreign_leaves(plan); });
+    if (plan.kind == scripts::lock_kind::read_write) return visitors_.clear_out(plan);
+    const std::string& lock = plan.keys->lock;
     if (server_.run({"GET", lock}).text != "foreign") return;
     server_.run({"DEL", lock});
     judge_.foreign_left(lock);
@@ -199,11 +204,18 @@ void day::foreign_leaves(const std::string& lock) {
 
 // Nonsense in our keys, and a script called with nonsense. None of it may break anything but the line's order.
 void day::vandalize() {
-    const scripts::lock_keys& keys = *ways_.locks[luck_.below(ways_.locks.size())];
+    const lock_plan& plan = ways_.locks[luck_.below(ways_.locks.size())];
     judge_.waiters_vandalized();
+    const std::uint64_t how = luck_.below(5);
+    if (plan.kind == scripts::lock_kind::read_write && rw_luck_.percent(60)) return vandalize_rw(*plan.keys);
+    vandalize_line(*plan.keys, how);
+    if (rw_luck_.percent(40)) vandalize_line(*plan.keys, 2);
+}
+
+void day::vandalize_line(const scripts::lock_keys& keys, std::uint64_t how) {
     const auto line = server_.run({"ZRANGE", keys.queue, "0", "0"});
     const std::string first = line.items.empty() ? "nobody" : line.items[0].text;
-    switch (luck_.below(5)) {
+    switch (how) {
         case 0:
             if (line.items.empty()) break;
             server_.run({"HSET", keys.waiters, first, "12 what"});
@@ -219,10 +231,51 @@ void day::vandalize() {
             server_.run({"DEL", keys.queue});
             break;
         default:
-            server_.run({"EVAL", std::string(scripts::find("mutex/acquire").text), "4", keys.lock, keys.queue,
-                         keys.waiters, keys.fence, "id", "x", "0", "0", "", "0", "0", "0"});
-            server_.run({"EVAL", std::string(scripts::find("mutex/release").text), "4", keys.lock, keys.queue,
-                         keys.waiters, keys.fence, "id", "0", "x"});
+            for (const auto& script : scripts::all()) {
+                std::vector<std::string> command{"EVAL",      std::string(script.text),
+                                                 "6",         keys.lock,
+                                                 keys.queue,  keys.waiters,
+                                                 keys.fence,  keys.leases,
+                                                 keys.grants, "id"};
+                command.insert(command.end(), 12, "x");
+                if (script.name == "mutex/renew" || server_.run({"TYPE", keys.lock}).text != "none") continue;
+                if (!server_.run(command).is_error())
+                    judge_.fail("nonsense was accepted by " + std::string(script.name));
+            }
+    }
+}
+
+// What only a read-write lock has.
+void day::vandalize_rw(const scripts::lock_keys& keys) {
+    const auto ids = server_.run({"HKEYS", keys.grants});
+    const std::string holder = ids.items.empty() ? "" : ids.items[rw_luck_.below(ids.items.size())].text;
+    const std::string nobody = "hf_nobodynobodynobo.1.xxxxxxxxxxxxxxxxxxxxxx";
+    switch (rw_luck_.below(6)) {
+        case 0:
+            if (holder.empty()) break;
+            judge_.read_write().vandalized(keys.lock);
+            server_.run({"HSET", keys.grants, holder, rw_luck_.percent(50) ? "q 17" : "r 007"});
+            break;
+        case 1:  // a lease that nobody has
+            server_.run({"ZADD", keys.leases, std::to_string(server_.now_us() / 1000 + 1500), nobody});
+            server_.run({"PEXPIRE", keys.leases, "60000"});
+            break;
+        case 2:
+            judge_.read_write().vandalized(keys.lock);
+            server_.run({"DEL", keys.leases});
+            break;
+        case 3:
+            judge_.read_write().vandalized(keys.lock);
+            server_.run({"DEL", keys.grants});
+            break;
+        case 4:                                     // evicted: the leases know better, and nobody comes in who may not
+            judge_.read_write().excuse(keys.lock);  // of a foreign hold nothing is left
+            server_.run({"DEL", keys.lock});
+            break;
+        default:  // a reader of ours without a lease, and a field that is nobody's
+            if (server_.run({"HGET", keys.lock, "mode"}).text != "read") break;
+            server_.run({"HSET", keys.lock, "r:" + nobody, "1"});
+            server_.run({"HINCRBY", keys.lock, "rcount", "1"});
     }
 }
 

@@ -52,6 +52,7 @@ public:
 
     // --- mishaps
     void stall_until(instant then) { stalled_until_ = std::max(stalled_until_, then); }
+    void forbid_kill() { options_.kill_allowed = false; }
     void flush_scripts() { run({"SCRIPT", "FLUSH"}); }
     void stop();
     void start(node::snapshot data);
@@ -61,6 +62,11 @@ public:
     value run(const std::vector<std::string>& command);
     node::snapshot snapshot() const { return node_.take_snapshot(); }
     bool listens(std::string_view channel);
+    /// A key as it is now; null if there is none.
+    const entry* peek(std::string_view key) {
+        node_.set_time(now_us());
+        return node_.peek(key);
+    }
     std::uint64_t scripts_run() const { return scripts_run_; }
 
 private:

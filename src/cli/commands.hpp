@@ -1,0 +1,16 @@
+// The subcommands for operators. Each adds itself to the command line; `status` is set when it has run.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace holdfast::cli {
+
+void add_ls(CLI::App& app, int& status);
+void add_show(CLI::App& app, int& status);
+void add_top(CLI::App& app, int& status);
+void add_watch(CLI::App& app, int& status);
+void add_release(CLI::App& app, int& status);
+void add_metrics(CLI::App& app, int& status);
+void add_doctor(CLI::App& app, int& status);
+
+}  // namespace holdfast::cli

@@ -1,0 +1,30 @@
+// What programs read: the form that docs/cli.md describes. Fields are added, never changed.
+#pragma once
+
+#include "cli/lock_events.hpp"
+#include "cli/lock_state.hpp"
+
+#include <holdfast/client.hpp>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace holdfast::cli {
+
+// Keeps the order of its fields, for people who read it all the same.
+using json = nlohmann::ordered_json;
+
+// One line for a program that reads lines, or a text for one that reads all; bytes that are no UTF-8 are replaced.
+std::string one_line(const json& value);
+std::string indented(const json& value);
+
+// Every look at a server is told the same way: {"servers": [...], what: ...}.
+json document(const client& server, const char* what, json content);
+
+json to_json(const lock_state& lock);
+json to_json(const lock_holder& holder, microseconds server_time);
+json to_json(const lock_waiter& waiter, microseconds server_time);
+
+json to_json(const lock_event& event, const lock_ref& lock);
+
+}  // namespace holdfast::cli

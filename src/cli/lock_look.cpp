@@ -1,0 +1,109 @@
+#include "cli/lock_look.hpp"
+
+#include "cli/ask.hpp"
+#include "cli/lock_parse.hpp"
+#include "cli/tool_script.hpp"
+#include "engine/hold_id.hpp"
+#include "redis/error_reply.hpp"
+
+#include <map>
+#include <set>
+
+namespace holdfast::cli {
+namespace {
+
+const redis::script& look_script() {
+    static const tool_script script("look", R"lua(
+-- look: a lock of whatever kind as it stands, in one instant. Reads only.
+-- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants
+-- Returns  {server time us, type of the lock key, its ms left, its value or fields, queue with tickets, waiters,
+--          fence, leases with deadlines, grants}; what is not there, or of another type, is an empty list
+local function type_of(key) return redis.call('TYPE', key).ok end
+local function read(key, type, ...)
+    if type_of(key) ~= type then return {} end
+    return redis.call(...)
+end
+local clock = redis.call('TIME')
+local kind = type_of(KEYS[1])
+local value = {}
+if kind == 'string' then value = {redis.call('GET', KEYS[1])} end
+if kind == 'hash' then value = redis.call('HGETALL', KEYS[1]) end
+return {string.format('%.0f', clock[1] * 1000000 + clock[2]), kind, redis.call('PTTL', KEYS[1]), value,
+    read(KEYS[2], 'zset', 'ZRANGE', KEYS[2], 0, -1, 'WITHSCORES'),
+    read(KEYS[3], 'hash', 'HGETALL', KEYS[3]),
+    read(KEYS[4], 'string', 'GET', KEYS[4]),
+    read(KEYS[5], 'zset', 'ZRANGE', KEYS[5], 0, -1, 'WITHSCORES'),
+    read(KEYS[6], 'hash', 'HGETALL', KEYS[6])}
+)lua");
+    return script.source();
+}
+
+question look_question(const lock_ref& lock) {
+    return {
+        {"6", lock.keys.lock, lock.keys.queue, lock.keys.waiters, lock.keys.fence, lock.keys.leases, lock.keys.grants},
+        &look_script()};
+}
+
+using cards = std::map<std::string, std::optional<client_facts>, std::less<>>;
+
+template <typename Function>
+void for_each_party(std::vector<lock_state>& locks, const Function& function) {
+    for (lock_state& lock : locks) {
+        for (lock_holder& holder : lock.holders) function(holder);
+        for (lock_waiter& waiter : lock.waiters) function(waiter);
+    }
+}
+
+// A card that may not be read costs its text, no more.
+std::optional<client_facts> facts_of(const answer& told) {
+    if (told.is_error || told.items.size() != 4 || told.items[0].is_null) return std::nullopt;
+    const auto field = [&told](std::size_t i) { return told.items[i].text; };
+    return client_facts{field(0), field(1), field(2), field(3)};
+}
+
+void add_cards(const client& server, std::vector<lock_state>& locks) {
+    cards known;
+    for_each_party(locks, [&known](const auto& party) {
+        if (const std::string_view client = engine::client_of(party.id); !client.empty())
+            known.emplace(client, std::nullopt);
+    });
+    std::vector<question> questions;
+    for (const auto& [client, facts] : known) {
+        questions.push_back({{"HMGET", "hf:client:" + client, "host", "pid", "program", "user"}});
+    }
+    const std::vector<answer> answers = ask_all(server, questions);
+    std::size_t i = 0;
+    for (auto& [client, facts] : known) facts = facts_of(answers[i++]);
+    for_each_party(locks, [&known](auto& party) {
+        if (const auto found = known.find(engine::client_of(party.id)); found != known.end())
+            party.client = found->second;
+    });
+}
+
+}  // namespace
+
+std::vector<lock_state> look_at(const client& server, const std::vector<lock_ref>& locks) {
+    std::vector<question> questions;
+    questions.reserve(locks.size());
+    for (const lock_ref& lock : locks) questions.push_back(look_question(lock));
+    const std::vector<answer> answers = ask_all(server, questions);
+    std::vector<lock_state> result;
+    result.reserve(locks.size());
+    for (std::size_t i = 0; i < locks.size(); ++i) {
+        if (answers[i].is_error) {
+            const failure why = redis::classify_error(answers[i].text, server.server());
+            throw error(why.code, why.detail);
+        }
+        result.push_back(parse_lock(locks[i], answers[i]));
+    }
+    add_cards(server, result);
+    return result;
+}
+
+lock_state look_at(const client& server, const lock_ref& lock) {
+    lock_state seen = std::move(look_at(server, std::vector{lock}).front());
+    if (seen.is_no_lock) throw error(errc::wrong_type, server.server() + ": " + lock.keys.lock);
+    return seen;
+}
+
+}  // namespace holdfast::cli

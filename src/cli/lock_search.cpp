@@ -1,0 +1,111 @@
+#include "cli/lock_search.hpp"
+
+#include "cli/ask.hpp"
+#include "cli/lock_look.hpp"
+#include "engine/hold_id.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace holdfast::cli {
+namespace {
+
+using scripts::key_naming;
+using scripts::lock_name;
+
+constexpr std::array<std::string_view, 5> side_suffixes{":queue", ":waiters", ":fence", ":leases", ":grants"};
+
+// Without the suffix, if it is a side key.
+std::optional<std::string_view> stem_of(std::string_view key) {
+    for (const std::string_view suffix : side_suffixes) {
+        if (key.ends_with(suffix)) return key.substr(0, key.size() - suffix.size());
+    }
+    return std::nullopt;
+}
+
+class findings {
+public:
+    explicit findings(std::string_view prefix) : opening_(std::string(prefix) + "{") {}
+
+    void add(std::string_view key) {
+        const auto stem = stem_of(key);
+        if (key.starts_with(opening_) && key.ends_with('}')) return add_tagged(key);
+        if (!stem) return;
+        if (stem->starts_with(opening_) && stem->ends_with('}')) return add_tagged(*stem);
+        if (scripts::hash_tag(*stem).size() == stem->size()) return;  // no tag: not made by us
+        raw_.emplace(*stem);
+        // "{x}:queue" is of the name x, or of the name {x}: whoever of them there is.
+        if (stem->starts_with('{') && stem->find('}') == stem->size() - 1)
+            raw_.emplace(stem->substr(1, stem->size() - 2));
+    }
+
+    std::vector<lock_ref> locks(std::string_view prefix) const {
+        std::vector<lock_ref> result;
+        const auto take = [&](const std::string& name, key_naming naming) {
+            try {
+                result.emplace_back(lock_name(name), naming, prefix);
+            } catch (const error&) {
+                return;  // no name of a lock
+            }
+        };
+        for (const std::string& name : tagged_) take(name, key_naming::tagged);
+        for (const std::string& name : raw_) take(name, key_naming::raw);
+        return result;
+    }
+
+private:
+    void add_tagged(std::string_view stem) {
+        const std::string_view name = stem.substr(opening_.size(), stem.size() - opening_.size() - 1);
+        if (!name.empty()) tagged_.emplace(name);
+    }
+
+    std::string opening_;
+    std::set<std::string, std::less<>> tagged_;
+    std::set<std::string, std::less<>> raw_;
+};
+
+bool is_locks_own(const lock_state& lock) {
+    const bool has_line = std::ranges::any_of(lock.waiters, [](const lock_waiter& w) { return engine::is_ours(w.id); });
+    if (lock.where.naming == key_naming::tagged) return !lock.is_no_lock && (lock.fence || has_line || !lock.is_idle());
+    return !lock.is_no_lock && (lock.fence || has_line);
+}
+
+// Of the names x and {x}, which share their side keys, the one that is held; if none is, x.
+void drop_doubles(std::vector<lock_state>& locks) {
+    std::set<std::string> held;
+    std::set<std::string> plain;
+    for (const lock_state& lock : locks) {
+        if (!lock.is_free()) held.insert(lock.where.keys.queue);
+        if (lock.where.keys.lock != lock.where.keys.queue.substr(0, lock.where.keys.lock.size())) {
+            plain.insert(lock.where.keys.queue);
+        }
+    }
+    std::erase_if(locks, [&](const lock_state& lock) {
+        if (lock.where.naming == key_naming::tagged || !lock.is_free()) return false;
+        const std::string& queue = lock.where.keys.queue;
+        return held.contains(queue) || (plain.contains(queue) && lock.where.keys.lock.starts_with('{'));
+    });
+}
+
+}  // namespace
+
+std::vector<lock_state> find_locks(const client& server, std::string_view prefix) {
+    findings found(prefix);
+    std::string cursor = "0";
+    do {
+        const answer page = ask(server, {"SCAN", cursor, "MATCH", "*{*}*", "COUNT", "1000"});
+        if (page.items.size() != 2) throw error(errc::protocol_error, server.server());
+        cursor = page.items[0].text;
+        for (const answer& key : page.items[1].items) found.add(key.text);
+    } while (cursor != "0");
+    std::vector<lock_state> locks = look_at(server, found.locks(prefix));
+    std::erase_if(locks, [](const lock_state& lock) { return !is_locks_own(lock); });
+    drop_doubles(locks);
+    std::ranges::sort(locks, {}, [](const lock_state& lock) -> const std::string& { return lock.where.name.text(); });
+    return locks;
+}
+
+}  // namespace holdfast::cli

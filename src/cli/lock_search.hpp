@@ -1,0 +1,21 @@
+// Finds the locks of a server by their keys.
+//
+// SCAN, never KEYS: the server goes on serving others meanwhile. Every key of a tagged lock and every side key of
+// a raw one has a tag in braces, so the server can sort out the rest by a pattern. A raw lock is found by its side
+// keys, and only if what is in them is ours: other programs have keys called `{x}:queue`, too. One that was
+// only ever held by other programs has none and cannot be told from any other key.
+#pragma once
+
+#include "cli/lock_state.hpp"
+
+#include <holdfast/client.hpp>
+
+#include <string_view>
+#include <vector>
+
+namespace holdfast::cli {
+
+// Also those that are free and only remembered by their fencing mark. Sorted by name.
+std::vector<lock_state> find_locks(const client& server, std::string_view prefix);
+
+}  // namespace holdfast::cli

@@ -1,0 +1,56 @@
+#include "cli/lock_table.hpp"
+
+#include "cli/person.hpp"
+
+#include <fmt/format.h>
+
+namespace holdfast::cli {
+namespace {
+
+std::string name_text(const lock_state& lock) {
+    const std::string name = excerpt(lock.where.name.text());
+    return lock.where.naming == scripts::key_naming::raw ? name + " (raw)" : name;
+}
+
+std::string holder_text(const lock_state& lock) {
+    if (lock.is_free()) return "-";
+    const std::string first = person(lock.holders.front());
+    return lock.holders.size() == 1 ? first : fmt::format("{} and {} more", first, lock.holders.size() - 1);
+}
+
+template <typename Duration>
+std::string or_dash(const std::optional<Duration>& span) {
+    return span ? about(std::chrono::floor<milliseconds>(*span)) : "-";
+}
+
+std::vector<cell> row(const lock_state& lock) {
+    std::vector<cell> cells{{name_text(lock), emphasis::bold}, {std::string(mode_of(lock))}, {holder_text(lock)}};
+    if (lock.is_free()) {
+        cells.insert(cells.end(), {{"-"}, {"-"}, {"-"}});
+    } else {
+        const lock_holder& first = lock.holders.front();
+        cells.push_back({or_dash(first.held)});
+        cells.push_back({first.left ? or_dash(first.left) : "no end", first.left ? emphasis::none : emphasis::warning});
+        cells.push_back({first.token ? std::to_string(*first.token) : "-", emphasis::dim});
+    }
+    const bool waited_for = !lock.waiters.empty();
+    cells.push_back({std::to_string(lock.waiters.size()), waited_for ? emphasis::warning : emphasis::dim});
+    cells.push_back({waited_for ? about(std::chrono::floor<milliseconds>(lock.oldest_wait())) : "-"});
+    return cells;
+}
+
+}  // namespace
+
+table tabulate(const std::vector<lock_state>& locks) {
+    using enum table::align;
+    table result({left, left, left, right, right, right, right, right});
+    std::vector<cell> heading;
+    for (const char* title : {"NAME", "MODE", "HOLDER", "FOR", "LEFT", "TOKEN", "WAITERS", "LONGEST"}) {
+        heading.push_back({title, emphasis::dim});
+    }
+    result.add(std::move(heading));
+    for (const lock_state& lock : locks) result.add(row(lock));
+    return result;
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,63 @@
+#include "cli/revoke.hpp"
+
+#include "api/blocking_command.hpp"
+#include "cli/ask.hpp"
+#include "cli/system.hpp"
+#include "engine/hold_id.hpp"
+#include "redis/error_reply.hpp"
+#include "scripts/questions.hpp"
+
+#include <optional>
+
+namespace holdfast::cli {
+namespace {
+
+// What names the grant: its token. A mutex compares it with the mark of the last grant; another program's hold
+// has none of its own, and is named by the mark as it stood, or anything if there was none.
+std::uint64_t token_of(const lock_state& lock, const lock_holder& holder) {
+    return holder.token.value_or(lock.fence.value_or(1));
+}
+
+scripts::hold_answer end_grant(const client& server, const lock_state& lock, const lock_holder& holder) {
+    const scripts::lock_terms terms{
+        .keys = lock.where.keys,
+        .kind = lock.is_shared_kind ? scripts::lock_kind::read_write : scripts::lock_kind::mutex,
+        .prefer = scripts::preference::arrival,
+        .fence_retention = client_options{}.fence_retention};
+    const api::question release = [&](redis::command& out) {
+        scripts::write(out, terms, scripts::release_question{.id = holder.id, .token = token_of(lock, holder)});
+    };
+    std::optional<scripts::hold_answer> told;
+    failure why{errc::protocol_error, server.server()};
+    api::ask_server(*server.shared_core(), {&release, 1}, [&](std::size_t, const redis::reply_view& reply) {
+        if (reply.is_error()) {
+            why = redis::classify_error(reply.text(), server.server());
+        } else {
+            told = scripts::read_release(reply);
+        }
+    });
+    if (!told) throw error(why.code, why.detail);
+    told->holder = {};  // it looks into a buffer that is gone
+    return *told;
+}
+
+void tell_holder(const client& server, const lock_holder& holder, std::uint64_t token) {
+    const std::string channel = "hf:wake:" + std::string(engine::client_of(holder.id));
+    try {
+        ask(server, {"PUBLISH", channel, "revoked " + holder.id + " " + std::to_string(token)});
+    } catch (const error& why) {
+        // It is done all the same, and the holder learns it at its next renewal.
+        tell(std::string("the holder could not be told: ") + why.what());
+    }
+}
+
+}  // namespace
+
+revocation revoke(const client& server, const lock_state& lock, const lock_holder& holder) {
+    if (lock.is_shared_kind && holder.is_foreign) return revocation::impossible;
+    if (end_grant(server, lock, holder).what != scripts::hold_answer::verdict::done) return revocation::too_late;
+    if (!holder.is_foreign) tell_holder(server, holder, token_of(lock, holder));
+    return revocation::done;
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,116 @@
+#include "cli/rights_probe.hpp"
+
+#include "cli/ask.hpp"
+#include "cli/lock_state.hpp"
+#include "cli/text.hpp"
+#include "scripts/registry.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+namespace holdfast::cli {
+namespace {
+
+constexpr const char* probe_name = "holdfast-doctor";
+constexpr const char* probe_channel = "hf:wake:holdfast-doctor";
+constexpr const char* probe_card = "hf:client:holdfast-doctor";
+
+struct trial {
+    question what;
+    bool is_needed = true;
+};
+
+// The commands that the scripts call: redis.call('X' and redis.pcall('X'.
+std::set<std::string> script_commands() {
+    constexpr std::string_view opening = "call('";
+    std::set<std::string> commands;
+    for (const scripts::script& script : scripts::all()) {
+        for (std::size_t at = 0; (at = script.text.find(opening, at)) != std::string_view::npos;) {
+            at += opening.size();
+            commands.emplace(script.text.substr(at, script.text.find('\'', at) - at));
+        }
+    }
+    return commands;
+}
+
+// A form of the command that the server would take: so many words, the first of them a key of ours.
+question plain_form(const std::string& command, std::int64_t arity, const std::string& key) {
+    const auto words = static_cast<std::size_t>(arity < 0 ? -arity : arity);
+    question form{{command}};
+    if (words > 1) form.words.push_back(key);
+    while (form.words.size() < words) form.words.emplace_back("1");
+    return form;
+}
+
+std::vector<trial> trials(const client& server, std::string_view prefix) {
+    const lock_ref lock(scripts::lock_name(probe_name), scripts::key_naming::tagged, prefix);
+    const std::string& key = lock.keys.lock;
+    std::vector<trial> result{
+        {{{"EVALSHA", std::string(40, '0'), "2", key, lock.keys.queue}}},
+        {{{"EVAL", "return 1", "2", key, lock.keys.queue}}},
+        {{{"SUBSCRIBE", probe_channel}}},
+        {{{"PUBLISH", probe_channel, "1"}}},
+        {{{"PUBSUB", "NUMSUB", probe_channel}}, false},
+        {{{"INFO", "server"}}, false},
+        {{{"CLIENT", "KILL", "ID", "0"}}, false},
+        {{{"HSET", probe_card, "host", "1"}}, false},
+        {{{"PEXPIRE", probe_card, "1"}}, false},
+        {{{"DEL", probe_card}}, false},
+    };
+    const std::set<std::string> special{"PUBLISH", "PUBSUB"};
+    question about{{"COMMAND", "INFO"}};
+    for (const std::string& command : script_commands()) {
+        if (!special.contains(command)) about.words.push_back(command);
+    }
+    const answer told = ask(server, about);
+    for (std::size_t i = 0; i < told.items.size() && i + 2 < about.words.size(); ++i) {
+        const answer& entry = told.items[i];
+        // A command that the server does not have (renamed, or disabled) is tried bare, and found unknown.
+        const std::int64_t arity = entry.items.size() > 1 ? entry.items[1].integer.value_or(1) : 1;
+        result.push_back({plain_form(about.words[i + 2], arity, key)});
+    }
+    return result;
+}
+
+std::string label_of(const question& what) {
+    const std::string& command = what.words[0];
+    if (command == "CLIENT" || command == "PUBSUB") return command + " " + what.words[1];
+    if (what.words.size() > 1 && what.words[1] == probe_card) return command + " of hf:client:*";
+    return command;
+}
+
+// Other errors (out of memory, a replica) say nothing about rights.
+bool is_refusal(const answer& told) {
+    return told.is_error && (told.text.starts_with("NOPERM") || told.text.find("unknown command") != std::string::npos);
+}
+
+}  // namespace
+
+rights_probe probe_rights(const client& server, std::string_view prefix) {
+    rights_probe result;
+    std::vector<trial> all;
+    try {
+        all = trials(server, prefix);
+    } catch (const error& why) {
+        result.unprobed = why.what();
+        return result;
+    }
+    std::vector<question> burst{{{"MULTI"}}};
+    for (const trial& one : all) burst.push_back(one.what);
+    burst.push_back({{"DISCARD"}});
+    // It fits into one burst: nothing of others gets between MULTI and DISCARD.
+    const std::vector<answer> answers = ask_all(server, burst);
+    if (answers.front().is_error) {
+        result.unprobed = excerpt(answers.front().text);
+        return result;
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const answer& told = answers[i + 1];
+        if (!is_refusal(told)) continue;
+        result.missing.push_back({label_of(all[i].what), excerpt(told.text), all[i].is_needed});
+    }
+    return result;
+}
+
+}  // namespace holdfast::cli

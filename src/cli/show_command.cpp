@@ -1,0 +1,41 @@
+// holdfast show: one lock, its holders and its line.
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/json_form.hpp"
+#include "cli/lock_look.hpp"
+#include "cli/lock_report.hpp"
+#include "cli/view_options.hpp"
+
+#include <unistd.h>
+
+#include <iostream>
+#include <memory>
+
+namespace holdfast::cli {
+namespace {
+
+int show(const view_options& options) {
+    const lock_ref where = options.lock();  // before a server is started for a name that cannot be
+    const client server = options.open();
+    const lock_state lock = look_at(server, where);
+    if (options.json) {
+        std::cout << indented(document(server, "lock", to_json(lock)));
+    } else {
+        std::cout << report(lock, palette::of(STDOUT_FILENO));
+    }
+    return lock.is_idle() ? not_acquired : all_well;
+}
+
+}  // namespace
+
+void add_show(CLI::App& app, int& status) {
+    CLI::App* const command = app.add_subcommand("show", "show a lock: who holds it, who waits");
+    const auto options = std::make_shared<view_options>();
+    declare_lock(*command, *options);
+    declare_json(*command, *options);
+    declare_server(*command, *options);
+    command->footer("Exit status: 0 held or waited for; 1 free; 125 holdfast itself failed.");
+    command->callback([options, &status] { status = show(*options); });
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,169 @@
+# holdfast doctor: each danger is made, found, and told with its fix; the exit status is for scripts.
+load common
+
+# severity_of CHECK, of the JSON in $output
+severity_of() { of_json "next(c['severity'] for c in d['servers'][0]['checks'] if c['check'] == '$1')" <<<"$output"; }
+finding_of() { of_json "next(c['finding'] for c in d['servers'][0]['checks'] if c['check'] == '$1')" <<<"$output"; }
+examine() { run --separate-stderr holdfast doctor --json "$@"; }
+safe=$'appendonly yes\nmaxmemory-policy noeviction'
+
+@test "Doctor.FindsNothingWrongWithTheLocalServer" {
+    examine
+    [ "$status" -eq 0 ]
+    [ "$(of_json 'd["servers"][0]["dangers"], d["servers"][0]["warnings"]' <<<"$output")" = "(0, 0)" ]
+    run --separate-stderr holdfast doctor
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"nothing here endangers locks"* ]]
+}
+
+@test "Doctor.LeavesNothingBehind" {
+    start_named_server "$safe"
+    examine
+    [ "$(named_redis dbsize)" = 0 ]
+}
+
+@test "Doctor.EvictionIsADangerAndTellsTheFix" {
+    for policy in allkeys-lru volatile-ttl volatile-lru; do
+        start_named_server "$safe"
+        named_redis config set maxmemory-policy $policy maxmemory 100mb
+        examine
+        [ "$status" -eq 2 ]
+        [ "$(severity_of eviction)" = danger ]
+        [[ "$(finding_of eviction)" == *$policy* ]]
+        run --separate-stderr holdfast doctor
+        [ "$status" -eq 2 ]
+        [[ "$output" == *danger*eviction*"Fix: CONFIG SET maxmemory-policy noeviction"* ]]
+        # Without a limit nothing is evicted, yet.
+        named_redis config set maxmemory 0
+        examine
+        [ "$status" -eq 1 ]
+        [ "$(severity_of eviction)" = warning ]
+        named_redis shutdown nosave
+        rm -rf "$BOX/named"
+    done
+}
+
+@test "Doctor.PersistenceIsJudged" {
+    start_named_server $'save ""\nappendonly no'
+    examine
+    [ "$status" -eq 1 ]
+    [ "$(severity_of persistence)" = warning ]
+    named_redis config set save "60 1"
+    examine
+    [ "$(severity_of persistence)" = warning ]
+    [[ "$(finding_of persistence)" == *snapshots* ]]
+    named_redis config set appendonly yes
+    examine
+    [ "$(severity_of persistence)" = ok ]
+    named_redis config set appendfsync no
+    examine
+    [ "$(severity_of persistence)" = warning ]
+}
+
+@test "Doctor.AReplicaIsADangerAndReplicasWantMinReplicas" {
+    start_named_server $'appendonly yes\nport 0'
+    mkdir "$BOX/replica"
+    # Replication needs TCP: a free port, found by trying.
+    local port
+    for port in 47301 47302 47303 47304 47305; do
+        [ "$(named_redis config set port $port)" = OK ] && break
+    done
+    redis-server --port 0 --unixsocket "$BOX/replica/redis.sock" --dir "$BOX/replica" --save "" --replicaof 127.0.0.1 $port >/dev/null 2>&1 3>&- &
+    started+=($!)
+    has_replica() { [[ "$(named_redis info replication)" == *"connected_slaves:1"*state=online* ]]; }
+    wait_until has_replica
+    examine
+    [ "$(severity_of role)" = ok ]
+    [ "$(severity_of replicas)" = warning ]
+    named_redis config set min-replicas-to-write 1
+    examine
+    [ "$(severity_of replicas)" = ok ]
+    HOLDFAST_URL=unix://$BOX/replica/redis.sock examine
+    [ "$status" -eq 2 ]
+    [ "$(severity_of role)" = danger ]
+}
+
+@test "Doctor.MissingRightsAreNamed" {
+    start_named_server "$safe"
+    named_redis acl setuser eve on '>pw-eve' '+@all' '-zadd' '-publish' '~hf:*' '&*'
+    HOLDFAST_URL="unix://eve:pw-eve@$BOX/named/redis.sock" examine
+    [ "$status" -eq 2 ]
+    [ "$(severity_of rights)" = danger ]
+    [[ "$(finding_of rights)" == *PUBLISH*ZADD* ]]
+    [[ "$output" != *pw-eve* ]]
+    # The keys of locks are closed to this one, and the channels to that one.
+    named_redis acl setuser ken on '>pw' '+@all' '~other:*' '&*'
+    HOLDFAST_URL="unix://ken:pw@$BOX/named/redis.sock" examine
+    [ "$(severity_of rights)" = danger ]
+    [[ "$(finding_of rights)" == *EVALSHA* ]]
+    named_redis acl setuser cho on '>pw' '+@all' '~hf:*' resetchannels
+    HOLDFAST_URL="unix://cho:pw@$BOX/named/redis.sock" examine
+    [ "$(severity_of rights)" = danger ]
+    [[ "$(finding_of rights)" == *SUBSCRIBE* ]]
+    # Works, but less well.
+    named_redis acl setuser pub on '>pw' '+@all' '-pubsub' '~hf:*' '&hf:wake:*'
+    HOLDFAST_URL="unix://pub:pw@$BOX/named/redis.sock" examine
+    [ "$status" -eq 1 ]
+    [ "$(severity_of rights)" = warning ]
+    [[ "$(finding_of rights)" == *"PUBSUB NUMSUB"* ]]
+    named_redis acl setuser all on '>pw' '+@all' '~hf:*' '&hf:wake:*'
+    HOLDFAST_URL="unix://all:pw@$BOX/named/redis.sock" examine
+    [ "$(severity_of rights)" = ok ]
+}
+
+@test "Doctor.WhatMayNotBeAskedIsAWarning" {
+    start_named_server "$safe"
+    named_redis acl setuser low on '>pw' '+@all' '-config' '-info' '~hf:*' '&hf:wake:*'
+    HOLDFAST_URL="unix://low:pw@$BOX/named/redis.sock" examine
+    [ "$status" -eq 1 ]
+    [ "$(severity_of eviction)" = warning ]
+    [[ "$(finding_of eviction)" == *"could not be read"* ]]
+}
+
+@test "Doctor.LowBuffersFullServersAndShortTimeoutsAreWarnings" {
+    start_named_server "$safe"
+    named_redis config set client-output-buffer-limit 'pubsub 65536 32768 10'
+    named_redis config set timeout 3
+    named_redis setrange filler 50000000 x # so that a connection more or less makes no difference
+    named_redis config set maxmemory "$(($(named_redis info memory | sed -n 's/^used_memory:\([0-9]*\).*/\1/p') * 100 / 95))"
+    examine
+    [ "$status" -eq 1 ]
+    [ "$(severity_of buffers)" = warning ]
+    [ "$(severity_of idle)" = warning ]
+    [ "$(severity_of memory)" = warning ]
+    named_redis config set maxmemory 1
+    examine
+    [ "$status" -eq 2 ]
+    [ "$(severity_of memory)" = danger ]
+    [ "$(severity_of rights)" = ok ]
+    named_redis config set client-output-buffer-limit 'pubsub 32mb 8mb 60'
+    named_redis config set timeout 0
+    named_redis config set maxmemory 1gb
+    examine
+    [ "$(severity_of buffers)" = ok ]
+    [ "$(severity_of idle)" = ok ]
+    [ "$(severity_of memory)" = ok ]
+}
+
+@test "Doctor.AClockThatIsOffIsAWarning" {
+    command -v faketime >/dev/null || skip "faketime is not installed"
+    start_named_server "$safe"
+    # The other way round: to us it is all the same.
+    run --separate-stderr faketime -f +90s "$HOLDFAST_BIN" doctor --json
+    [ "$(severity_of clock)" = warning ]
+    [[ "$(finding_of clock)" == *"1m"*"behind"* ]]
+    examine
+    [ "$(severity_of clock)" = ok ]
+}
+
+@test "Doctor.FreshStartIsAWarning" {
+    start_named_server "$safe"
+    examine
+    [ "$(severity_of uptime)" = warning ]
+}
+
+@test "Doctor.UnreachableServerIs125" {
+    examine --url redis://127.0.0.1:1
+    [ "$status" -eq 125 ]
+    [ -z "$output" ]
+}

@@ -1,0 +1,147 @@
+# holdfast release --force: ends the grant it showed, serves the next, tells the holder.
+load common
+
+# Hears what is published to a client, as a pattern listener: that is not counted as the client's listening.
+listen() {
+    redis psubscribe 'hf:wake:*' >"$BOX/heard" 2>&1 3>&- &
+    started+=($!)
+    wait_until has_line "$BOX/heard" psubscribe
+}
+
+@test "Release.WithoutForceDoesNothing" {
+    start_local_server
+    held_by 1 a
+    run holdfast release a --yes
+    [ "$status" -eq 125 ]
+    [[ "$output" == *--force* ]]
+    ! lock_is_free a
+}
+
+@test "Release.WhereNobodyCanBeAskedWantsYes" {
+    start_local_server
+    held_by 1 a
+    run holdfast release a --force </dev/null
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"not released"*--yes* ]]
+    ! lock_is_free a
+}
+
+@test "Release.EndsTheGrantAndTellsTheHolder" {
+    start_local_server
+    introduce 1
+    held_by 1 a
+    listen
+    local token
+    token=$(redis get 'hf:{a}:fence')
+    run --separate-stderr holdfast release a --force --yes
+    [ "$status" -eq 0 ]
+    [ "$output" = "user-1@host-1 prog-1[1]: released" ]
+    lock_is_free a
+    wait_until has_line "$BOX/heard" "^revoked $(hold_id 1) $token\$"
+    has_line "$BOX/heard" '^hf:wake:hf_0000000000000001$'
+}
+
+@test "Release.OfALiveHolderServesTheNextAndEndsTheFirst" {
+    hold a --lease 2s
+    local holder=$last
+    start run -q a -- touch "$BOX/next.ran"
+    local next=$last
+    wait_until someone_waits_for a
+    run --separate-stderr holdfast release a --force --yes --json
+    [ "$status" -eq 0 ]
+    [ "$(of_json 'd["holders"][0]["client"]["pid"], d["holders"][0]["released"]' <<<"$output")" = "($holder, True)" ]
+    finish "$next"
+    [ "$status" -eq 0 ]
+    [ -e "$BOX/next.ran" ]
+    # The holder learns it at the latest at its next renewal, and ends its command.
+    finish "$holder"
+    [ "$status" -eq 75 ]
+}
+
+@test "Release.OfAFreeLockIsExitOne" {
+    run --separate-stderr holdfast release a --force --yes
+    [ "$status" -eq 1 ]
+    [[ "$stderr" == *"nobody holds 'a'"* ]]
+}
+
+@test "Release.OfAForeignHolderOfARawLockFreesIt" {
+    start_local_server
+    redis set cron worker-3 px 60000 >/dev/null
+    listen
+    run --separate-stderr holdfast release cron --keys raw --force --yes
+    [ "$status" -eq 0 ]
+    [ "$(redis exists cron)" = 0 ]
+    redis publish hf:wake:end end >/dev/null
+    wait_until has_line "$BOX/heard" '^end$'
+    ! has_line "$BOX/heard" revoked
+}
+
+@test "Release.OfReadersEndsAllOrTheOneThatIsNamed" {
+    start_local_server
+    read_by a 1 2 3
+    listen
+    run --separate-stderr holdfast release a --force --yes --holder "$(hold_id 2)"
+    [ "$status" -eq 0 ]
+    [ "$(redis hexists 'hf:{a}' "r:$(hold_id 2)")" = 0 ]
+    [ "$(redis hget 'hf:{a}' rcount)" = 2 ]
+    wait_until has_line "$BOX/heard" "^revoked $(hold_id 2) "
+    ! has_line "$BOX/heard" "^revoked $(hold_id 1) "
+    run --separate-stderr holdfast release a --force --yes
+    [ "$status" -eq 0 ]
+    lock_is_free a
+    wait_until has_line "$BOX/heard" "^revoked $(hold_id 3) "
+}
+
+@test "Release.OfAForeignReaderIsRefused" {
+    start_local_server
+    redis hset 'hf:{a}' mode read rcount 1 r:goroutine-7 1 >/dev/null
+    redis pexpire 'hf:{a}' 60000 >/dev/null
+    run --separate-stderr holdfast release a --force --yes
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"another program"* ]]
+    ! lock_is_free a
+}
+
+@test "Release.IsDoneEvenIfTheHolderCannotBeTold" {
+    start_named_server 'save ""'
+    redis() { named_redis "$@"; }
+    held_by 1 a
+    named_redis acl setuser op on '>pw' +@all -publish '~*' '&*' >/dev/null
+    HOLDFAST_URL=unix://op:pw@$BOX/named/redis.sock run --separate-stderr holdfast release a --force --yes
+    [ "$status" -eq 0 ]
+    [[ "$stderr" == *"could not be told"* ]]
+    lock_is_free a
+}
+
+@test "Release.AsksFirstOnATerminal" {
+    start_local_server
+    introduce 1
+    held_by 1 a
+    open_terminal
+    type_line '"$HOLDFAST_BIN" release a --force; echo "status=$?"'
+    wait_until shows 'Take it from this holder? .y/N.'
+    shows 'user-1@host-1'
+    type_line n
+    wait_until shows '^status=1'
+    ! lock_is_free a
+    terminal send-keys -t t C-l
+    type_line '"$HOLDFAST_BIN" release a --force; echo "status=$?"'
+    wait_until shows 'Take it from this holder? .y/N. *$'
+    type_line y
+    wait_until shows '^status=0'
+    lock_is_free a
+}
+
+@test "Release.OfAGrantThatEndedMeanwhileLeavesTheNextAlone" {
+    start_local_server
+    held_by 1 a
+    open_terminal
+    type_line '"$HOLDFAST_BIN" release a --force; echo "status=$?"'
+    wait_until shows 'Take it from this holder? .y/N.'
+    # The same id has a newer grant by the time the answer is yes.
+    redis set 'hf:{a}:fence' "$(server_us)" px 3600000 >/dev/null
+    type_line y
+    wait_until shows 'had ended already'
+    wait_until shows '^status=1'
+    ! lock_is_free a
+}

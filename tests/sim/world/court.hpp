@@ -1,0 +1,59 @@
+// What everyone who watches a day goes by: the time, the server, who had trouble, what is excused, and the verdict.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "world/server.hpp"
+
+namespace holdfast::sim {
+
+class court {
+public:
+    explicit court(timeline& time) : time_(time) {}
+    court(const court&) = delete;
+    court& operator=(const court&) = delete;
+
+    /// Whose client had no trouble since then, and has none now.
+    std::function<bool(std::string_view client, instant since)> calm_since;
+    std::function<void(const std::string&)> trace;
+    server* watched = nullptr;
+
+    void fail(std::string what) {
+        if (verdict_.empty()) verdict_ = std::move(what);
+    }
+    bool failed() const { return !verdict_.empty(); }
+    const std::string& verdict() const { return verdict_; }
+    instant now() const { return time_.now(); }
+    timeline& time() { return time_; }
+
+    /// What the day did outside the promise.
+    struct excuses {
+        bool overlap = false;  // data lost without mistrust, or the server's clock set forward
+        bool data_lost = false;
+        bool set_back = false;  // the server's clock
+        bool jumped = false;    // either way
+        bool vandalized = false;
+    };
+    excuses excused;
+
+    /// Tokens may repeat: the mark was lost, and the clock set back.
+    bool tokens_may_repeat() const { return (excused.data_lost || excused.vandalized) && excused.set_back; }
+
+    /// By id and token: the grants that their clients know of.
+    std::set<std::pair<std::string, std::uint64_t>> entered;
+    std::set<std::string, std::less<>> lost;  // ids whose clients were told so
+    std::uint64_t next_number = 1;            // in the order of arrival
+
+protected:
+    ~court() = default;
+
+private:
+    timeline& time_;
+    std::string verdict_;
+};
+
+}  // namespace holdfast::sim

@@ -1,0 +1,91 @@
+// Whether those who could be let in are let in soon.
+
+#include <algorithm>
+
+#include "engine/hold_id.hpp"
+#include "world/rw_watch.hpp"
+
+namespace holdfast::sim {
+namespace {
+
+// The dead holder's lease, then the stagger of the whole line, then a trip there and back.
+constexpr milliseconds found_out_within{320};
+
+bool in_the_way(char wants, char shape) {
+    return shape != 0 && (wants != 'r' || has_write(shape));
+}
+
+}  // namespace
+
+// When the one at that place could come in: when whoever holds the lock against it is gone, if nobody who may still
+// come and is to be let in first has to wait longer. Never, if that cannot be said.
+instant rw_watch::opens_at(const lock_record& lock, const rw_state& now, std::size_t rank, std::string_view prefer) {
+    const rw_state::waiter& who = now.line[rank];
+    std::int64_t last_ms = now.now_ms;
+    for (const auto& [id, ends] : now.leases) {
+        if (id != who.id && in_the_way(who.wants, now.held(id))) last_ms = std::max(last_ms, ends);
+    }
+    if (is_foreign_there(now, lock) && (who.wants != 'r' || !now.writer.empty())) {
+        if (lock.foreign_until_ms == no_expiry) return never;
+        last_ms = std::max(last_ms, lock.foreign_until_ms);
+    }
+    for (std::size_t i = 0; i < now.line.size(); ++i) {
+        const rw_state::waiter& other = now.line[i];
+        if (i == rank || gave_up(lock, other)) continue;
+        if (!comes_before({other.wants, i}, {who.wants, rank}, prefer)) continue;
+        const bool stricter = other.wants != who.wants;
+        if (stricter && bench_.watched->listens("hf:wake:" + std::string(engine::client_of(other.id)))) return never;
+    }
+    return bench_.now() + milliseconds(last_ms - now.now_ms);
+}
+
+void rw_watch::check_slow(const call& asked, lock_record& lock) {
+    if (bench_.excused.vandalized || lock.tampered) return;
+    const rw_state& now = lock.before;
+    for (std::size_t rank = 0; rank < now.line.size(); ++rank) {
+        const rw_state::waiter& who = now.line[rank];
+        const auto found = lock.known.find(key_of(who));
+        if (found == lock.known.end()) continue;
+        waiter& known = found->second;
+        if (opens_at(lock, now, rank, asked.prefer) > bench_.now()) {
+            known.opens_at = never;
+            continue;
+        }
+        if (known.opens_at == never) known.opens_at = bench_.now();
+        const milliseconds allowed = found_out_within + (rank == 0 ? milliseconds(0) : known.interval);
+        const bool upgrades_nothing = who.wants == 'u' && !has_read(now.held(who.id));
+        if (bench_.now() - known.opens_at <= allowed || upgrades_nothing || gave_up(lock, who)) continue;
+        if (bench_.calm_since(engine::client_of(who.id), std::min(known.arrived, known.opens_at)))
+            bench_.fail(who.id + " could have been let in long ago");
+    }
+}
+
+void rw_watch::update_line(const call& asked, lock_record& lock, const rw_state& now) {
+    for (std::size_t rank = 0; rank < now.line.size(); ++rank) {
+        const auto [found, fresh] = lock.known.try_emplace(key_of(now.line[rank]));
+        waiter& known = found->second;
+        if (fresh) known = {bench_.now(), bench_.next_number++, asked.interval, never};
+        const instant opens = opens_at(lock, now, rank, asked.prefer);
+        known.opens_at = known.opens_at <= bench_.now() && opens <= bench_.now() ? known.opens_at : opens;
+    }
+}
+
+// Whoever lets go, or comes to see, lets in those who may come in.
+void rw_watch::check_left_standing(const call& asked, const lock_record& lock, const rw_state& now) {
+    // Of several foreign holders the longest expiry counts that was ever seen; only the last is known here.
+    if (asked.what == step::renew || bench_.excused.vandalized || lock.tampered) return;
+    for (const rw_state::waiter& who : now.line) {
+        const waiter* const known = find(lock, who);
+        const bool upgrades_nothing = who.wants == 'u' && !has_read(now.held(who.id));
+        if (known == nullptr || known->opens_at > bench_.now() || upgrades_nothing || gave_up(lock, who)) continue;
+        if (calm(lock, who)) bench_.fail(who.id + " was left standing by " + asked.id);
+    }
+}
+
+void rw_watch::foreign_wrote(const scripts::lock_keys& keys, std::int64_t until_ms) {
+    lock_record& lock = locks_[keys.lock];
+    lock.foreign_until_ms = until_ms;
+    for (auto& [id, who] : lock.known) who.opens_at = never;
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,107 @@
+#include "world/rw_state.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace holdfast::sim {
+namespace {
+
+template <class Number>
+bool to_number(std::string_view text, Number& out) {
+    const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), out);
+    return bad == std::errc() && end == text.data() + text.size();
+}
+
+void read_hash(rw_state& out, const entry& hash) {
+    const auto* const fields = std::get_if<field_map>(&hash.data);
+    if (fields == nullptr) return;
+    out.exists = true;
+    out.expires_ms = hash.expires_ms;
+    for (const auto& [field, text] : fields->in_order()) {
+        if (field == "mode") out.mode = text;
+        if (field == "rcount") out.rcount = text;
+        if (field == "writer") out.writer = text;
+        if (field == "wcount") out.wcount = text;
+        if (!field.starts_with("r:")) continue;
+        std::int64_t count = 0;
+        to_number(text, count);
+        out.readers[field.substr(2)] = count;
+    }
+}
+
+// "<shape> <token>"
+rw_state::grant read_grant(std::string_view text) {
+    rw_state::grant out;
+    if (text.size() < 3 || text[1] != ' ' || text[2] == '0' || !to_number(text.substr(2), out.token)) return {};
+    const char shape = text[0];
+    return shape == 'r' || shape == 'w' || shape == 'b' ? rw_state::grant{shape, out.token} : rw_state::grant{};
+}
+
+// "lease interval seen floor kind channel"
+char read_wish(std::string_view entry) {
+    for (int word = 0; word < 4; ++word) {
+        const auto space = entry.find(' ');
+        if (space == std::string_view::npos) return 0;
+        entry.remove_prefix(space + 1);
+    }
+    return entry.size() > 2 && entry[1] == ' ' ? entry[0] : '\0';
+}
+
+}  // namespace
+
+char rw_state::held(const std::string& id) const {
+    const auto lease = leases.find(id);
+    if (lease == leases.end() || lease->second <= now_ms) return 0;
+    const auto found = grants.find(id);
+    return found == grants.end() ? '\0' : found->second.shape;
+}
+
+std::uint64_t rw_state::token_of(const std::string& id) const {
+    const auto found = grants.find(id);
+    return found == grants.end() ? 0 : found->second.token;
+}
+
+char rw_state::in_hash(const std::string& id) const {
+    const bool read = readers.contains(id);
+    if (writer == id) return read ? 'b' : 'w';
+    return read ? 'r' : '\0';
+}
+
+const rw_state::waiter* rw_state::find_in_line(const std::string& id) const {
+    const auto found = std::find_if(line.begin(), line.end(), [&](const waiter& w) { return w.id == id; });
+    return found == line.end() ? nullptr : &*found;
+}
+
+rw_state read_rw_state(server& from, const scripts::lock_keys& keys) {
+    rw_state out;
+    out.now_ms = from.now_us() / 1000;
+    if (const entry* const hash = from.peek(keys.lock)) read_hash(out, *hash);
+    if (const entry* const leases = from.peek(keys.leases)) {
+        out.leases_expire_ms = leases->expires_ms;
+        if (const auto* const set = std::get_if<sorted_set>(&leases->data)) {
+            for (const auto& [score, id] : set->in_order())
+                out.leases[std::string(id)] = static_cast<std::int64_t>(score);
+        }
+    }
+    if (const entry* const grants = from.peek(keys.grants)) {
+        out.grants_expire_ms = grants->expires_ms;
+        if (const auto* const all = std::get_if<field_map>(&grants->data)) {
+            for (const auto& [id, text] : all->in_order()) out.grants[id] = read_grant(text);
+        }
+    }
+    const entry* const queue = from.peek(keys.queue);
+    const entry* const waiters = from.peek(keys.waiters);
+    const auto* const wishes = waiters == nullptr ? nullptr : std::get_if<field_map>(&waiters->data);
+    if (const auto* const line = queue == nullptr ? nullptr : std::get_if<sorted_set>(&queue->data)) {
+        for (const auto& [score, id] : line->in_order()) {
+            const std::string* const wish = wishes == nullptr ? nullptr : wishes->find(id);
+            out.line.push_back({std::string(id), wish == nullptr ? '\0' : read_wish(*wish)});
+        }
+    }
+    if (const entry* const fence = from.peek(keys.fence)) {
+        if (const auto* const text = std::get_if<std::string>(&fence->data)) out.fence = *text;
+    }
+    return out;
+}
+
+}  // namespace holdfast::sim

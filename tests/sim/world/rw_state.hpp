@@ -1,0 +1,63 @@
+// All that the server has of one read-write lock, as it stands at one moment.
+//
+// Two descriptions of the same thing, kept apart on purpose: the hash, which other programs read and write too, and our
+// own leases and grants. Whether they agree is for the judge to say.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "scripts/names.hpp"
+#include "world/server.hpp"
+
+namespace holdfast::sim {
+
+struct rw_state {
+    struct grant {
+        char shape = 0;  // r, w or b; 0: nonsense
+        std::uint64_t token = 0;
+    };
+    struct waiter {
+        std::string id;
+        char wants = 0;  // r, w or u; 0: nonsense
+    };
+
+    // the hash
+    bool exists = false;
+    std::string mode;
+    std::string rcount;
+    std::string writer;
+    std::string wcount;
+    std::map<std::string, std::int64_t, std::less<>> readers;  // by id, with their counts
+    std::int64_t expires_ms = no_expiry;
+
+    // ours
+    std::map<std::string, std::int64_t, std::less<>> leases;  // by id, the deadline in server ms
+    std::map<std::string, grant, std::less<>> grants;
+    std::int64_t leases_expire_ms = no_expiry;
+    std::int64_t grants_expire_ms = no_expiry;
+
+    std::vector<waiter> line;
+    std::string fence;
+    std::int64_t now_ms = 0;
+
+    /// What this id holds by its lease and grant: r, w, b, or 0 for nothing.
+    char held(const std::string& id) const;
+    std::uint64_t token_of(const std::string& id) const;
+    /// What it is in the hash: r, w, b or 0.
+    char in_hash(const std::string& id) const;
+    const waiter* find_in_line(const std::string& id) const;
+};
+
+rw_state read_rw_state(server& from, const scripts::lock_keys& keys);
+
+inline bool has_read(char shape) {
+    return shape == 'r' || shape == 'b';
+}
+inline bool has_write(char shape) {
+    return shape == 'w' || shape == 'b';
+}
+
+}  // namespace holdfast::sim

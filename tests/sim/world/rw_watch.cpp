@@ -1,0 +1,368 @@
+#include "world/rw_watch.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "engine/hold_id.hpp"
+
+namespace holdfast::sim {
+namespace {
+
+constexpr milliseconds entered_within{120};
+// A foreign expiry is measured in whole ms, by two looks at the clock.
+constexpr std::int64_t blurred_ms = 5;
+
+milliseconds to_ms(std::string_view text) {
+    std::int64_t number = 0;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return milliseconds(number);
+}
+
+bool at_least(char now, char before) {
+    return (!has_read(before) || has_read(now)) && (!has_write(before) || has_write(now));
+}
+
+}  // namespace
+
+bool comes_before(const turn& first, const turn& second, std::string_view prefer) {
+    if (second.wants == 'u') return false;
+    if (first.wants == 'u') return true;
+    if (first.wants == second.wants || prefer == "arrival") return first.number < second.number;
+    return first.wants == (prefer == "writers" ? 'w' : 'r');
+}
+
+// EVALSHA sha1 6 lock queue waiters fence leases grants id retention prefer ...
+rw_watch::call rw_watch::read(std::string_view script, const words& command) {
+    call out;
+    out.keys = {.lock = std::string(command[3]),
+                .queue = std::string(command[4]),
+                .waiters = std::string(command[5]),
+                .fence = std::string(command[6]),
+                .leases = std::string(command[7]),
+                .grants = std::string(command[8])};
+    out.id = command[9];
+    out.prefer = command[11];
+    if (script == "rw/acquire") {
+        out.wants = command[12][0];
+        out.lease = to_ms(command[13]);
+        out.interval = to_ms(command[17]);
+        out.upgrading = command[19];
+    } else if (script == "rw/renew") {
+        out.what = step::renew;
+        out.lease = to_ms(command[12]);
+    } else if (script == "rw/release") {
+        out.what = step::release;
+        out.token = command[12];
+        out.left_over = command[13];
+    } else {
+        out.what = step::cancel;
+    }
+    return out;
+}
+
+void rw_watch::data_lost() {
+    for (auto& [name, lock] : locks_) {
+        lock.last_step.clear();
+        for (auto& [id, who] : lock.known) who.opens_at = never;
+    }
+}
+
+void rw_watch::clock_jumped(nanoseconds) {
+    for (auto& [name, lock] : locks_) {
+        for (auto& [id, who] : lock.known) who.opens_at = never;
+    }
+}
+
+void rw_watch::before_script(std::string_view script, const words& command) {
+    const call asked = read(script, command);
+    lock_record& lock = locks_[asked.keys.lock];
+    lock.before = read_rw_state(*bench_.watched, asked.keys);
+    check_slow(asked, lock);
+}
+
+void rw_watch::after_script(std::string_view script, const words& command, const value& answer) {
+    const call asked = read(script, command);
+    if (bench_.trace) {
+        std::string more = asked.what == step::acquire ? std::string(" wants ") + asked.wants : "";
+        if (asked.what == step::release) more = " token " + asked.token + " leaves '" + asked.left_over + "'";
+        bench_.trace("  " + std::string(script) + " " + asked.keys.lock + " by " + asked.id + more + ": " +
+                     answer.to_string());
+    }
+    if (answer.is_error()) {
+        if (!answer.text.starts_with("NOSCRIPT")) bench_.fail(std::string(script) + " failed: " + answer.text);
+        return;
+    }
+    lock_record& lock = locks_[asked.keys.lock];
+    const rw_state now = read_rw_state(*bench_.watched, asked.keys);
+    check_agreement(asked, lock, now);
+    check_exclusion(asked, now);
+    check_expiry(asked, lock, now);
+    check_others(asked, lock, now);
+    check_foreign(asked, lock, now);
+    check_own(asked, lock, now);
+    check_answer(asked, now, answer);
+    check_line_left(asked, now);
+    if (asked.what != step::renew) lock.last_step[asked.id] = asked.what;
+    if (asked.what == step::release && !asked.left_over.empty()) lock.last_step[asked.id] = step::acquire;
+    check_grants(asked, lock, now);
+    check_upgraders(asked, lock, now);
+    update_line(asked, lock, now);
+    check_left_standing(asked, lock, now);
+}
+
+const rw_watch::waiter* rw_watch::find(const lock_record& lock, const rw_state::waiter& who) {
+    const auto found = lock.known.find(key_of(who));
+    return found == lock.known.end() ? nullptr : &found->second;
+}
+
+bool rw_watch::calm(const lock_record& lock, const rw_state::waiter& who) const {
+    const waiter* const known = find(lock, who);
+    return known != nullptr && bench_.calm_since(engine::client_of(who.id), known->arrived);
+}
+
+bool rw_watch::gave_up(const lock_record& lock, const rw_state::waiter& who) const {
+    const auto last = lock.last_step.find(who.id);
+    return last != lock.last_step.end() &&
+           (last->second == step::release || (who.wants == 'u' && last->second == step::cancel));
+}
+
+// One whose expiry has not passed.
+bool rw_watch::is_foreign_there(const rw_state& state, const lock_record& lock) const {
+    if (lock.foreign_until_ms != no_expiry && lock.foreign_until_ms < state.now_ms) return false;
+    if (!state.writer.empty() && !engine::is_ours(state.writer)) return true;
+    return std::any_of(state.readers.begin(), state.readers.end(),
+                       [](const auto& reader) { return !engine::is_ours(reader.first); });
+}
+
+// The hash says of every one of ours what its lease and its grant say, and counts right.
+void rw_watch::check_agreement(const call& asked, const lock_record&, const rw_state& now) {
+    const auto wrong = [&](const std::string& what) {
+        bench_.fail("hash and leases of " + asked.keys.lock + " disagree after a script by " + asked.id + ": " + what);
+    };
+    std::int64_t sum = 0;
+    for (const auto& [id, count] : now.readers) {
+        sum += count;
+    }
+    if (now.rcount != (now.readers.empty() ? "" : std::to_string(sum))) wrong("rcount is " + now.rcount);
+    if (now.exists && now.mode != (now.writer.empty() ? "read" : "write")) wrong("mode is " + now.mode);
+    if (now.exists && now.writer.empty() && now.readers.empty()) wrong("nobody is in the hash");
+    if (now.writer.empty() != now.wcount.empty()) wrong("wcount is " + now.wcount);
+    if (bench_.excused.vandalized) return;
+    for (const auto& [id, count] : now.readers) {
+        if (engine::is_ours(id) && !has_read(now.held(id))) wrong(id + " reads without a living lease and grant");
+    }
+    if (engine::is_ours(now.writer) && !has_write(now.held(now.writer)))
+        wrong(now.writer + " writes without a living lease and grant");
+    for (const auto& [id, ends] : now.leases) {
+        if (id == "foreign") continue;
+        const char held = now.held(id);
+        if (held == 0) wrong(id + " has a lease but no grant");
+        if (held != 0 && now.in_hash(id) != held) wrong(id + " holds what is not in the hash");
+    }
+    for (const auto& [id, grant] : now.grants) {
+        if (!now.leases.contains(id)) wrong(id + " has a grant but no lease");
+    }
+}
+
+void rw_watch::check_exclusion(const call& asked, const rw_state& now) {
+    if (now.writer.empty()) return;
+    for (const auto& [id, count] : now.readers) {
+        if (id != now.writer)
+            bench_.fail(id + " reads " + asked.keys.lock + " while " + now.writer + " writes, by " + asked.id);
+    }
+}
+
+void rw_watch::check_expiry(const call& asked, const lock_record& lock, const rw_state& now) {
+    if (!now.exists) return;
+    const bool endless = is_foreign_there(now, lock) && lock.foreign_until_ms == no_expiry;
+    if (now.expires_ms == no_expiry && !endless) bench_.fail(asked.keys.lock + " does not expire");
+    std::int64_t longest = 0;
+    for (const auto& [id, ends] : now.leases) longest = std::max(longest, ends);
+    if (longest == 0) return;
+    if (now.expires_ms != no_expiry && now.expires_ms < longest)
+        bench_.fail(asked.keys.lock + " expires before a lease ends, after a script by " + asked.id);
+    if (now.leases_expire_ms < longest || (!now.grants.empty() && now.grants_expire_ms < longest))
+        bench_.fail("leases or grants of " + asked.keys.lock + " expire before a lease ends");
+}
+
+void rw_watch::check_others(const call& asked, const lock_record& lock, const rw_state& now) {
+    const rw_state& was = lock.before;
+    if (lock.tampered || bench_.excused.vandalized) return;
+    // A clock that was set back makes leases live again, and the foreign program did not wait for that.
+    if (bench_.excused.set_back && is_foreign_there(was, lock)) return;
+    for (const auto& [id, ends] : was.leases) {
+        const char before = was.held(id);
+        if (id == asked.id || before == 0) continue;
+        const char after = now.held(id);
+        const bool upgraded = before == 'r' && after == 'b' && now.token_of(id) != was.token_of(id);
+        if (after != before && !upgraded) bench_.fail("what " + id + " held was changed by " + asked.id);
+        if (after == before && now.token_of(id) != was.token_of(id))
+            bench_.fail("the token of " + id + " was changed by " + asked.id);
+        if (after != 0 && now.leases.at(id) < ends) bench_.fail("the lease of " + id + " was cut by " + asked.id);
+    }
+}
+
+void rw_watch::check_foreign(const call& asked, const lock_record& lock, const rw_state& now) {
+    const rw_state& was = lock.before;
+    const bool lives = lock.foreign_until_ms == no_expiry || lock.foreign_until_ms > was.now_ms + blurred_ms;
+    if (!lives || bench_.excused.data_lost || bench_.excused.vandalized) return;
+    const auto gone = [&](const std::string& who) {
+        bench_.fail("the foreign hold of " + who + " on " + asked.keys.lock + " was ended by " + asked.id);
+    };
+    for (const auto& [id, count] : was.readers) {
+        const auto found = now.readers.find(id);
+        if (!engine::is_ours(id) && (found == now.readers.end() || found->second != count)) gone(id);
+    }
+    if (!was.writer.empty() && !engine::is_ours(was.writer) && now.writer != was.writer) gone(was.writer);
+}
+
+void rw_watch::check_own(const call& asked, const lock_record& lock, const rw_state& now) {
+    const rw_state& was = lock.before;
+    if (lock.tampered || bench_.excused.vandalized) return;
+    const char before = was.held(asked.id);
+    const char after = now.held(asked.id);
+    if (asked.what == step::release) return check_release(asked, lock, now);
+    if (!at_least(after, before)) bench_.fail(asked.id + " lost what it held by its own request");
+    if (asked.what == step::acquire) {
+        const bool another = asked.wants == 'u' && asked.upgrading != std::to_string(was.token_of(asked.id));
+        if (another && has_write(after) && !has_write(before))
+            bench_.fail("another hold was upgraded than " + asked.id + " meant");
+        return;
+    }
+    // Of its own hold, a renewal changes only the lease, unless the upgrade that it waits for was due; cancelling
+    // nothing.
+    const rw_state::waiter* const waited = was.find_in_line(asked.id);
+    if (asked.what == step::renew && waited != nullptr && waited->wants == 'u' && before == 'r' && after == 'b') return;
+    if (after != before || (before != 0 && now.token_of(asked.id) != was.token_of(asked.id)))
+        bench_.fail("a renewal or cancellation by " + asked.id + " changed its grant");
+}
+
+void rw_watch::check_release(const call& asked, const lock_record& lock, const rw_state& now) {
+    const rw_state& was = lock.before;
+    const char before = was.held(asked.id);
+    const char after = now.held(asked.id);
+    const bool meant = asked.token == "0" || asked.token == std::to_string(was.token_of(asked.id));
+    char due = before;
+    if (meant && asked.left_over.empty()) due = 0;
+    if (meant && asked.left_over == "r" && before != 0) due = 'r';
+    if (meant && asked.left_over == "w" && has_write(before)) due = 'w';
+    if (after == due && (due == 0 || now.token_of(asked.id) == was.token_of(asked.id))) return;
+    // The script may have served the line, and its own upgrade with it: only what is wholly released leaves the line.
+    const rw_state::waiter* const waited = was.find_in_line(asked.id);
+    if (waited != nullptr && waited->wants == 'u' && due == 'r' && after == 'b') return;
+    bench_.fail(asked.id + " released another thing than it meant");
+}
+
+// Who lets go of everything, or of an upgrade, does not stand in line any more.
+void rw_watch::check_line_left(const call& asked, const rw_state& now) {
+    const bool leaves = asked.what == step::cancel || (asked.what == step::release && asked.token == "0");
+    if (leaves && now.find_in_line(asked.id) != nullptr) bench_.fail(asked.id + " gave up and still stands in line");
+}
+
+void rw_watch::check_answer(const call& asked, const rw_state& now, const value& answer) {
+    if (answer.items.empty() || answer.items[0].integer != 1) return;
+    const std::string token = std::to_string(now.token_of(asked.id));
+    const char held = now.held(asked.id);
+    const auto lies = [&](const std::string& what) { bench_.fail(asked.id + " was told a lie: " + what); };
+    switch (asked.what) {
+        case step::acquire:
+            if (!(asked.wants == 'r' ? has_read(held) : has_write(held)) || answer.items.at(1).text != token)
+                lies("it does not have what it asked for");
+            break;
+        case step::renew:
+        case step::cancel:
+            if (answer.items.at(1).text != std::string(1, held) || answer.items.at(2).text != token)
+                lies("it holds something else");
+            break;
+        case step::release:
+            return;
+    }
+    if (asked.what != step::cancel && held != 0 && now.leases.at(asked.id) < now.now_ms + asked.lease.count())
+        lies("its lease is not full");
+}
+
+void rw_watch::check_grants(const call& asked, lock_record& lock, const rw_state& now) {
+    const rw_state& was = lock.before;
+    std::vector<std::pair<std::uint64_t, std::string>> fresh;
+    for (const auto& [id, grant] : now.grants) {
+        if (now.held(id) != 0 && (was.held(id) == 0 || was.token_of(id) != grant.token))
+            fresh.emplace_back(grant.token, id);
+    }
+    std::sort(fresh.begin(), fresh.end());
+    for (const auto& [token, id] : fresh) {
+        if (bench_.trace) bench_.trace("  grant to " + id + " '" + now.held(id) + "' token " + std::to_string(token));
+        check_token(lock, now, id);
+        const rw_state::waiter* const waited = was.find_in_line(id);
+        if (id == asked.id) {
+            if (asked.what != step::acquire && !(waited != nullptr && waited->wants == 'u'))
+                bench_.fail(id + " was given a hold it did not ask for");
+            check_order(asked, lock, now, {id, asked.what == step::acquire ? asked.wants : 'u'});
+            if (waited != nullptr && calm(lock, *waited)) expect_entry(asked, now, id);
+            continue;
+        }
+        if (waited == nullptr) {
+            bench_.fail(id + " was given a hold without waiting for it");
+            continue;
+        }
+        check_order(asked, lock, now, {id, waited->wants});
+        if (!bench_.watched->listens("hf:wake:" + std::string(engine::client_of(id))))
+            bench_.fail("the lock was handed to one that is gone: " + id);
+        if (!bench_.excused.data_lost && gave_up(lock, *waited))
+            bench_.fail("the lock was handed to one that had given up: " + id);
+        if (calm(lock, *waited)) expect_entry(asked, now, id);
+    }
+    if (!fresh.empty() && now.fence != std::to_string(fresh.back().first))
+        bench_.fail("the mark of " + asked.keys.lock + " is not the last token");
+    for (const auto& [token, id] : fresh) lock.known.erase(id + "+");
+    if (asked.what == step::cancel) lock.known.erase(asked.id + "+");
+}
+
+void rw_watch::check_token(lock_record& lock, const rw_state& now, const std::string& id) {
+    const std::uint64_t token = now.token_of(id);
+    if (token <= lock.highest_token && !bench_.tokens_may_repeat())
+        bench_.fail("a token did not grow: " + std::to_string(token) + " for " + id);
+    lock.highest_token = std::max(token, lock.highest_token);
+}
+
+// Nobody is left standing who was to come in first.
+void rw_watch::check_order(const call& asked, const lock_record& lock, const rw_state& now, const place& granted) {
+    if (bench_.excused.vandalized || (bench_.excused.data_lost && bench_.excused.set_back)) return;
+    const waiter* const mine = find(lock, {granted.id, granted.wants});
+    const turn its{granted.wants, mine != nullptr ? mine->number : UINT64_MAX};
+    for (const rw_state::waiter& other : lock.before.line) {
+        const waiter* const known = find(lock, other);
+        if (other.id == granted.id || known == nullptr || gave_up(lock, other)) continue;
+        if (!comes_before({other.wants, known->number}, its, asked.prefer)) continue;
+        if (other.id == asked.id && asked.what != step::acquire) continue;  // it leaves the line by this
+        const char held = now.held(other.id);
+        const bool satisfied = other.wants == 'r' ? has_read(held) : has_write(held);
+        const bool still_reads = other.wants != 'u' || has_read(lock.before.held(other.id));
+        if (!satisfied && still_reads && calm(lock, other)) bench_.fail(other.id + " was passed over by " + granted.id);
+    }
+}
+
+void rw_watch::expect_entry(const call& asked, const rw_state& then, const std::string& id) {
+    const std::uint64_t token = then.token_of(id);
+    const char shape = then.held(id);
+    bench_.time().after(entered_within, [this, keys = asked.keys, id, token, shape, since = bench_.now()] {
+        const auto last = locks_[keys.lock].last_step.find(id);
+        const bool gave_up = last != locks_[keys.lock].last_step.end() && last->second != step::acquire;
+        if (bench_.entered.contains({id, token}) || bench_.lost.contains(id) || gave_up) return;
+        const rw_state now = read_rw_state(*bench_.watched, keys);
+        if (now.held(id) != shape || now.token_of(id) != token) return;
+        if (bench_.calm_since(engine::client_of(id), since)) bench_.fail("handed to " + id + ", who did not enter");
+    });
+}
+
+// One that was away may come back before another who asked meanwhile; that one is refused when it asks again.
+void rw_watch::check_upgraders(const call& asked, const lock_record& lock, const rw_state& now) {
+    const rw_state::waiter* const mine = now.find_in_line(asked.id);
+    if (asked.what != step::acquire || mine == nullptr || mine->wants != 'u') return;
+    for (const rw_state::waiter& who : now.line) {
+        if (who.id == asked.id) return;
+        if (who.wants == 'u' && has_read(now.held(who.id)) && calm(lock, who))
+            bench_.fail("two upgraders of " + asked.keys.lock + " wait for each other");
+    }
+}
+
+}  // namespace holdfast::sim
