@@ -31,7 +31,7 @@ private:
 };
 
 class silent_observer final : public observer {
-    void on_acquired(std::chrono::nanoseconds, how) override {}
+    void on_acquired(std::chrono::nanoseconds, holdfast::engine::how) override {}
     void on_reentered() override {}
     void on_refused() override {}
     void on_released(std::chrono::nanoseconds) override {}
@@ -98,7 +98,7 @@ protected:
     void distrust(const failure&) override {}
     void subscribe(const std::string&) override {}
     bool link_is_up() const override { return true; }
-    void on_push(const redis::reply_view& message, instant at) override { subject.on_push(message, at); }
+    void on_push(const redis::reply_view& message, instant at) override { subject.node(0).on_push(message, at); }
 
     /// What the engine wants to have sent goes out.
     std::vector<question> send() {
@@ -124,10 +124,10 @@ protected:
     /// What was written and not answered has an unknown end; the next link is there at once.
     void break_link() {
         wires.link_down({errc::unreachable, "cut"}, now);
-        subject.on_link_down(now);
+        subject.node(0).on_link_down(now);
         wires.link_up();
         wires.open_gate();
-        subject.on_link_up({}, now);
+        subject.node(0).on_link_up({}, now);
     }
     void later(milliseconds by) {
         now += by;
@@ -137,7 +137,7 @@ protected:
     counting_random random;
     silent_observer nobody;
     redis::multiplexer wires;
-    engine subject{{.max_depth = 10, .server = "redis://h"}, *this, random, nobody};
+    engine subject{{.max_depth = 10}, {{this, "redis://h"}}, random, nobody};
     std::shared_ptr<const lock_keys> keys = std::make_shared<const lock_keys>(
         scripts::make_keys(scripts::lock_name("x"), scripts::key_naming::tagged, "hf:"));
     recorded_request first;
