@@ -17,6 +17,7 @@
 
 namespace holdfast {
 
+/// @cond internal
 template <typename CompletionToken>
 auto lockable::initiate_acquire(mode kind, milliseconds wait, acquire_options options, CompletionToken&& token) {
     return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code, lease)>(
@@ -27,6 +28,7 @@ auto lockable::initiate_acquire(mode kind, milliseconds wait, acquire_options op
         },
         token, this, kind, wait, std::move(options));
 }
+/// @endcond
 
 template <typename CompletionToken>
 auto lockable::async_acquire(acquire_options options, CompletionToken&& token) {
@@ -148,6 +150,8 @@ auto lease::async_downgrade(CompletionToken&& token) {
         token, this);
 }
 
+/// @cond internal
+
 // One stripe after the other; if one cannot be had, those before it are given back in the background, the last first.
 struct striped_shared_mutex::take_all {
     striped_shared_mutex* locks;
@@ -178,6 +182,8 @@ struct striped_shared_mutex::take_all {
         for (; !taken.empty(); taken.pop_back()) taken.back().async_release([](boost::system::error_code) {});
     }
 };
+
+/// @endcond
 
 template <typename CompletionToken>
 auto striped_shared_mutex::async_acquire(acquire_options options, CompletionToken&& token) {

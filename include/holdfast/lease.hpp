@@ -98,6 +98,7 @@ public:
     lease upgrade_for(std::chrono::duration<Rep, Period> wait, upgrade_options options = {}) {
         return upgrade_within(detail::wait_time(wait), std::move(options));
     }
+    /// Waits at most until then; an empty lease if that was not enough. Throws as upgrade().
     template <typename Clock, typename Duration>
     lease upgrade_until(std::chrono::time_point<Clock, Duration> deadline, upgrade_options options = {}) {
         return upgrade_for(deadline - Clock::now(), std::move(options));
@@ -125,8 +126,10 @@ public:
     /// `lockable::async_acquire`. Include <holdfast/async.hpp>.
     template <typename CompletionToken>
     auto async_upgrade(CompletionToken&& token);
+    /// As try_upgrade().
     template <typename CompletionToken>
     auto async_try_upgrade(CompletionToken&& token);
+    /// As upgrade_for().
     template <typename Rep, typename Period, typename CompletionToken>
     auto async_upgrade_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token);
 

@@ -103,6 +103,7 @@ public:
     auto async_try_acquire_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token);
 
 protected:
+    /// @cond internal: what mutex and shared_mutex are made of
     using acquire_completion = detail::completion<boost::system::error_code, lease>;
 
     lockable(const client& client, std::string name, const api::lock_setup& setup);
@@ -119,6 +120,7 @@ protected:
     void start_acquire(mode kind, milliseconds wait, acquire_options options,
                        std::unique_ptr<acquire_completion> handler);
     std::shared_ptr<api::core> shared_core() const;
+    /// @endcond
 
 private:
     struct parts;

@@ -99,11 +99,17 @@ enum class prefer {
 
 /// For one shared_mutex. The fields mean what they mean in `mutex_options`.
 struct shared_mutex_options {
+    /// How long each hold lasts without renewal, a reader's as well as a writer's.
     milliseconds lease{std::chrono::seconds(30)};
+    /// Renew in the background while held.
     bool renew = true;
+    /// How often a request whose answer was lost with its connection is sent again.
     unsigned max_repeats = static_cast<unsigned>(-1);
+    /// How the name becomes a key.
     holdfast::keys keys = keys::tagged;
+    /// Stands before the tagged key.
     std::string prefix = "hf:";
+    /// Who goes first where readers and writers wait.
     holdfast::prefer prefer = prefer::arrival;
 };
 

@@ -22,7 +22,9 @@ public:
     striped_lease() noexcept;
     /// Releases as `lease` does. Never throws.
     ~striped_lease();
+    /// The hold moves; the other object holds nothing afterwards.
     striped_lease(striped_lease&&) noexcept;
+    /// Releases what it holds first.
     striped_lease& operator=(striped_lease&&) noexcept;
     striped_lease(const striped_lease&) = delete;
     striped_lease& operator=(const striped_lease&) = delete;
@@ -64,16 +66,21 @@ public:
     striped_shared_mutex(const striped_shared_mutex&) = delete;
     striped_shared_mutex& operator=(const striped_shared_mutex&) = delete;
 
+    /// As given to the constructor.
     const std::string& name() const noexcept { return name_; }
+    /// How many keys it is spread over.
     std::size_t stripes() const noexcept { return stripes_.size(); }
 
     /// As of `lockable` and `shared_mutex`. Where a writer cannot have a stripe in time, those it has are given back.
     void lock();
+    /// Takes all stripes if they are free.
     bool try_lock() { return try_lock_within(milliseconds(0)); }
+    /// Waits for all stripes, at most so long.
     template <typename Rep, typename Period>
     bool try_lock_for(std::chrono::duration<Rep, Period> wait) {
         return try_lock_within(detail::wait_time(wait));
     }
+    /// Waits for all stripes, at most until then.
     template <typename Clock, typename Duration>
     bool try_lock_until(std::chrono::time_point<Clock, Duration> deadline) {
         return try_lock_for(deadline - Clock::now());
@@ -82,22 +89,28 @@ public:
     void unlock() noexcept;
     /// Reading, as of `shared_mutex`.
     void lock_shared() { mine().lock_shared(); }
+    /// Reads if nobody writes and nobody who waits goes first.
     bool try_lock_shared() { return mine().try_lock_shared(); }
+    /// Waits in line to read, at most so long.
     template <typename Rep, typename Period>
     bool try_lock_shared_for(std::chrono::duration<Rep, Period> wait) {
         return mine().try_lock_shared_for(wait);
     }
+    /// Waits in line to read, at most until then.
     template <typename Clock, typename Duration>
     bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> deadline) {
         return mine().try_lock_shared_until(deadline);
     }
+    /// Gives up one level of the calling thread's reading. Never throws.
     void unlock_shared() noexcept { mine().unlock_shared(); }
 
     /// Takes all stripes to write; waits, tries and throws as `lockable` does.
     striped_lease acquire(acquire_options options = {}) { return acquire_within(detail::for_ever, std::move(options)); }
+    /// An empty lease if one of the stripes is not free.
     striped_lease try_acquire(acquire_options options = {}) {
         return acquire_within(milliseconds(0), std::move(options));
     }
+    /// Waits for all stripes, at most so long; an empty lease if that was not enough.
     template <typename Rep, typename Period>
     striped_lease try_acquire_for(std::chrono::duration<Rep, Period> wait, acquire_options options = {}) {
         return acquire_within(detail::wait_time(wait), std::move(options));
@@ -108,10 +121,12 @@ public:
         shared_mutex& chosen = stripe_for(options);
         return chosen.acquire_shared(std::move(options));
     }
+    /// An empty lease if somebody writes or goes first.
     lease try_acquire_shared(acquire_options options = {}) {
         shared_mutex& chosen = stripe_for(options);
         return chosen.try_acquire_shared(std::move(options));
     }
+    /// Waits in line, at most so long; an empty lease if that was not enough.
     template <typename Rep, typename Period>
     lease try_acquire_shared_for(std::chrono::duration<Rep, Period> wait, acquire_options options = {}) {
         shared_mutex& chosen = stripe_for(options);

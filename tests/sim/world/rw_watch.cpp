@@ -104,6 +104,7 @@ void rw_watch::after_script(std::string_view script, const words& command, const
     check_line_left(asked, now);
     if (asked.what != step::renew) lock.last_step[asked.id] = asked.what;
     if (asked.what == step::release && !asked.left_over.empty()) lock.last_step[asked.id] = step::acquire;
+    if (asked.what == step::release && asked.left_over.empty()) lock.released.insert(asked.id);
     check_grants(asked, lock, now);
     check_upgraders(asked, lock, now);
     update_line(asked, lock, now);
@@ -225,7 +226,7 @@ void rw_watch::check_own(const call& asked, const lock_record& lock, const rw_st
     if (!at_least(after, before)) bench_.fail(asked.id + " lost what it held by its own request");
     if (asked.what == step::acquire) {
         const bool another = asked.wants == 'u' && asked.upgrading != std::to_string(was.token_of(asked.id));
-        if (another && has_write(after) && !has_write(before))
+        if (another && before == 'r' && has_write(after))
             bench_.fail("another hold was upgraded than " + asked.id + " meant");
         return;
     }
@@ -250,6 +251,8 @@ void rw_watch::check_release(const call& asked, const lock_record& lock, const r
     // The script may have served the line, and its own upgrade with it: only what is wholly released leaves the line.
     const rw_state::waiter* const waited = was.find_in_line(asked.id);
     if (waited != nullptr && waited->wants == 'u' && due == 'r' && after == 'b') return;
+    // An older snapshot has brought back its place in line, and took away the hold.
+    if (bench_.excused.data_lost && before == 0 && waited != nullptr) return;
     bench_.fail(asked.id + " released another thing than it meant");
 }
 
@@ -294,8 +297,8 @@ void rw_watch::check_grants(const call& asked, lock_record& lock, const rw_state
         check_token(lock, now, id);
         const rw_state::waiter* const waited = was.find_in_line(id);
         if (id == asked.id) {
-            if (asked.what != step::acquire && !(waited != nullptr && waited->wants == 'u'))
-                bench_.fail(id + " was given a hold it did not ask for");
+            const bool due = waited != nullptr && (waited->wants == 'u' || bench_.excused.data_lost);
+            if (asked.what != step::acquire && !due) bench_.fail(id + " was given a hold it did not ask for");
             check_order(asked, lock, now, {id, asked.what == step::acquire ? asked.wants : 'u'});
             if (waited != nullptr && calm(lock, *waited)) expect_entry(asked, now, id);
             continue;
@@ -309,7 +312,8 @@ void rw_watch::check_grants(const call& asked, lock_record& lock, const rw_state
             bench_.fail("the lock was handed to one that is gone: " + id);
         if (!bench_.excused.data_lost && gave_up(lock, *waited))
             bench_.fail("the lock was handed to one that had given up: " + id);
-        if (calm(lock, *waited)) expect_entry(asked, now, id);
+        // A copy of a request may come longer after its release than a client listens for it: the lease ends that.
+        if (calm(lock, *waited) && !lock.released.contains(id)) expect_entry(asked, now, id);
     }
     if (!fresh.empty() && now.fence != std::to_string(fresh.back().first))
         bench_.fail("the mark of " + asked.keys.lock + " is not the last token");

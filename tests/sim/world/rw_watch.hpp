@@ -13,6 +13,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,7 @@ private:
         rw_state before;
         std::map<std::string, waiter, std::less<>> known;  // an upgrade under another name than the acquisition
         std::map<std::string, step, std::less<>> last_step;
+        std::set<std::string, std::less<>> released;  // wholly, at some time
         std::uint64_t highest_token = 0;
         std::int64_t foreign_until_ms = 0;
         bool tampered = false;

@@ -114,7 +114,13 @@ constexpr std::string_view run_all =
     "return out";
 
 constexpr std::string_view all_keys[] = {"k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8"};
-constexpr std::string_view ids[] = {"c1-1-aaaa", "c1-2-bbbb", "c2-1-cccc", "c2-2-dddd", "c3-1-eeee", "foreign"};
+constexpr std::string_view ids[] = {
+    "hf_aaaaaaaaaaaaaaaa.1.aaaaaaaaaaaaaaaaaaaaaa", "hf_aaaaaaaaaaaaaaaa.2.bbbbbbbbbbbbbbbbbbbbbb",
+    "hf_bbbbbbbbbbbbbbbb.1.cccccccccccccccccccccc", "hf_bbbbbbbbbbbbbbbb.2.dddddddddddddddddddddd",
+    "hf_cccccccccccccccc.1.eeeeeeeeeeeeeeeeeeeeee", "foreign"};
+constexpr std::string_view preferences[] = {"arrival", "readers", "writers"};
+constexpr std::string_view wishes[] = {"r", "r", "w", "u"};
+constexpr std::string_view rests[] = {"", "", "r", "w"};
 constexpr std::string_view wakes[] = {"w:a", "w:a", "w:b", "w:c", ""};
 constexpr std::string_view lock_names[] = {"{one}", "{two}"};
 
@@ -133,6 +139,10 @@ argument_kind kind_of(std::string_view description) {
     const auto about = [subject](std::initializer_list<std::string_view> any) {
         return std::any_of(any.begin(), any.end(), [subject](auto word) { return mentions(subject, word); });
     };
+    if (about({"preference"})) return argument_kind::preference;
+    if (about({"wants"})) return argument_kind::wish;
+    if (subject.starts_with("what is left")) return argument_kind::rest;
+    if (description.starts_with("for u")) return argument_kind::moment;
     if (about({"token", "floor", "ticket"})) return argument_kind::moment;
     if (about({"ms", "retention", "lease"})) return argument_kind::duration;
     if (about({"channel"})) return argument_kind::channel;
@@ -196,7 +206,7 @@ std::vector<std::string> documented(std::string_view script, std::string_view he
 
 script_maker::script_maker(random_source& random, command_maker& commands) : random_(random), commands_(commands) {
     for (const auto& script : scripts::all()) {
-        described one{std::string{script.sha1}, {}, {}};
+        described one{std::string{script.sha1}, std::string{script.name.substr(0, script.name.find('/'))}, {}, {}};
         for (const auto& role : documented(script.text, "KEYS")) {
             one.roles.push_back(role.substr(0, role.find_first_of(" ,;:(")));
         }
@@ -217,6 +227,12 @@ std::string script_maker::make(argument_kind kind) {
             return std::string{random_.pick(wakes)};
         case argument_kind::id:
             return std::string{random_.pick(ids)};
+        case argument_kind::preference:
+            return std::string{random_.pick(preferences)};
+        case argument_kind::wish:
+            return std::string{random_.pick(wishes)};
+        case argument_kind::rest:
+            return std::string{random_.pick(rests)};
         case argument_kind::unknown:
             break;
     }
@@ -227,8 +243,8 @@ words script_maker::of_holdfast() {
     const described& script = holdfast_[random_.below(holdfast_.size())];
     const std::string name{random_.pick(lock_names)};
     words command{"EVALSHA", script.sha1, std::to_string(script.roles.size())};
-    // The same role has the same key in every script.
-    for (const auto& role : script.roles) command.push_back(name + ":" + role);
+    // The same role has the same key in every script of a kind of locks.
+    for (const auto& role : script.roles) command.push_back(script.family + ":" + name + ":" + role);
     for (const argument_kind kind : script.arguments) command.push_back(make(kind));
     return command;
 }

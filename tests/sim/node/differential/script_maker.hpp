@@ -14,7 +14,7 @@
 namespace holdfast::sim {
 
 /// What an argument of holdfast's scripts is about, by its description.
-enum class argument_kind : std::uint8_t { unknown, id, duration, moment, channel };
+enum class argument_kind : std::uint8_t { unknown, id, duration, moment, channel, preference, wish, rest };
 
 class script_maker {
 public:
@@ -35,6 +35,7 @@ private:
 
     struct described {
         std::string sha1;
+        std::string family;              // of locks: mutex and rw have keys of different types
         std::vector<std::string> roles;  // of the keys
         std::vector<argument_kind> arguments;
     };
