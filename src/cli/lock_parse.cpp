@@ -57,14 +57,12 @@ std::vector<std::string_view> words_of(std::string_view text) {
     return words;
 }
 
-// lease ms, interval ms, seen us, floor, [wants,] channel
+// lease ms, interval ms, seen us, floor, wants, channel
 void read_entry(lock_waiter& waiter, std::string_view entry, microseconds now) {
     const auto words = words_of(entry);
-    if (words.size() < 5) return;
-    if (words.size() >= 6) {
-        if (words[4] == "r") waiter.wants = wish::read;
-        if (words[4] == "u") waiter.wants = wish::upgrade;
-    }
+    if (words.size() < 6) return;
+    if (words[4] == "r") waiter.wants = wish::read;
+    if (words[4] == "u") waiter.wants = wish::upgrade;
     const auto interval_ms = whole_number(words[1]);
     const auto seen_us = whole_number(words[2]);
     if (!interval_ms || !seen_us) return;

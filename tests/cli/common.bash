@@ -87,7 +87,7 @@ waited_for_by() {
     id=$(hold_id "$1")
     now=$(server_us)
     redis zadd "hf:{$2}:queue" "$((now - $3 * 1000000))" "$id" >/dev/null
-    redis hset "hf:{$2}:waiters" "$id" "30000 10000 $now 0 ${4:+$4 }hf:wake:${id%%.*}" >/dev/null
+    redis hset "hf:{$2}:waiters" "$id" "30000 10000 $now 0 ${4:-w} hf:wake:${id%%.*}" >/dev/null
 }
 # read_by NAME CLIENT...: a read-write lock with these readers, each entered once, granted a second apart.
 read_by() {

@@ -190,7 +190,7 @@ TEXT
     start_local_server
     held_by 1 a
     waited_for_by 2 a 100
-    redis hset 'hf:{a}:waiters' "$(hold_id 2)" "30000 10000 $(($(server_us) - 50000000)) 0 hf:wake:x" >/dev/null
+    redis hset 'hf:{a}:waiters' "$(hold_id 2)" "30000 10000 $(($(server_us) - 50000000)) 0 w hf:wake:x" >/dev/null
     run --separate-stderr holdfast show a --json
     [ "$(of_json 'd["lock"]["waiters"][0]["silent"]' <<<"$output")" = True ]
     run --separate-stderr holdfast show a

@@ -190,7 +190,7 @@ value rw_model::acquire(const rw_step& step) {
     if (is_held_by(id) && step.wants == 'u' && writes && token_of(id) == step.token) return granted(step, 'b');
     if (is_held_by(id) && (step.wants == 'r' || writes)) {  // R21, R22
         refresh(id, step.wants == 'r' && writes ? 'b' : holds_.at(id).shape, step.lease_ms);
-        if (others_changed_) serve(step);
+        serve(step);
         write_down();
         return list(1, {number(token_of(id))});
     }

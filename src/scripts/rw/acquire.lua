@@ -55,7 +55,7 @@ if my_grant and wants == 'u' and writer == id and token_of(my_grant) == ARGV[11]
 if my_grant and (wants == 'r' or writer == id) then
     refresh(wants == 'r' and writer == id and 'b' or shape_of(my_grant), lease)
     settle()
-    if others_changed then serve() end
+    serve()
     return {1, token_of(my_grant)}
 end
 if my_grant and wants == 'w' then return refused('mode') end

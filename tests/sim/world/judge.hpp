@@ -69,6 +69,7 @@ private:
         instant arrived;
         std::uint64_t number;
         milliseconds interval;
+        instant asked{};  // last
     };
     struct lock_state {
         std::string holder;
