@@ -14,6 +14,11 @@ bool writes(shape held) {
     return held == shape::writing || held == shape::both;
 }
 
+// Of what is asked for: an upgrade is had where it writes.
+bool is_in_favour(const ballot& vote, bool upgrades) {
+    return vote.counts() && (!upgrades || writes(vote.has()));
+}
+
 // Says nothing of the lock, only of the way to the node.
 bool is_silence(errc code) {
     return code == errc::unreachable || code == errc::request_timed_out;
@@ -122,7 +127,7 @@ void engine::granted(ballot& b, how got, instant now) {
 // A majority has it: so has the caller.
 void engine::count(hold& h, how got, instant now) {
     const bool upgrades = h.state_ == state::held;
-    const auto in_favour = [&](const ballot& b) { return b.counts() && (!upgrades || writes(b.has())); };
+    const auto in_favour = [&](const ballot& b) { return is_in_favour(b, upgrades); };
     if (votes(h, in_favour) < majority()) return;
     h.token_ = 0;
     for (std::size_t i = 0; i < voters_.size(); ++i) {
@@ -168,8 +173,10 @@ void engine::check_hope(hold& h, instant now) {
     if (h.quest_ == nullptr || !h.said_no_) return;
     const bool silence = is_silence(h.said_no_->code);
     // One node's refusal of an upgrade is final: two upgrades must not each wait for nodes that the other has.
-    const bool final = h.state_ == state::held && !silence;
-    const std::size_t hope = votes(h, [](const ballot& one) { return one.counts() || one.asks(); });
+    const bool upgrades = h.state_ == state::held;
+    const bool final = upgrades && !silence;
+    const std::size_t hope =
+        votes(h, [&](const ballot& one) { return is_in_favour(one, upgrades) || one.asks(); });
     if (!final && hope >= majority()) return;
     refusal told = *h.said_no_;
     if (voters_.size() > 1 && silence) told.code = errc::no_quorum;
@@ -185,11 +192,10 @@ void engine::fail(hold& h, refusal why, instant now) {
         ballot& b = h.ballots_[i];
         if (b.asks()) {
             voters_[i]->give_up(b, now);
-        } else if (b.counts() && upgrades) {
-            voters_[i]->make_less(b, shape::reading, now);
-        } else if (b.counts()) {
+        } else if (b.counts() && !upgrades) {
             voters_[i]->release(b, now);
         }
+        if (upgrades) voters_[i]->make_less(b, shape::reading, now);
     }
     watcher_.on_refused();
     forget_if_gone(h);

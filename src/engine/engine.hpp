@@ -86,8 +86,6 @@ public:
     hold* find(owner_id owner, const lock_keys& keys);
     // Not lost, and its validity has not run out.
     static bool is_held(const hold& h, instant now) noexcept { return h.state_ == state::held && !ran_out(h, now); }
-    // Not lost, and its validity has not run out.
-    static bool is_held(const hold& h, instant now) noexcept { return h.state_ == state::held && !ran_out(h, now); }
 
     // --- events, each of one node
     voter& node(std::size_t number) noexcept { return *voters_[number]; }
@@ -114,7 +112,6 @@ private:
 
     // counting.cpp
     void reenter(hold& mine, acquire_request& request, const acquire_terms& terms, instant now);
-    bool reads_a_stripe(const acquire_terms& terms);
     bool reads_a_stripe(const acquire_terms& terms);
     bool is_too_deep(const hold& h) const noexcept;
     void reentered(hold& h, acquire_request& request, instant now);

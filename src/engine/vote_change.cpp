@@ -82,7 +82,7 @@ void voter::answered_change(ballot& b, const call& asked, const redis::reply_vie
     if (ran_out(b, now)) return lose(b, errc::lost, now);
     b.shape_ = b.change_to_;
     extend_validity(b, asked.written_at());
-    if (exceeds(b.shape_, b.at_most_)) return send_change(b, now);
+    if (b.cancelling_ || exceeds(b.shape_, b.at_most_)) return send_change(b, now);
     end_change(b, {std::nullopt, answer->holders, answer->waiters}, now);
 }
 

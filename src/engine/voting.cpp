@@ -56,7 +56,6 @@ void voter::ask(ballot& b, patience limit, instant now) {
 void voter::upgrade(ballot& b, patience limit, instant now) {
     // An answer to a poll of the acquisition would be taken for one to the upgrade.
     drop_ask(b);
-    b.at_most_ = shape::both;
     begin_quest(b, limit, now);
 }
 
@@ -86,6 +85,8 @@ void voter::send_ask(ballot& b, instant now) {
     }
     const acquire_terms& terms = terms_of(b);
     const bool upgrades = b.state_ == state::held;
+    // Not before: a change that the upgrade waits for may have to be sent again.
+    if (upgrades) b.at_most_ = shape::both;
     call& question = start_call(purpose::acquire, b);
     const std::string wake_up = waits ? settings_.channel : std::string();
     const milliseconds interval = poll_interval(terms.lease);
