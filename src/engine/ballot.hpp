@@ -38,7 +38,8 @@ public:
     bool asks() const noexcept { return quest_.at != stage::none; }
     bool in_line() const noexcept { return quest_.at == stage::in_line; }
     fencing_token token() const noexcept { return token_; }
-    shape has() const noexcept { return shape_; }
+    // The node has it write, and is not being told otherwise.
+    bool writes() const noexcept { return state_ == state::held && may_write(shape_) && may_write(at_most_); }
     instant valid_until() const noexcept { return valid_until_; }
 
 private:
@@ -46,6 +47,8 @@ private:
     friend class call;
     enum class state : std::uint8_t { gone, wanted, held, lost, leaving };
     enum class stage : std::uint8_t { none, deferred, asking, in_line };
+
+    static bool may_write(shape what) noexcept { return what == shape::writing || what == shape::both; }
 
     // An acquisition or an upgrade under way.
     struct quest {

@@ -10,13 +10,9 @@
 namespace holdfast::engine {
 namespace {
 
-bool writes(shape held) {
-    return held == shape::writing || held == shape::both;
-}
-
 // Of what is asked for: an upgrade is had where it writes.
 bool is_in_favour(const ballot& vote, bool upgrades) {
-    return vote.counts() && (!upgrades || writes(vote.has()));
+    return upgrades ? vote.writes() : vote.counts();
 }
 
 // Says nothing of the lock, only of the way to the node.
