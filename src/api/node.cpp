@@ -35,11 +35,11 @@ instant node::deadline() const noexcept {
 void node::on_link_up(const redis::server_facts& facts, instant now) {
     watcher_.on_link_up(settings().display(), facts.version);
     // A server whose uptime we may not ask for counts as just started.
-    instant trusted_from{};
+    engine::node_facts told{.clock = facts.clock};
     if (mistrusted_for_ > milliseconds(0)) {
-        trusted_from = now + mistrusted_for_ - facts.uptime.value_or(std::chrono::seconds(0));
+        told.trusted_from = now + mistrusted_for_ - facts.uptime.value_or(std::chrono::seconds(0));
     }
-    voter_->on_link_up(trusted_from, now);
+    voter_->on_link_up(told, now);
     card_->on_link_up();
     card_->refresh(session(), now);
 }

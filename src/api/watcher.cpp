@@ -51,6 +51,14 @@ void watcher::on_lost(const std::string& lock, errc why) {
     log(log_level::warning, "the hold on " + lock + " is lost: " + make_error_code(why).message());
 }
 
+void watcher::on_votes(const std::string& lock, engine::votes_now what, engine::vote_count count_of) {
+    const bool fewer = what == engine::votes_now::fewer;
+    if (fewer && metrics_) count(metrics_->votes_lost);
+    log(fewer ? log_level::warning : log_level::info, "the hold on " + lock + " is backed by " +
+                                                          std::to_string(count_of.in_favour) + " of " +
+                                                          std::to_string(count_of.nodes) + " servers");
+}
+
 void watcher::on_link_up(const std::string& server, const std::string& version) {
     if (metrics_) count(metrics_->links);
     log(log_level::info, "connected to " + server + ", version " + version);

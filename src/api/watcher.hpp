@@ -22,6 +22,7 @@ public:
     void on_renewed() override;
     void on_renewal_failed(const failure& why) override;
     void on_lost(const std::string& lock, errc why) override;
+    void on_votes(const std::string& lock, engine::votes_now what, engine::vote_count count_of) override;
 
     void on_link_up(const std::string& server, const std::string& version);
     void on_link_down(const failure& why);

@@ -37,6 +37,12 @@ public:
     bool is_gone() const noexcept { return state_ == state::gone; }
     bool asks() const noexcept { return quest_.at != stage::none; }
     bool in_line() const noexcept { return quest_.at == stage::in_line; }
+    const std::string& ticket() const noexcept { return quest_.ticket; }
+    const std::string& holder() const noexcept { return quest_.holder; }
+    std::optional<instant> holder_until() const noexcept { return quest_.holder_until; }
+    bool is_being_raised() const noexcept { return raising_ != nullptr; }
+    // The node may be asked again by the same id: nothing that would undo it can be on its way.
+    bool can_be_asked_again() const noexcept { return (is_gone() || is_lost()) && !undone_; }
     fencing_token token() const noexcept { return token_; }
     // The node has it write, and is not being told otherwise.
     bool writes() const noexcept { return state_ == state::held && may_write(shape_) && may_write(at_most_); }
@@ -57,6 +63,7 @@ private:
         bool polled_on_this_link = false;
         unsigned repeats = 0;
         patience limit = {};
+        fencing_token gives_way = 0;   // the grant that was given up for whoever is first
         fencing_token fence_then = 0;  // as the last answered poll saw it
         std::string ticket = {};
         std::string holder = {};  // as that poll saw it
@@ -74,6 +81,7 @@ private:
     bool cancelling_ = false;           // the change takes an upgrade back
     bool may_have_run_ = false;         // a copy of the present release
     bool stray_copies_ = false;         // of an acquiring request: one may still be on its way over a broken link
+    bool undone_ = false;               // an undo of whatever the node has was sent
     bool orphaned_ask_ = false;         // given up while its acquiring request was written and unanswered
     unsigned repeats_ = 0;              // of the present release
     quest quest_;
@@ -81,7 +89,9 @@ private:
     call* renewing_ = nullptr;
     call* changing_ = nullptr;
     call* leaving_ = nullptr;
+    call* raising_ = nullptr;
     fencing_token token_ = 0;
+    fencing_token raise_to_ = 0;
     instant valid_until_{};
     instant renew_at_ = never;
     instant release_again_at_ = never;

@@ -26,6 +26,10 @@ void call::on_reply(const redis::reply_view& reply, instant now) {
                 subject.changing_ = nullptr;
                 owner_.answered_change(subject, *this, reply, now);
                 break;
+            case purpose::raise:
+                subject.raising_ = nullptr;
+                owner_.answered_raise(subject, reply, now);
+                break;
         }
     }
     owner_.finish_call(*this);
@@ -51,6 +55,10 @@ void call::on_failure(const failure& why, instant now) {
             case purpose::cancel:
                 subject.changing_ = nullptr;
                 owner_.failed_change(subject, why, now);
+                break;
+            case purpose::raise:
+                subject.raising_ = nullptr;
+                owner_.failed_raise(subject, why, now);
                 break;
         }
     }

@@ -10,7 +10,7 @@ class voter;
 
 class call final : public redis::command {
 public:
-    enum class purpose : std::uint8_t { acquire, release, renew, change, cancel };
+    enum class purpose : std::uint8_t { acquire, release, renew, change, cancel, raise };
 
     explicit call(voter& owner) : owner_(owner) {}
 
@@ -21,6 +21,8 @@ public:
     }
 
     purpose what() const noexcept { return what_; }
+    fencing_token proposed() const noexcept { return proposed_; }
+    void remember_proposal(fencing_token token) noexcept { proposed_ = token; }
 
     void on_reply(const redis::reply_view& reply, instant now) override;
     void on_failure(const failure& why, instant now) override;
@@ -35,6 +37,7 @@ public:
 private:
     voter& owner_;
     purpose what_ = purpose::acquire;
+    fencing_token proposed_ = 0;
     ballot* subject_ = nullptr;
 };
 

@@ -36,16 +36,32 @@ void engine::acquire(acquire_request& request, acquire_terms terms, instant now)
             {errc::would_deadlock, "the caller reads it, and a striped lock cannot be upgraded", {}, {}});
     }
     if (hold* const mine = find(terms.owner, *terms.keys)) return reenter(*mine, request, terms, now);
+    hold& h = make_hold(std::move(terms));
+    begin_quest(h, request, h.terms_.limit, now);
+    ask_all(h, now);
+}
+
+hold& engine::make_hold(acquire_terms terms) {
     hold& h = holds_.emplace_back();
     h.self_ = std::prev(holds_.end());
     h.id_ = hold_id(client_, ++next_counter_, random_);
     h.terms_ = std::move(terms);
     h.ballots_ = std::make_unique<ballot[]>(voters_.size());
     for (std::size_t i = 0; i < voters_.size(); ++i) h.ballots_[i].belong(h, i);
-    begin_quest(h, request, h.terms_.limit, now);
+    return h;
+}
+
+// Of several nodes none says when it is too late: the engine does.
+patience engine::patience_of_votes(const hold& h) const noexcept {
+    return several() ? patience{h.limit_.wait, never} : h.limit_;
+}
+
+void engine::ask_all(hold& h, instant now) {
+    h.withdrawn_ = false;
     h.opening_ = true;
-    for (std::size_t i = 0; i < voters_.size(); ++i) voters_[i]->ask(h.ballots_[i], h.limit_, now);
+    for (std::size_t i = 0; i < voters_.size(); ++i) voters_[i]->ask(h.ballots_[i], patience_of_votes(h), now);
     h.opening_ = false;
+    set_timer(h);
     check_hope(h, now);
 }
 
@@ -91,9 +107,10 @@ void engine::upgrade(hold& h, acquire_request& request, patience limit, instant 
     begin_quest(h, request, limit, now);
     h.opening_ = true;
     for (std::size_t i = 0; i < voters_.size(); ++i) {
-        if (h.ballots_[i].counts()) voters_[i]->upgrade(h.ballots_[i], limit, now);
+        if (h.ballots_[i].counts()) voters_[i]->upgrade(h.ballots_[i], patience_of_votes(h), now);
     }
     h.opening_ = false;
+    set_timer(h);
     check_hope(h, now);
 }
 
@@ -103,6 +120,8 @@ void engine::begin_quest(hold& h, acquire_request& request, patience limit, inst
     h.limit_ = limit;
     h.said_no_.reset();
     h.asked_at_ = now;
+    h.gather_for_ = milliseconds(0);
+    if (several()) h.ticket_ = make_ticket(now);
 }
 
 void engine::cancel(acquire_request& request, errc why, instant now) {
@@ -116,20 +135,33 @@ void engine::cancel(acquire_request& request, errc why, instant now) {
 void engine::granted(ballot& b, how got, instant now) {
     hold& h = b.whole();
     if (h.state_ == state::leaving || h.state_ == state::lost) return;  // release() is on its way to this node, too
-    if (h.state_ == state::held && h.quest_ == nullptr) return count_validity(h);  // one vote more than needed
+    if (h.state_ == state::held && h.quest_ == nullptr) return one_more(h);
     count(h, got, now);
 }
 
-// A majority has it: so has the caller.
+// One vote more than needed: a slow node's, or one that has come back.
+void engine::one_more(hold& h) {
+    count_validity(h);
+    tell_votes(h, votes_now::more);
+}
+
+void engine::raised(ballot& b, instant now) {
+    hold& h = b.whole();
+    if (h.quest_ != nullptr) count(h, how::asked, now);
+}
+
+// A majority has it, and one token for it: so has the caller.
 void engine::count(hold& h, how got, instant now) {
+    const bool enough = in_favour(h).size() >= majority();
+    if (!enough || !agree_on_token(h, now)) return gather(h, now);
     const bool upgrades = h.state_ == state::held;
-    const auto in_favour = [&](const ballot& b) { return is_in_favour(b, upgrades); };
-    if (votes(h, in_favour) < majority()) return;
-    h.token_ = 0;
-    for (std::size_t i = 0; i < voters_.size(); ++i) {
-        if (in_favour(h.ballots_[i])) h.token_ = std::max(h.token_, h.ballots_[i].token());
-    }
     h.state_ = state::held;
+    count_validity(h);
+    // A majority that came too late is none: its votes are about to be lost, and asked for again.
+    if (!upgrades && h.valid_until_ - margin(h.terms_.lease) <= now) {
+        h.state_ = state::wanted;
+        return;
+    }
     if (upgrades) {
         h.exclusive_ = 1;
         if (h.listener_ != nullptr) h.listener_->on_token(h.token_);
@@ -138,22 +170,35 @@ void engine::count(hold& h, how got, instant now) {
         if (h.terms_.owner != owner_id::nobody) owned_.emplace(owned_lock{h.terms_.owner, h.terms_.keys->lock}, &h);
         h.granted_at_ = now;
     }
-    count_validity(h);
     watcher_.on_acquired(now - h.asked_at_, got);
     acquire_request* const request = end_quest(h);
-    leave_lines(h, now);
+    if (upgrades) leave_lines(h, now);
+    if (several() && h.terms_.renewing == renewal::automatic) h.heal_at_ = now + h.terms_.lease / heal_part;
+    set_timer(h);
     request->acquired(h);
+}
+
+ballots engine::in_favour(const hold& h) const {
+    ballots found;
+    for (std::size_t i = 0; i < voters_.size(); ++i) {
+        if (is_in_favour(h.ballots_[i], h.state_ == state::held)) found.push_back(&h.ballots_[i]);
+    }
+    return found;
 }
 
 void engine::queued(ballot& b, instant now) {
     hold& h = b.whole();
-    // It has the lock already, by others' votes: here it would only stand in the way.
-    if (h.state_ == state::held && h.quest_ == nullptr) voter_of(b).give_up(b, now);
+    if (!several()) return;
+    // Asked before any node's clock was known: the first one's ticket is good for all.
+    if (h.ticket_.empty()) h.ticket_ = b.ticket();
+    if (b.ticket() != h.ticket_) return voter_of(b).ask_again(b, now);
+    if (h.state_ == state::wanted && !h.opening_) gather(h, now);
 }
 
+// A node that has not granted an upgrade by now may go on as it was.
 void engine::leave_lines(hold& h, instant now) {
     for (std::size_t i = 0; i < voters_.size(); ++i) {
-        if (h.ballots_[i].in_line()) voters_[i]->give_up(h.ballots_[i], now);
+        if (h.ballots_[i].asks() && h.ballots_[i].counts()) voters_[i]->give_up(h.ballots_[i], now);
     }
 }
 
@@ -171,31 +216,64 @@ void engine::check_hope(hold& h, instant now) {
     // One node's refusal of an upgrade is final: two upgrades must not each wait for nodes that the other has.
     const bool upgrades = h.state_ == state::held;
     const bool final = upgrades && !silence;
-    const std::size_t hope =
-        votes(h, [&](const ballot& one) { return is_in_favour(one, upgrades) || one.asks(); });
+    const std::size_t hope = votes(h, [&](const ballot& one) { return is_in_favour(one, upgrades) || one.asks(); });
     if (!final && hope >= majority()) return;
     refusal told = *h.said_no_;
-    if (voters_.size() > 1 && silence) told.code = errc::no_quorum;
+    if (several() && silence) told.code = errc::no_quorum;
     fail(h, std::move(told), now);
 }
 
 // Ends the quest and undoes what there is of it; what was held before stays held.
 void engine::fail(hold& h, refusal why, instant now) {
     acquire_request* const request = end_quest(h);
-    const bool upgrades = h.state_ == state::held;
-    if (!upgrades) h.state_ = state::leaving;
-    for (std::size_t i = 0; i < voters_.size(); ++i) {
-        ballot& b = h.ballots_[i];
-        if (b.asks()) {
-            voters_[i]->give_up(b, now);
-        } else if (b.counts() && !upgrades) {
-            voters_[i]->release(b, now);
-        }
-        if (upgrades) voters_[i]->make_less(b, shape::reading, now);
+    if (h.state_ == state::held) {
+        undo_upgrade(h, now);
+    } else {
+        h.state_ = state::leaving;
+        undo_votes(h, now);
     }
     watcher_.on_refused();
     forget_if_gone(h);
     request->refused(why);
+}
+
+void engine::undo_votes(hold& h, instant now) {
+    for (std::size_t i = 0; i < voters_.size(); ++i) {
+        ballot& b = h.ballots_[i];
+        if (b.asks()) {
+            voters_[i]->give_up(b, now);
+        } else if (!b.is_gone()) {
+            voters_[i]->release(b, now);
+        }
+    }
+}
+
+void engine::undo_upgrade(hold& h, instant now) {
+    for (std::size_t i = 0; i < voters_.size(); ++i) {
+        if (h.ballots_[i].asks() && h.ballots_[i].counts()) voters_[i]->give_up(h.ballots_[i], now);
+        voters_[i]->make_less(h.ballots_[i], shape::reading, now);
+    }
+}
+
+// Why nothing came of it by its deadline.
+refusal engine::too_late(const hold& h, instant now) const {
+    refusal why{errc::no_quorum, "", {}, {}};
+    const std::size_t heard_from = votes(h, [](const ballot& b) { return b.counts() || b.in_line(); });
+    if (heard_from < majority()) {
+        why.detail = std::to_string(heard_from) + " of " + std::to_string(voters_.size()) + " servers answered";
+        return why;
+    }
+    why.code = h.limit_.wait == waiting::in_line ? errc::timed_out : errc::request_timed_out;
+    for (std::size_t i = 0; i < voters_.size(); ++i) {
+        const ballot& b = h.ballots_[i];
+        if (!b.in_line() || b.holder().empty()) continue;
+        why.holder = b.holder();
+        if (b.holder_until()) {
+            why.holder_left = std::chrono::duration_cast<milliseconds>(std::max(*b.holder_until(), now) - now);
+        }
+        break;
+    }
+    return why;
 }
 
 acquire_request* engine::end_quest(hold& h) {

@@ -39,10 +39,6 @@ voter& engine::voter_of(const ballot& b) noexcept {
     return *voters_[b.node()];
 }
 
-std::size_t engine::votes(const hold& h, std::function<bool(const ballot&)> counts) const {
-    return static_cast<std::size_t>(std::count_if(h.ballots_.get(), h.ballots_.get() + voters_.size(), counts));
-}
-
 std::size_t engine::links_up() const {
     return static_cast<std::size_t>(
         std::count_if(voters_.begin(), voters_.end(), [](const auto& one) { return one->link_is_up(); }));
@@ -62,8 +58,8 @@ void engine::disown(hold& h) {
 }
 
 void engine::set_timer(hold& h) {
-    const instant due =
-        std::min({h.gather_until_, h.heal_at_, h.releasing_.answer_by, h.renewing_.answer_by, h.changing_.answer_by});
+    const instant due = std::min({h.quest_ != nullptr && several() ? h.limit_.deadline : never, h.gather_until_,
+                                  h.heal_at_, h.releasing_.answer_by, h.renewing_.answer_by, h.changing_.answer_by});
     if (due == never) {
         timers_.cancel(h);
     } else {

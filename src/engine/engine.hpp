@@ -17,8 +17,9 @@
 #include "engine/hold.hpp"
 #include "engine/voter.hpp"
 
+#include <boost/container/small_vector.hpp>
+
 #include <algorithm>
-#include <functional>
 #include <list>
 #include <memory>
 #include <string>
@@ -26,6 +27,13 @@
 #include <vector>
 
 namespace holdfast::engine {
+
+enum class votes_now : std::uint8_t { fewer, more };
+
+struct vote_count {
+    std::size_t in_favour = 0;
+    std::size_t nodes = 0;
+};
 
 // Hears what happens, in the serial section: for counting and logging, not for acting.
 class observer {
@@ -37,6 +45,8 @@ public:
     virtual void on_renewed() = 0;
     virtual void on_renewal_failed(const failure& why) = 0;
     virtual void on_lost(const std::string& lock, errc why) = 0;
+    // Of a hold on several nodes, which goes on: so many of them vote for it now.
+    virtual void on_votes(const std::string& lock, votes_now what, vote_count count) = 0;
 
 protected:
     ~observer() = default;
@@ -56,6 +66,9 @@ struct node_link {
     outbox* out = nullptr;
     std::string server;
 };
+
+// Of one hold; more nodes than these are rare.
+using ballots = boost::container::small_vector<ballot*, 7>;
 
 class engine final : public counter {
 public:
@@ -96,6 +109,8 @@ public:
 
 private:
     using state = hold::state;
+    // Nodes that do not vote for a hold are asked again after this part of its lease.
+    static constexpr int heal_part = 3;
 
     void granted(ballot& b, how got, instant now) override;
     void queued(ballot& b, instant now) override;
@@ -107,6 +122,9 @@ private:
     void changed(ballot& b, const node_answer& answer, instant now) override;
     void released(ballot& b, const node_answer& answer, instant now) override;
     void gone(ballot& b) override;
+    void raised(ballot& b, instant now) override;
+    void links_changed(instant now) override;
+    fencing_token proposal(instant now) const override;
     fencing_token floor() const override { return floor_; }
     void saw(fencing_token token) override { floor_ = std::max(floor_, token); }
 
@@ -115,17 +133,34 @@ private:
     bool reads_a_stripe(const acquire_terms& terms);
     bool is_too_deep(const hold& h) const noexcept;
     void reentered(hold& h, acquire_request& request, instant now);
+    hold& make_hold(acquire_terms terms);
     void begin_quest(hold& h, acquire_request& request, patience limit, instant now);
+    void ask_all(hold& h, instant now);
+    patience patience_of_votes(const hold& h) const noexcept;
     void count(hold& h, how got, instant now);
+    void one_more(hold& h);
+    void tell_votes(const hold& h, votes_now what);
     void check_hope(hold& h, instant now);
     void leave_lines(hold& h, instant now);
     void fail(hold& h, refusal why, instant now);
+    void undo_votes(hold& h, instant now);
+    void undo_upgrade(hold& h, instant now);
+    refusal too_late(const hold& h, instant now) const;
     acquire_request* end_quest(hold& h);
+
+    // gathering.cpp
+    bool agree_on_token(hold& h, instant now);
+    void gather(hold& h, instant now);
+    void check_gathering(hold& h, instant now);
+    void withdraw(hold& h, instant now);
+    std::string make_ticket(instant now);
+    std::optional<std::chrono::microseconds> common_clock(instant now) const;
 
     // keeping.cpp
     void count_validity(hold& h);
     void lose(hold& h, errc why, instant now);
     void renew_votes(hold& h, instant now);
+    void heal(hold& h, instant now);
     void release_level(hold& h, access level, hold_request* request, instant answer_by, instant now);
     void open_poll(hold::poll_of_nodes& poll, const hold& h, hold_request* request, instant answer_by);
     void take(hold::poll_of_nodes& poll, const node_answer& said);
@@ -134,8 +169,14 @@ private:
 
     // shared
     std::size_t majority() const noexcept { return voters_.size() / 2 + 1; }
+    bool several() const noexcept { return voters_.size() > 1; }
+    ballots in_favour(const hold& h) const;
+    milliseconds margin(milliseconds lease) const noexcept { return lease * settings_.lost_margin_percent / 100; }
     voter& voter_of(const ballot& b) noexcept;
-    std::size_t votes(const hold& h, std::function<bool(const ballot&)> counts) const;
+    template <typename Counts>
+    std::size_t votes(const hold& h, Counts counts) const {
+        return static_cast<std::size_t>(std::count_if(h.ballots_.get(), h.ballots_.get() + voters_.size(), counts));
+    }
     std::size_t links_up() const;
     // By our own clock; the timer that tells so may be late.
     static bool ran_out(const hold& h, instant now) noexcept { return now >= h.valid_until_; }
@@ -164,6 +205,7 @@ private:
     // The highest token seen per lock would grow without bound; one floor for all names of this client is as
     // good: tokens are server times, and a floor only has to be high enough.
     fencing_token floor_ = 0;
+    std::uint64_t last_ticket_ = 0;
 };
 
 }  // namespace holdfast::engine

@@ -21,6 +21,8 @@ public:
     fencing_token token() const noexcept { return token_; }
     instant valid_until() const noexcept { return valid_until_; }
     const acquire_terms& terms() const noexcept { return terms_; }
+    // Its place in every node's line; empty where there is only one node, which then says.
+    const std::string& ticket() const noexcept { return ticket_; }
     // How many releases of that kind are due.
     unsigned levels(access kind) const noexcept { return kind == access::shared ? shared_ : exclusive_; }
     void listen(std::shared_ptr<hold_listener> listener) noexcept { listener_ = std::move(listener); }
@@ -49,11 +51,14 @@ private:
     unsigned shared_ = 0;
     std::unique_ptr<ballot[]> ballots_;  // one for each node
     acquire_request* quest_ = nullptr;
-    bool opening_ = false;                 // not all nodes have been asked yet
+    bool opening_ = false;    // not all nodes have been asked yet
+    bool withdrawn_ = false;  // not to be asked for before a majority can be reached
+    std::string ticket_;
     patience limit_ = {};                  // of the quest
     std::optional<refusal> said_no_ = {};  // the first node's reason that was not silence
     instant asked_at_{};
     instant gather_until_ = never;  // some votes, no majority: until then others may still come
+    milliseconds gather_for_{0};    // the last such wait
     instant heal_at_ = never;       // when nodes that do not vote for it are asked again
     poll_of_nodes releasing_;
     poll_of_nodes renewing_;

@@ -11,7 +11,7 @@ namespace holdfast::engine {
 
 // The majority-th longest of the votes' validities.
 void engine::count_validity(hold& h) {
-    std::vector<instant> ends;
+    boost::container::small_vector<instant, 7> ends;
     for (std::size_t i = 0; i < voters_.size(); ++i) {
         if (h.ballots_[i].counts()) ends.push_back(h.ballots_[i].valid_until());
     }
@@ -29,12 +29,32 @@ void engine::extended(ballot& b, instant) {
 void engine::lost(ballot& b, errc why, instant now) {
     hold& h = b.whole();
     if (h.state_ == state::wanted) {
-        voter_of(b).ask(b, h.limit_, now);
+        voter_of(b).ask(b, patience_of_votes(h), now);
         return;
     }
     if (h.state_ != state::held) return;
     if (votes(h, [](const ballot& one) { return one.counts(); }) < majority()) return lose(h, why, now);
     count_validity(h);
+    tell_votes(h, votes_now::fewer);
+}
+
+void engine::tell_votes(const hold& h, votes_now what) {
+    if (!several()) return;
+    const std::size_t in_favour = votes(h, [](const ballot& one) { return one.counts(); });
+    watcher_.on_votes(h.terms_.keys->lock, what, {.in_favour = in_favour, .nodes = voters_.size()});
+}
+
+// Nodes that do not vote for it (they forgot it, or were out of reach, or had another holder) are asked again, if what
+// is held is still what was asked for. They are not waited for, and lost is lost: this only makes a majority firmer.
+void engine::heal(hold& h, instant now) {
+    if (now < h.heal_at_) return;
+    h.heal_at_ = now + h.terms_.lease / heal_part;
+    const bool as_asked = (h.exclusive_ > 0) == (h.terms_.want == access::exclusive);
+    if (!as_asked) return;
+    for (std::size_t i = 0; i < voters_.size(); ++i) {
+        ballot& b = h.ballots_[i];
+        if (b.can_be_asked_again()) voters_[i]->ask(b, {waiting::not_at_all, never}, now);
+    }
 }
 
 void engine::lose(hold& h, errc why, instant now) {
@@ -139,7 +159,11 @@ void engine::release_level(hold& h, access level, hold_request* request, instant
     }
     if (downgrades || stops_reading) {
         const shape rest = downgrades ? shape::reading : shape::writing;
-        for (std::size_t i = 0; i < voters_.size(); ++i) voters_[i]->make_less(h.ballots_[i], rest, now);
+        for (std::size_t i = 0; i < voters_.size(); ++i) {
+            // A node that does not vote for it yet would grant all that was asked for.
+            if (h.ballots_[i].asks() && !h.ballots_[i].counts()) voters_[i]->give_up(h.ballots_[i], now);
+            voters_[i]->make_less(h.ballots_[i], rest, now);
+        }
     }
     set_timer(h);
 }
@@ -201,7 +225,10 @@ void engine::check(hold& h, instant now) {
         const errc why = links_up() >= majority() ? errc::request_timed_out : errc::unreachable;
         answer(h.renewing_, refusal{why, voters_[0]->server(), {}, {}});
     }
+    heal(h, now);
     set_timer(h);
+    if (h.quest_ != nullptr && several() && now >= h.limit_.deadline) return fail(h, too_late(h, now), now);
+    check_gathering(h, now);
 }
 
 }  // namespace holdfast::engine

@@ -50,13 +50,13 @@ void voter::cancel_upgrade(ballot& b, instant now) {
     begin_change(b, now);
 }
 
-void voter::send_change(ballot& b, instant) {
+void voter::send_change(ballot& b, instant now) {
     call& question = start_call(b.cancelling_ ? purpose::cancel : purpose::change, b);
     if (b.cancelling_) {
-        scripts::write(question, lock_of(b), scripts::cancel_question{.id = id_of(b)});
+        scripts::write(question, lock_of(b, now), scripts::cancel_question{.id = id_of(b)});
     } else {
         b.change_to_ = b.at_most_;
-        scripts::write(question, lock_of(b),
+        scripts::write(question, lock_of(b, now),
                        scripts::release_question{
                            .id = id_of(b), .token = b.token_, .left_over = b.change_to_, .lease = terms_of(b).lease});
     }

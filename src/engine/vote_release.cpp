@@ -17,7 +17,7 @@ void voter::release(ballot& b, instant now) {
     // What the node has of this id is not quite known: a poll may run so late that it finds the lease over and stands
     // in line again, an upgrade may be granted meanwhile. All of it goes.
     const bool certain = b.state_ == state::held && b.asking_ == nullptr && !b.stray_copies_ && !b.cancelling_ &&
-                         b.quest_.at == stage::none;
+                         b.raising_ == nullptr && b.quest_.at == stage::none;
     if (!certain) b.token_ = 0;
     end_quest(b);
     leave(b, now);
@@ -27,7 +27,9 @@ void voter::leave(ballot& b, instant now) {
     drop_call(b.renewing_);
     drop_ask(b);
     drop_call(b.changing_);
+    drop_call(b.raising_);
     b.state_ = state::leaving;
+    b.undone_ = true;
     if (b.stray_copies_) mark_stray(b);
     b.may_have_run_ = false;
     b.repeats_ = 0;
@@ -37,10 +39,10 @@ void voter::leave(ballot& b, instant now) {
     send_release(b, now);
 }
 
-void voter::send_release(ballot& b, instant) {
+void voter::send_release(ballot& b, instant now) {
     HOLDFAST_ASSERT(b.leaving_ == nullptr);
     call& question = start_call(purpose::release, b);
-    scripts::write(question, lock_of(b), scripts::release_question{.id = id_of(b), .token = b.token_});
+    scripts::write(question, lock_of(b, now), scripts::release_question{.id = id_of(b), .token = b.token_});
     question.give_up_at(b.valid_until_);
     b.leaving_ = &question;
     out_.submit(question);
@@ -117,6 +119,7 @@ void voter::forget(ballot& b) {
     drop_call(b.renewing_);
     drop_call(b.changing_);
     drop_call(b.leaving_);
+    drop_call(b.raising_);
     timers_.cancel(b);
     in_line_.erase(id_of(b));
     b.state_ = state::gone;

@@ -41,9 +41,9 @@ void voter::renew(ballot& b, instant now) {
     set_timer(b, now);
 }
 
-void voter::send_renewal(ballot& b, instant) {
+void voter::send_renewal(ballot& b, instant now) {
     call& question = start_call(purpose::renew, b);
-    scripts::write(question, lock_of(b), scripts::renew_question{.id = id_of(b), .lease = terms_of(b).lease});
+    scripts::write(question, lock_of(b, now), scripts::renew_question{.id = id_of(b), .lease = terms_of(b).lease});
     question.give_up_at(b.valid_until_);
     b.renewing_ = &question;
     out_.submit(question);
@@ -93,6 +93,7 @@ void voter::lose(ballot& b, errc why, instant now) {
     drop_call(b.renewing_);
     drop_ask(b);
     drop_call(b.changing_);
+    drop_call(b.raising_);
     b.change_again_at_ = never;
     end_quest(b);
     told_.lost(b, why, now);

@@ -16,10 +16,26 @@ voter::~voter() {
     ballots_.clear();
 }
 
-scripts::lock_terms voter::lock_of(const ballot& b) const noexcept {
+scripts::lock_terms voter::lock_of(const ballot& b, instant now) const {
     const acquire_terms& terms = terms_of(b);
-    return {
-        .keys = *terms.keys, .kind = terms.kind, .prefer = terms.prefer, .fence_retention = settings_.fence_retention};
+    return {.keys = *terms.keys,
+            .kind = terms.kind,
+            .prefer = terms.prefer,
+            .fence_retention = settings_.fence_retention,
+            .proposal = told_.proposal(now)};
+}
+
+std::optional<std::chrono::microseconds> voter::clock(instant now) const {
+    if (!clock_at_boot_) return std::nullopt;
+    return *clock_at_boot_ + std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch());
+}
+
+// A node that did not take the proposed token gave one by its own clock. So the idea of that clock is put right as time
+// goes by, whichever of the two drifts.
+void voter::learn_clock(fencing_token token, fencing_token proposed, instant now) {
+    if (token == proposed) return;
+    clock_at_boot_ = std::chrono::microseconds(static_cast<std::int64_t>(token)) -
+                     std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch());
 }
 
 std::string_view voter::id_of(const ballot& b) const noexcept {
@@ -78,8 +94,11 @@ refusal voter::nonsense() const {
     return {errc::protocol_error, settings_.server + ": a lock script was answered with something else", {}, {}};
 }
 
-void voter::on_link_up(instant trusted_from, instant now) {
-    trusted_from_ = trusted_from;
+void voter::on_link_up(const node_facts& facts, instant now) {
+    trusted_from_ = facts.trusted_from;
+    if (facts.clock) {
+        clock_at_boot_ = *facts.clock - std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch());
+    }
     for (auto next = ballots_.begin(); next != ballots_.end();) {
         ballot& b = *next++;  // first: asking may end it
         if (b.quest_.at == stage::none || b.quest_.at == stage::deferred) continue;
@@ -92,13 +111,15 @@ void voter::on_link_up(instant trusted_from, instant now) {
             poll(b, now);
         }
     }
+    told_.links_changed(now);
 }
 
-void voter::on_link_down(instant) {
+void voter::on_link_down(instant now) {
     for (ballot& b : ballots_) {
         b.quest_.polled_on_this_link = false;
         if (b.orphaned_ask_) mark_stray(b);
     }
+    told_.links_changed(now);
 }
 
 void voter::on_subscription_refused(const failure& why, instant now) {

@@ -58,6 +58,11 @@ public:
     virtual void released(ballot& b, const node_answer& answer, instant now) = 0;
     // Nothing of it is left at the node, and nobody was told so otherwise.
     virtual void gone(ballot& b) = 0;
+    // Its token is now the one that was wished for.
+    virtual void raised(ballot& b, instant now) = 0;
+    virtual void links_changed(instant now) = 0;
+    // What the next token had best be; 0: let the node say.
+    virtual fencing_token proposal(instant now) const = 0;
     // The highest token seen so far, and one more seen.
     virtual fencing_token floor() const = 0;
     virtual void saw(fencing_token token) = 0;
@@ -73,6 +78,13 @@ struct voter_settings {
     unsigned lost_margin_percent = 10;
     std::string server;   // for messages
     std::string channel;  // where grants are pushed to
+};
+
+// What a node tells when the link to it comes up.
+struct node_facts {
+    // Nothing is asked for before this: the server may have forgotten holds that are still believed in.
+    instant trusted_from{};
+    std::optional<std::chrono::microseconds> clock = {};  // since 1970
 };
 
 class voter {
@@ -94,12 +106,17 @@ public:
     void renew(ballot& b, instant now);
     // From now on the node should have this of it at most; answered by changed() if that is less.
     void make_less(ballot& b, shape at_most, instant now);
+    // Gives a vote up for whoever is first in line, and keeps the place there; it counts no more from now on.
+    void yield(ballot& b, instant now);
+    // Polls, so that the node hears of the hold's ticket.
+    void ask_again(ballot& b, instant now) { poll(b, now); }
+    // Has the node know a vote by a greater token; answered by raised(), lost() or refused().
+    void raise(ballot& b, fencing_token to, instant now);
     // Nothing is sent any more; it is gone when this returns.
     void abandon(ballot& b);
 
     // --- events
-    // Nothing is asked for before `trusted_from`: the server may have forgotten holds that are still believed in.
-    void on_link_up(instant trusted_from, instant now);
+    void on_link_up(const node_facts& facts, instant now);
     void on_link_down(instant now);
     // Nobody can be woken: whoever waits in line is refused for that reason.
     void on_subscription_refused(const failure& why, instant now);
@@ -108,6 +125,8 @@ public:
     instant deadline() const noexcept { return timers_.earliest(); }
 
     bool link_is_up() const { return out_.link_is_up(); }
+    // What the node's clock shows now, as far as known; a little less rather than more.
+    std::optional<std::chrono::microseconds> clock(instant now) const;
     const std::string& server() const noexcept { return settings_.server; }
 
 private:
@@ -117,7 +136,7 @@ private:
     using purpose = call::purpose;
 
     // asking and waiting (voting.cpp)
-    void begin_quest(ballot& b, patience limit, instant now);
+    void begin_quest(ballot& b, patience limit, instant now, fencing_token gives_way = 0);
     void send_ask(ballot& b, instant now);
     void poll(ballot& b, instant now);
     void answered_acquire(ballot& b, const call& asked, const redis::reply_view& reply, instant now);
@@ -132,6 +151,7 @@ private:
     void check_waiting(ballot& b, instant now);
     void believe_push(ballot& b, fencing_token token, instant now);
     void mark_stray(ballot& b);
+    void learn_clock(fencing_token token, fencing_token proposed, instant now);
     void revoked(std::string_view id, fencing_token token, instant now);
 
     // holding (vote_renewal.cpp)
@@ -165,9 +185,14 @@ private:
     void give_back(ballot& b, fencing_token token, instant now);
     void forget(ballot& b);
 
+    // one token for all (vote_raise.cpp)
+    void answered_raise(ballot& b, const redis::reply_view& reply, instant now);
+    void failed_raise(ballot& b, const failure& why, instant now);
+    void send_raise(ballot& b, instant now);
+
     // shared
     void set_timer(ballot& b, instant now);
-    scripts::lock_terms lock_of(const ballot& b) const noexcept;
+    scripts::lock_terms lock_of(const ballot& b, instant now) const;
     std::string_view id_of(const ballot& b) const noexcept;
     const acquire_terms& terms_of(const ballot& b) const noexcept;
     call& start_call(purpose what, ballot& b);
@@ -183,6 +208,7 @@ private:
     random_source& random_;
     counter& told_;
     instant trusted_from_{};
+    std::optional<std::chrono::microseconds> clock_at_boot_;  // what the node's clock showed when ours began
     bool subscribed_ = false;
     timer_heap timers_;
     ballot_list ballots_;  // those that are not gone, in the order they came

@@ -59,13 +59,14 @@ void voter::upgrade(ballot& b, patience limit, instant now) {
     begin_quest(b, limit, now);
 }
 
-void voter::begin_quest(ballot& b, patience limit, instant now) {
+void voter::begin_quest(ballot& b, patience limit, instant now, fencing_token gives_way) {
     // A place in line, and so a ticket, is kept across what is asked again at this node.
     std::string ticket = b.state_ == state::wanted ? std::move(b.quest_.ticket) : std::string();
     b.quest_ = {};
     b.quest_.ticket = std::move(ticket);
     b.quest_.at = stage::asking;
     b.quest_.limit = limit;
+    b.quest_.gives_way = gives_way;
     if (limit.wait == waiting::in_line) {
         if (!std::exchange(subscribed_, true)) out_.subscribe(settings_.channel);
         in_line_.emplace(id_of(b), &b);
@@ -89,8 +90,10 @@ void voter::send_ask(ballot& b, instant now) {
     if (upgrades) b.at_most_ = shape::both;
     call& question = start_call(purpose::acquire, b);
     const std::string wake_up = waits ? settings_.channel : std::string();
+    const std::string& common = b.whole().ticket();  // where several nodes are asked
     const milliseconds interval = poll_interval(terms.lease);
-    scripts::write(question, lock_of(b),
+    const scripts::lock_terms lock = lock_of(b, now);
+    scripts::write(question, lock,
                    scripts::acquire_question{.id = id_of(b),
                                              .wants = upgrades                       ? wish::upgrade
                                                       : terms.want == access::shared ? wish::read
@@ -98,13 +101,24 @@ void voter::send_ask(ballot& b, instant now) {
                                              .lease = terms.lease,
                                              .token_floor = told_.floor(),
                                              .channel = wake_up,
-                                             .ticket = b.quest_.ticket,
+                                             .ticket = common.empty() ? b.quest_.ticket : common,
                                              .poll_interval = interval,
                                              .queue_retention = 6 * interval + 1s,
-                                             .upgrading = upgrades ? b.token_ : 0});
+                                             .upgrading = upgrades ? b.token_ : 0,
+                                             .gives_way = b.quest_.gives_way});
     question.give_up_at(b.quest_.limit.deadline);
+    question.remember_proposal(lock.proposal);
     b.asking_ = &question;
     out_.submit(question);
+}
+
+void voter::yield(ballot& b, instant now) {
+    drop_call(b.renewing_);
+    drop_call(b.raising_);
+    // An answer to a poll under way would be taken for one to this.
+    drop_ask(b);
+    b.state_ = state::wanted;
+    begin_quest(b, {waiting::in_line, never}, now, b.token_);
 }
 
 void voter::poll(ballot& b, instant now) {
@@ -126,7 +140,12 @@ void voter::answered_acquire(ballot& b, const call& asked, const redis::reply_vi
         if (wanted) refuse(b, nonsense(), now);
         return;
     }
-    if (answer->what == acquire_answer::verdict::held) return granted(b, answer->token, asked.written_at(), now);
+    if (answer->what == acquire_answer::verdict::held) {
+        const ballot::quest& q = b.quest_;
+        const bool just_now = q.at == stage::asking && !q.may_have_run && q.ticket.empty() && q.gives_way == 0;
+        if (just_now) learn_clock(answer->token, asked.proposed(), now);
+        return granted(b, answer->token, asked.written_at(), now);
+    }
     // A poll that overlapped with a pushed grant answers "you hold"; anything else means that grant is over.
     if (!wanted) return lose(b, errc::held_by_other, now);
     switch (answer->what) {
@@ -145,6 +164,7 @@ void voter::answered_acquire(ballot& b, const call& asked, const redis::reply_vi
 void voter::stand_in_line(ballot& b, const call& asked, const acquire_answer& answer, instant now) {
     ballot::quest& q = b.quest_;
     q.at = stage::in_line;
+    q.gives_way = 0;
     q.ticket = answer.ticket;
     q.fence_then = answer.fence;
     q.last_answered_poll = asked.written_at();

@@ -96,10 +96,14 @@ void read_client_info(const reply_view& reply, server_facts& facts) {
 void read_server_info(const reply_view& reply, server_facts& facts) {
     if (reply.is_error() || reply.is_aggregate()) return;
     facts.run_id = find_field(reply.text(), "run_id:");
-    const std::string uptime = find_field(reply.text(), "uptime_in_seconds:");
-    std::int64_t seconds = 0;
-    const auto [end, bad] = std::from_chars(uptime.data(), uptime.data() + uptime.size(), seconds);
-    if (bad == std::errc() && !uptime.empty()) facts.uptime = std::chrono::seconds(seconds);
+    const auto number = [&](const char* field) -> std::optional<std::int64_t> {
+        const std::string text = find_field(reply.text(), field);
+        std::int64_t value = 0;
+        const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), value);
+        return bad == std::errc() && !text.empty() ? std::optional(value) : std::nullopt;
+    };
+    if (const auto up = number("uptime_in_seconds:")) facts.uptime = std::chrono::seconds(*up);
+    if (const auto clock = number("server_time_usec:")) facts.clock = std::chrono::microseconds(*clock);
 }
 
 std::string kill_previous(const server_facts& previous, const server_facts& present) {

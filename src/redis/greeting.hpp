@@ -29,6 +29,8 @@ struct server_facts {
     std::int64_t client_id = 0;
     std::string client_address;                                 // as the server sees it; empty: not allowed to ask
     std::optional<std::chrono::seconds> uptime = std::nullopt;  // none: not allowed to ask
+    // Since 1970, when it answered; none: not allowed to ask.
+    std::optional<std::chrono::microseconds> clock = std::nullopt;
 };
 
 namespace greeting {

@@ -139,7 +139,7 @@ void write(redis::command& out, const lock_terms& lock, const acquire_question& 
     const std::string_view ticket = question.ticket.empty() ? "0" : question.ticket;
     if (lock.kind == lock_kind::mutex) {
         static const script& source = find("mutex/acquire");
-        payload(out, source, 13)
+        payload(out, source, 15)
             .add_mutex_keys(lock.keys)
             .add(question.id)
             .add(question.lease)
@@ -148,11 +148,13 @@ void write(redis::command& out, const lock_terms& lock, const acquire_question& 
             .add(question.channel)
             .add(ticket)
             .add(question.poll_interval)
-            .add(question.queue_retention);
+            .add(question.queue_retention)
+            .add_token(lock.proposal)
+            .add_token(question.gives_way);
         return;
     }
     static const script& source = find("rw/acquire");
-    payload(out, source, beginning_of_read_write + 8)
+    payload(out, source, beginning_of_read_write + 10)
         .begin_read_write(lock, question.id)
         .add(word_of(question.wants))
         .add(question.lease)
@@ -161,25 +163,29 @@ void write(redis::command& out, const lock_terms& lock, const acquire_question& 
         .add(ticket)
         .add(question.poll_interval)
         .add(question.queue_retention)
-        .add_token(question.upgrading);
+        .add_token(question.upgrading)
+        .add_token(lock.proposal)
+        .add_token(question.gives_way);
 }
 
 void write(redis::command& out, const lock_terms& lock, const release_question& question) {
     if (lock.kind == lock_kind::mutex) {
         static const script& source = find("mutex/release");
-        payload(out, source, 8)
+        payload(out, source, 9)
             .add_mutex_keys(lock.keys)
             .add(question.id)
             .add_token(question.token)
-            .add(lock.fence_retention);
+            .add(lock.fence_retention)
+            .add_token(lock.proposal);
         return;
     }
     static const script& source = find("rw/release");
-    payload(out, source, beginning_of_read_write + 3)
+    payload(out, source, beginning_of_read_write + 4)
         .begin_read_write(lock, question.id)
         .add_token(question.token)
         .add(word_of(question.left_over))
-        .add(question.lease);
+        .add(question.lease)
+        .add_token(lock.proposal);
 }
 
 void write(redis::command& out, const lock_terms& lock, const renew_question& question) {
@@ -189,12 +195,33 @@ void write(redis::command& out, const lock_terms& lock, const renew_question& qu
         return;
     }
     static const script& source = find("rw/renew");
-    payload(out, source, beginning_of_read_write + 1).begin_read_write(lock, question.id).add(question.lease);
+    payload(out, source, beginning_of_read_write + 2)
+        .begin_read_write(lock, question.id)
+        .add(question.lease)
+        .add_token(lock.proposal);
 }
 
 void write(redis::command& out, const lock_terms& lock, const cancel_question& question) {
     static const script& source = find("rw/cancel");
-    payload(out, source, beginning_of_read_write).begin_read_write(lock, question.id);
+    payload(out, source, beginning_of_read_write + 1).begin_read_write(lock, question.id).add_token(lock.proposal);
+}
+
+void write(redis::command& out, const lock_terms& lock, const raise_question& question) {
+    if (lock.kind == lock_kind::mutex) {
+        static const script& source = find("mutex/raise");
+        payload(out, source, 9)
+            .add_mutex_keys(lock.keys)
+            .add(question.id)
+            .add_token(question.token)
+            .add_token(question.to)
+            .add(lock.fence_retention);
+        return;
+    }
+    static const script& source = find("rw/raise");
+    payload(out, source, beginning_of_read_write + 2)
+        .begin_read_write(lock, question.id)
+        .add_token(question.token)
+        .add_token(question.to);
 }
 
 std::optional<acquire_answer> read_acquire(const reply_view& reply) {

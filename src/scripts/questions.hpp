@@ -31,6 +31,7 @@ struct lock_terms {
     lock_kind kind = lock_kind::mutex;
     preference prefer = preference::arrival;
     milliseconds fence_retention{0};
+    std::uint64_t proposal = 0;  // what the next token had best be; 0: let the server say
 };
 
 struct acquire_question {
@@ -43,6 +44,7 @@ struct acquire_question {
     milliseconds poll_interval{0};
     milliseconds queue_retention{0};
     std::uint64_t upgrading = 0;  // the token of the hold that is to be upgraded
+    std::uint64_t gives_way = 0;  // the token of the grant that is given up for whoever is first in line
 };
 
 struct acquire_answer {
@@ -76,25 +78,33 @@ struct cancel_question {
     std::string_view id;
 };
 
-// The answer of release, renew and cancel.
+// The token of a grant becomes another, greater one.
+struct raise_question {
+    std::string_view id;
+    std::uint64_t token = 0;
+    std::uint64_t to = 0;
+};
+
+// The answer of release, renew, cancel and raise.
 struct hold_answer {
     enum class verdict : std::uint8_t { done, not_held, held_by_other } what = verdict::not_held;
     std::optional<milliseconds> holder_left;
     std::string_view holder;
     std::size_t waiters = 0;      // release: still in line
     std::size_t holders = 0;      // release: who hold it now
-    shape held = shape::nothing;  // renew and cancel, of a read-write lock
-    std::uint64_t token = 0;      // renew and cancel, of a read-write lock
+    shape held = shape::nothing;  // renew, cancel and raise, of a read-write lock
+    std::uint64_t token = 0;      // renew, cancel and raise, of a read-write lock
 };
 
 void write(redis::command& out, const lock_terms& lock, const acquire_question& question);
 void write(redis::command& out, const lock_terms& lock, const release_question& question);
 void write(redis::command& out, const lock_terms& lock, const renew_question& question);
 void write(redis::command& out, const lock_terms& lock, const cancel_question& question);
+void write(redis::command& out, const lock_terms& lock, const raise_question& question);
 
 // Nothing if the reply is not of the agreed form: a server that answers nonsense.
 std::optional<acquire_answer> read_acquire(const redis::reply_view& reply);
 std::optional<hold_answer> read_release(const redis::reply_view& reply);
-std::optional<hold_answer> read_hold(const redis::reply_view& reply);  // of renew and cancel
+std::optional<hold_answer> read_hold(const redis::reply_view& reply);  // of renew, cancel and raise
 
 }  // namespace holdfast::scripts

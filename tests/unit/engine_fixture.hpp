@@ -38,6 +38,7 @@ class silent_observer final : public observer {
     void on_renewed() override {}
     void on_renewal_failed(const failure&) override {}
     void on_lost(const std::string&, errc) override {}
+    void on_votes(const std::string&, votes_now, vote_count) override {}
 };
 
 class recorded_request final : public acquire_request {

@@ -27,8 +27,16 @@ if mark and not (whole(mark, 1) and string.find(mark, '^[1-9]')) then mark = fal
 -- A token larger than every earlier one for this lock: the server's time, unless the clock was set back or two grants
 -- fall into one microsecond (then the mark knows), or the data was lost (then `floor` does).
 -- %.0f, never tostring(): that writes 1.7e+15.
+-- What the caller would have the next token be, so that several servers give the same one; set by the script, nil if
+-- it is all the same. It is taken if it is above all former tokens and within a second of this server's clock: a client
+-- with a wrong idea of the time must not carry the tokens away.
+local proposal
+
 local function take_token(floor)
-    mark = string.format('%.0f', math.max(now_us, (mark or 0) + 1, floor + 1))
+    local least = math.max((mark or 0) + 1, floor + 1)
+    local fits = proposal and proposal >= least and math.abs(proposal - now_us) <= 1000000
+    mark = string.format('%.0f', fits and proposal or math.max(now_us, least))
+    if fits then proposal = proposal + 1 end
     return mark
 end
 

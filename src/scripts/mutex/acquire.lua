@@ -2,6 +2,7 @@
 -- KEYS  1 lock  2 queue  3 waiters  4 fence
 -- ARGV  1 hold id  2 lease ms  3 token floor  4 fence retention ms  5 wake-up channel, empty: do not wait
 --       6 ticket of an earlier answer, or 0  7 poll interval ms  8 how long queue and waiters keep without a poll, ms
+--       9 proposed token, or 0  10 token of the caller's grant that it gives up for whoever is before it in line, or 0
 -- Returns  {1, token} the caller holds it; its lease is full again
 --          {0, holder's ms left, holder} somebody else does, and the caller does not wait (ms left -1: no expiry)
 --          {2, holder's ms left, holder, ticket, place from 0, fence} the caller stands in line
@@ -12,10 +13,17 @@
 
 local id, lease, floor, retention = ARGV[1], ARGV[2], whole(ARGV[3], 0), whole(ARGV[4], 1)
 local channel, ticket, keep_line = ARGV[5], ARGV[6], ARGV[8]
+proposal = whole(ARGV[9], 1)
 
 if not (whole(lease, 1) and floor and retention and whole(ticket, 0) and whole(ARGV[7], 0)
     and (channel == '' or whole(keep_line, 1))) then
     return redis.error_reply('ERR holdfast: lease, floor, ticket or interval out of range')
+end
+
+-- Free again for whoever is first; that may be the caller.
+if holder == id and mark and mark == ARGV[10] then
+    redis.call('DEL', KEYS[1])
+    holder = false
 end
 
 if holder == id then

@@ -1,7 +1,7 @@
 -- mutex/release: end one grant and hand the lock to the next living waiter, or free it; or leave the line.
 -- KEYS  1 lock  2 queue  3 waiters  4 fence
 -- ARGV  1 hold id  2 token of the grant that is meant; 0: any grant of this id and its place in line (giving up an
---       acquisition: nobody will ever believe in that id again)  3 fence retention ms
+--       acquisition: nobody will ever believe in that id again)  3 fence retention ms  4 proposed token, or 0
 -- Returns  {1, waiters left} released | {0} not held by anybody | {-1, holder's ms left, holder} held by another, or
 --          by another grant of the same id
 -- Repeatable: a second call after a lost reply answers {0} or {-1} and changes nothing.
@@ -10,6 +10,7 @@
 
 local id, token, retention = ARGV[1], ARGV[2], whole(ARGV[3], 1)
 if not retention then return redis.error_reply('ERR holdfast: fence retention out of range') end
+proposal = whole(ARGV[4], 1)
 
 local was_first = false
 if token == '0' then

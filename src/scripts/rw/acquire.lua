@@ -5,6 +5,7 @@
 --       4 wants: r, w, or u (the caller reads, and wants to write too)  5 lease ms  6 token floor
 --       7 wake-up channel, empty: do not wait  8 ticket of an earlier answer, or 0  9 poll interval ms
 --       10 how long queue and waiters keep without a poll, ms  11 for u: the token of the hold that is to be upgraded
+--       12 proposed token, or 0  13 token of the caller's grant that it gives up for whoever is before it in line, or 0
 -- Returns  {1, token} the caller has what it wants; its lease is full again
 --          {0, ms left, holder, why not} it does not wait. Why: reading, writing (others do), reserved (a writer who
 --              waits is first), deadlock (two upgraders would wait for each other), mode (it holds the other mode)
@@ -18,6 +19,7 @@
 local id, retention, prefer = ARGV[1], whole(ARGV[2], 1), ARGV[3]
 local wants, lease, floor = ARGV[4], whole(ARGV[5], 1), whole(ARGV[6], 0)
 local channel, ticket, keep_line = ARGV[7], ARGV[8], ARGV[10]
+proposal = whole(ARGV[12], 1)
 
 if not (retention and lease and floor and whole(ticket, 0) and whole(ARGV[9], 0)
     and (channel == '' or whole(keep_line, 1)) and string.find(wants, '^[rwu]$')) then
@@ -45,6 +47,12 @@ local function refused(why)
     settle()
     local left, holder = standing(why ~= 'mode' and id)
     return {0, left, holder, why}
+end
+
+-- Given up for whoever is first; that may be the caller.
+if my_grant and wants ~= 'u' and token_of(my_grant) == ARGV[13] then
+    remove(id)
+    my_grant = false
 end
 
 -- What is to be upgraded writes already: a downgrade of it has not come through yet. It names this grant's token, and

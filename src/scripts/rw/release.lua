@@ -3,6 +3,7 @@
 -- ARGV  1 hold id  2 fence retention ms  3 preference
 --       4 token of the grant that is meant; 0: any grant of this id (giving up: nobody will ever believe in it again)
 --       5 what is left: nothing (empty; its place in line goes too), r or w  6 lease ms of what is left
+--       7 proposed token, or 0
 -- Returns  {1, waiters left, how many hold it now} | {0} not held by anybody
 --          {-1, ms left, holder} held by others, or by another grant of the same id
 -- Repeatable: a second call finds what is left already, or nothing, and changes nothing.
@@ -12,6 +13,7 @@ local id, retention, prefer, token, left_over = ARGV[1], whole(ARGV[2], 1), ARGV
 if not (retention and whole(ARGV[6], 0) and string.find(left_over, '^[rw]?$')) then
     return redis.error_reply('ERR holdfast: retention, lease or what is left out of range')
 end
+proposal = whole(ARGV[7], 1)
 --@include common/rw.lua
 --@include common/rw_line.lua
 

@@ -1,6 +1,6 @@
 -- rw/renew: make a hold's lease full again.
 -- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants
--- ARGV  1 hold id  2 fence retention ms  3 preference  4 lease ms
+-- ARGV  1 hold id  2 fence retention ms  3 preference  4 lease ms  5 proposed token, or 0
 -- Returns  {1, shape, token} renewed, and what it is that is held | {0} not held by anybody
 --          {-1, ms left, holder} held by others
 -- Repeatable. Never shortens, and never revives: a hold that is gone stays gone.
@@ -8,6 +8,7 @@
 
 local id, retention, prefer, lease = ARGV[1], whole(ARGV[2], 1), ARGV[3], whole(ARGV[4], 1)
 if not (retention and lease) then return redis.error_reply('ERR holdfast: retention or lease out of range') end
+proposal = whole(ARGV[5], 1)
 --@include common/rw.lua
 --@include common/rw_line.lua
 

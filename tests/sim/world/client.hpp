@@ -86,6 +86,7 @@ private:
     void on_renewed() override {}
     void on_renewal_failed(const failure&) override {}
     void on_lost(const std::string&, errc) override {}
+    void on_votes(const std::string&, engine::votes_now, engine::vote_count) override {}
 
     timeline& time_;
     chance luck_;

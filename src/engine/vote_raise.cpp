@@ -1,0 +1,46 @@
+// One token for all: a node's vote gets the greater token that another node gave for the same hold.
+//
+// What a majority knows as the token of a hold, every later majority will exceed. Where the proposed token was taken by
+// all that is so without a further word; otherwise the greatest is written to those that have less.
+
+#include "engine/hold.hpp"
+#include "engine/passing.hpp"
+#include "engine/voter.hpp"
+
+namespace holdfast::engine {
+
+using scripts::hold_answer;
+
+void voter::raise(ballot& b, fencing_token to, instant now) {
+    b.raise_to_ = to;
+    send_raise(b, now);
+}
+
+void voter::send_raise(ballot& b, instant now) {
+    call& question = start_call(purpose::raise, b);
+    scripts::write(question, lock_of(b, now),
+                   scripts::raise_question{.id = id_of(b), .token = b.token_, .to = b.raise_to_});
+    question.give_up_at(b.valid_until_);
+    b.raising_ = &question;
+    out_.submit(question);
+}
+
+void voter::answered_raise(ballot& b, const redis::reply_view& reply, instant now) {
+    if (b.state_ != state::held) return;
+    if (reply.is_error()) return failed_raise(b, classify(reply), now);
+    const auto answer = scripts::read_hold(reply);
+    if (!answer) return failed_raise(b, {nonsense().code, nonsense().detail}, now);
+    if (answer->what != hold_answer::verdict::done) return lose(b, errc::held_by_other, now);
+    adopt(b, b.raise_to_);
+    told_.raised(b, now);
+}
+
+void voter::failed_raise(ballot& b, const failure& why, instant now) {
+    if (b.state_ != state::held) return;
+    if (why.code == errc::outcome_unknown) return send_raise(b, now);  // repeatable: goes out on the next link
+    // A vote that does not remember its token is none.
+    release(b, now);
+    told_.refused(b, {why.code, why.detail, {}, {}}, now);
+}
+
+}  // namespace holdfast::engine
