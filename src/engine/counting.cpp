@@ -242,7 +242,7 @@ void engine::undo_votes(hold& h, instant now) {
         ballot& b = h.ballots_[i];
         if (b.asks()) {
             voters_[i]->give_up(b, now);
-        } else if (!b.is_gone()) {
+        } else {
             voters_[i]->release(b, now);
         }
     }

@@ -137,7 +137,7 @@ void engine::release(hold& h, access level, hold_request* request, instant answe
     acquire_request* const waiting_for_more = end_quest(h);
     open_poll(h.releasing_, h, request, answer_by);
     for (std::size_t i = 0; i < voters_.size(); ++i) {
-        if (!h.ballots_[i].is_gone()) voters_[i]->release(h.ballots_[i], now);
+        voters_[i]->release(h.ballots_[i], now);
     }
     set_timer(h);
     if (waiting_for_more != nullptr) waiting_for_more->refused(meanwhile);

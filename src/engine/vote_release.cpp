@@ -14,6 +14,7 @@ namespace holdfast::engine {
 using scripts::hold_answer;
 
 void voter::release(ballot& b, instant now) {
+    if (b.state_ == state::gone || b.state_ == state::leaving) return;
     // What the node has of this id is not quite known: a poll may run so late that it finds the lease over and stands
     // in line again, an upgrade may be granted meanwhile. All of it goes.
     const bool certain = b.state_ == state::held && b.asking_ == nullptr && !b.stray_copies_ && !b.cancelling_ &&

@@ -100,7 +100,7 @@ public:
     void upgrade(ballot& b, patience limit, instant now);
     // Ends a quest that is under way, giving back what it may have got. Not told: the caller knows.
     void give_up(ballot& b, instant now);
-    // Ends all of it; answered by released(), then gone().
+    // Ends all of it, if there is any; answered by released(), then gone().
     void release(ballot& b, instant now);
     // Makes the lease full again now; answered by renewed().
     void renew(ballot& b, instant now);

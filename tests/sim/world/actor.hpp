@@ -53,6 +53,10 @@ public:
     void start() { rest(); }
     /// Nothing wanted and nothing held.
     bool idle() const { return !asking_ && held_ == nullptr; }
+    bool waits_for(const std::string& lock) const {
+        return asking_ && held_ == nullptr && terms_.keys->lock == lock &&
+               terms_.limit.wait == engine::waiting::in_line;
+    }
     /// Its process is gone, and its beliefs with it.
     void died() {
         if (belief_) belief_->over = true;

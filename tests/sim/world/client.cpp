@@ -12,17 +12,19 @@ constexpr milliseconds aftermath{150};
 }  // namespace
 
 client::client(timeline& time, chance luck, engine::random_source& ids, client_setup setup, network& net)
-    : time_(time),
-      luck_(luck),
-      setup_(std::move(setup)),
-      net_(net),
-      session_(setup_.server, *this, luck_.next()),
-      engine_(setup_.engine, {{this, "sim"}}, ids, *this) {
+    : time_(time), luck_(luck), setup_(std::move(setup)) {
+    std::vector<engine::node_link> nodes;
+    for (std::size_t i = 0; i < setup_.servers; ++i) {
+        ports_.push_back(std::make_unique<port>(*this, i, setup_.server, luck_.next(), net));
+        nodes.push_back({ports_.back().get(), "sim"});
+    }
+    engine::observer& watched_by = *this;
+    engine_ = std::make_unique<engine::engine>(setup_.engine, nodes, ids, watched_by);
     trouble_until_ = time_.now();
 }
 
 void client::start() {
-    session_.on_timer(now());
+    for (const auto& one : ports_) one->session().on_timer(now());
     settle();
 }
 
@@ -41,7 +43,7 @@ void client::pause_until(instant then) {
         if (dead_) return;
         paused_ = false;
         resumed_at_ = time_.now();
-        trouble_until(time_.now() + aftermath);
+        trouble_passes();
         if (setup_.clock_stops_in_pauses) slept_ += time_.now() - paused_at_;
         std::vector<timeline::action> late = std::exchange(postponed_, {});
         if (luck_.percent(50)) on_alarm();
@@ -57,37 +59,32 @@ void client::pause_until(instant then) {
 void client::die() {
     dead_ = true;
     postponed_.clear();
-    if (link_ == nullptr) return;
-    link_->client_open = false;
-    link_ = nullptr;
+    for (const auto& one : ports_) one->forget_link();
 }
 
 void client::close() {
-    session_.close(now());
+    for (const auto& one : ports_) one->session().close(now());
     settle();
     dead_ = true;
 }
 
+void client::trouble_passes(instant from) {
+    trouble_until(from + aftermath);
+}
+
 bool client::calm_since(instant since) const {
-    return !dead_ && !paused_ && session_.up() && trouble_until_ < since;
+    const bool up = std::all_of(ports_.begin(), ports_.end(), [](const auto& one) { return one->up(); });
+    return !dead_ && !paused_ && up && trouble_until_ < since;
 }
 
 void client::settle() {
     if (dead_) return;
-    if (session_.take_hang_up_wish()) {
-        hang_up();
-        ++attempt_;  // one that is still under way counts no more
+    instant due = engine_->deadline();
+    for (const auto& one : ports_) {
+        one->settle();
+        due = std::min(due, one->session().deadline());
     }
-    if (session_.take_connect_wish()) {
-        hang_up();
-        ++attempt_;
-        net_.connect(*this);
-    }
-    while (link_ != nullptr && session_.has_output()) {
-        link_->up.send(std::string(session_.begin_write(now())));
-        session_.end_write();
-    }
-    const instant due = std::min(engine_.deadline(), session_.deadline());
+    due = std::min(due, engine_->deadline());
     if (due == never || due == armed_) return;
     armed_ = due;
     time_.at(due + slept_, [this, due] {
@@ -98,67 +95,8 @@ void client::settle() {
 }
 
 void client::on_alarm() {
-    session_.on_timer(now());
-    engine_.on_timer(now());
-}
-
-void client::hang_up() {
-    if (link_ == nullptr) return;
-    link_->client_open = false;
-    link_->up.end();
-    link_ = nullptr;
-}
-
-void client::connected(link& fresh, unsigned attempt) {
-    when_awake([this, &fresh, attempt] {
-        if (attempt != attempt_ || session_.wishes_hang_up() || link_ != nullptr) {
-            fresh.up.end();
-            return;
-        }
-        link_ = &fresh;
-        fresh.client_open = true;
-        session_.connected(now());
-    });
-}
-
-void client::not_connected(unsigned attempt) {
-    when_awake([this, attempt] {
-        if (attempt == attempt_ && link_ == nullptr && !session_.wishes_hang_up())
-            session_.failed({errc::unreachable, "nobody there"}, now());
-    });
-}
-
-void client::received(link& from, const packet& what) {
-    when_awake([this, &from, what] {
-        if (link_ != &from || session_.wishes_hang_up()) return;
-        if (what.what == packet::kind::end) return session_.failed({errc::unreachable, "hung up"}, now());
-        const std::span<char> room = session_.prepare(what.bytes.size());
-        std::copy(what.bytes.begin(), what.bytes.end(), room.begin());
-        session_.received(what.bytes.size(), now());
-    });
-}
-
-void client::on_link_up(const redis::server_facts& facts, instant now) {
-    trouble_until(time_.now() + aftermath);
-    instant trusted_from{};
-    if (setup_.max_lease > milliseconds(0)) {
-        trusted_from = now + setup_.max_lease - facts.uptime.value_or(std::chrono::seconds(0));
-        trouble_until(trusted_from + slept_ + aftermath);
-    }
-    engine_.node(0).on_link_up(trusted_from, now);
-}
-
-void client::on_link_down(const failure&, instant now) {
-    trouble_until(time_.now() + aftermath);
-    engine_.node(0).on_link_down(now);
-}
-
-void client::on_subscription_refused(const failure& why, instant now) {
-    engine_.node(0).on_subscription_refused(why, now);
-}
-
-void client::on_push(const redis::reply_view& message, instant now) {
-    engine_.node(0).on_push(message, now);
+    for (const auto& one : ports_) one->session().on_timer(now());
+    engine_->on_timer(now());
 }
 
 }  // namespace holdfast::sim

@@ -13,18 +13,25 @@ using namespace std::chrono_literals;
 namespace {
 // Such that the days that once went wrong for a mutex still have nothing else.
 constexpr std::uint64_t read_write_salt = 49;
+constexpr std::uint64_t quorum_salt = 0x71756f72756d;
+
+// One day in five has three servers, one in twenty-five has five.
+std::size_t servers_on(std::uint64_t seed) {
+    return seed % 25 == 1 ? 5 : seed % 5 == 3 ? 3 : 1;
+}
 }  // namespace
 
 day::day(const day_options& options)
     : options_(options),
       luck_(options.seed),
+      quorum_luck_(options.seed ^ quorum_salt),
       rw_luck_(options.seed ^ read_write_salt),
       network_luck_(luck_.fork()),
-      judge_(time_),
-      server_(time_, luck_.fork(), server_setup(), judge_),
-      visitors_(time_, rw_luck_.fork(), server_, judge_),
+      judge_(time_, servers_on(options.seed) > 1 ? judge::view::of_beliefs : judge::view::of_the_server),
+      servers_(make_servers()),
+      visitors_(time_, rw_luck_.fork(), *servers_[0], judge_),
       begin_(time_.now()) {
-    judge_.watched = &server_;
+    judge_.watched = servers_[0].get();
     judge_.trace = options_.trace ? [this](const std::string& what) { note(what); } : judge_.trace;
     judge_.calm_since = [this](std::string_view id, instant since) {
         const auto found = by_id_.find(id);
@@ -33,6 +40,15 @@ day::day(const day_options& options)
     draw_plan();
     const std::size_t clients = 1 + luck_.below(4);
     for (std::size_t i = 0; i < clients; ++i) add_client();
+}
+
+std::vector<std::unique_ptr<server>> day::make_servers() {
+    std::vector<std::unique_ptr<server>> made;
+    const server_options setup = server_setup();
+    made.push_back(std::make_unique<server>(time_, luck_.fork(), setup, judge_));
+    while (made.size() < servers_on(options_.seed))
+        made.push_back(std::make_unique<server>(time_, quorum_luck_.fork(), setup, judge_));
+    return made;
 }
 
 server_options day::server_setup() {
@@ -51,7 +67,7 @@ void day::draw_plan() {
         ways_.locks.push_back({.keys = std::make_shared<scripts::lock_keys>(
                                    scripts::make_keys(scripts::lock_name("lock" + std::to_string(i)), naming, "hf:"))});
     }
-    mistrusted_ = luck_.percent(50);
+    mistrusted_ = luck_.percent(50) || several();
     calm_ = luck_.percent(8);
     if (calm_) {
         // Nothing but waiting in line and handing over: here the number of commands is promised.
@@ -93,7 +109,7 @@ void day::draw_read_write() {
     ways_.rest = {1ms, 60ms};
     ways_.hold = {100us, 15ms};
     likely_.insert(likely_.end(), 1 + likely_.size() / 2, mishap::client_gone);
-    server_.forbid_kill();
+    for (const auto& one : servers_) one->forbid_kill();
 }
 
 void day::draw_mishaps() {
@@ -110,6 +126,7 @@ void day::draw_mishaps() {
 client& day::add_client() {
     client_setup setup;
     setup.number = clients_.size();
+    setup.servers = servers_.size();
     setup.server.connect_timeout = 500ms;
     setup.server.request_timeout = 500ms;
     setup.server.health_interval = 1000ms;
@@ -142,24 +159,27 @@ void day::note(const std::string& what) const {
 }
 
 // A link is made when a packet has gone there and back.
-void day::connect(client& from) {
+void day::connect(port& from) {
     const unsigned attempt = from.attempt();
     const nanoseconds there = network_luck_.within(delay_);
-    const auto& [up, down] = blocked_[from.number()];
+    const std::pair way{from.owner().number(), from.node()};
+    const auto& [up, down] = blocked_[way];
     const instant arrives = std::max(time_.now() + there, up);
-    time_.at(arrives, [this, &from, attempt] {
+    time_.at(arrives, [this, &from, attempt, way] {
         const nanoseconds back = network_luck_.within(delay_);
-        const instant known = std::max(time_.now() + back, blocked_[from.number()].second);
-        if (!server_.accepts()) return time_.at(known, [&from, attempt] { from.not_connected(attempt); });
+        const instant known = std::max(time_.now() + back, blocked_[way].second);
+        server& there_is = *servers_[from.node()];
+        if (!there_is.accepts()) return time_.at(known, [&from, attempt] { from.not_connected(attempt); });
         links_.push_back(std::make_unique<link>(
-            time_, network_luck_, [this, n = links_.size()](const packet& p) { server_.received(*links_[n], p); },
+            time_, network_luck_,
+            [this, &there_is, n = links_.size()](const packet& p) { there_is.received(*links_[n], p); },
             [this, &from, n = links_.size()](const packet& p) { from.received(*links_[n], p); }));
         link& fresh = *links_.back();
-        fresh.client = from.number();
+        fresh.client = from.owner().number();
         fresh.up.delay = fresh.down.delay = delay_;
-        fresh.up.hold_until(blocked_[from.number()].first);
-        fresh.down.hold_until(blocked_[from.number()].second);
-        server_.accept(fresh);
+        fresh.up.hold_until(blocked_[way].first);
+        fresh.down.hold_until(blocked_[way].second);
+        there_is.accept(fresh);
         time_.at(known, [&from, &fresh, attempt] { from.connected(fresh, attempt); });
     });
 }
@@ -178,10 +198,13 @@ bool day::everybody_idle() const {
 
 day_result day::run() {
     if (!likely_.empty()) plan_mishap();
+    if (calm_ && several()) watch_progress({});
     run_until(ways_.stop);
     quiet_ = true;
     // A foreign hold without expiry may have come back with an older snapshot; somebody clears it up.
-    for (const lock_plan& lock : ways_.locks) foreign_leaves(lock);
+    for (const lock_plan& lock : ways_.locks) {
+        if (!several()) foreign_leaves(lock);
+    }
     const instant patience = time_.now() + patience_;
     while (!judge_.failed() && !everybody_idle() && time_.now() < patience) run_until(time_.now() + 200ms);
     for (const person& p : actors_) {
@@ -196,7 +219,7 @@ day_result day::run() {
     if (!judge_.failed()) check_night();
     result_.verdict = judge_.verdict();
     result_.holds = judge_.cycles();
-    result_.scripts = server_.scripts_run();
+    result_.scripts = scripts_run();
     result_.simulated = time_.now() - begin_;
     return result_;
 }
@@ -205,22 +228,51 @@ day_result day::run() {
 // more, once per client and script.
 void day::check_commands() {
     if (!calm_) return;
-    const std::uint64_t allowed = 2 * judge_.cycles() + judge_.changes() + 4 * actors_.size();
-    if (server_.scripts_run() > allowed)
-        judge_.fail("too many commands: " + std::to_string(server_.scripts_run()) + " for " +
-                    std::to_string(judge_.cycles()) + " holds");
+    std::uint64_t allowed = 2 * judge_.cycles() + judge_.changes() + 4 * actors_.size();
+    // A split vote costs more: votes are given up and granted again, tokens raised.
+    if (several()) allowed = servers_.size() * (4 * judge_.cycles() + 2 * judge_.changes() + 6 * actors_.size());
+    if (scripts_run() > allowed)
+        judge_.fail("too many commands: " + std::to_string(scripts_run()) + " for " + std::to_string(judge_.cycles()) +
+                    " holds");
+}
+
+std::uint64_t day::scripts_run() const {
+    std::uint64_t sum = 0;
+    for (const auto& one : servers_) sum += one->scripts_run();
+    return sum;
+}
+
+// Where nothing goes wrong, somebody has the lock soon if anybody wants it: no split vote lasts.
+void day::watch_progress(std::map<std::string, instant> idle_since) {
+    constexpr milliseconds soon{250};
+    for (const lock_plan& lock : ways_.locks) {
+        const std::string& name = lock.keys->lock;
+        const bool wanted =
+            std::any_of(actors_.begin(), actors_.end(), [&](const person& p) { return p.who->waits_for(name); });
+        if (!wanted || judge_.is_believed(name)) {
+            idle_since.erase(name);
+        } else if (time_.now() - idle_since.emplace(name, time_.now()).first->second > soon) {
+            judge_.fail("nobody gets " + name + " though somebody wants it");
+        }
+    }
+    if (quiet_ && everybody_idle()) return;
+    time_.after(10ms, [this, idle_since] { watch_progress(idle_since); });
 }
 
 void day::check_night() {
     run_until(time_.now() + 5s);
-    const auto look = [this] { return keyspace::instant{server_.now_us() / 1000, role::primary}; };
-    const auto here = server_.snapshot();
-    for (const auto* item : here.living_entries(look())) {
-        if (item->second.expires_ms == no_expiry) judge_.fail("a key without expiry is left: " + item->first);
-    }
+    const auto check = [this](auto&& what) {
+        for (const auto& one : servers_) {
+            const auto here = one->snapshot();
+            const keyspace::instant look{one->now_us() / 1000, role::primary};
+            for (const auto* item : here.living_entries(look)) what(*item);
+        }
+    };
+    check([this](const auto& item) {
+        if (item.second.expires_ms == no_expiry) judge_.fail("a key without expiry is left: " + item.first);
+    });
     run_until(time_.now() + 2h);
-    const auto later = server_.snapshot();
-    for (const auto* item : later.living_entries(look())) judge_.fail("a key is left for ever: " + item->first);
+    check([this](const auto& item) { judge_.fail("a key is left for ever: " + item.first); });
 }
 
 day_result simulate(const day_options& options) {

@@ -24,41 +24,48 @@ private:
     };
 
     server_options server_setup();
+    std::vector<std::unique_ptr<server>> make_servers();
     void draw_plan();
     void draw_read_write();
     void draw_mishaps();
     client& add_client();
     void note(const std::string& what) const;
-    void connect(client& from) override;
+    void connect(port& from) override;
     bool run_until(instant end);
     bool everybody_idle() const;
     void check_commands();
+    void watch_progress(std::map<std::string, instant> idle_since);
+    std::uint64_t scripts_run() const;
     void check_night();
 
     // mishaps.cpp
     void plan_mishap();
     void happen(mishap kind);
-    void to_a_link(mishap kind, client& whose);
+    void to_a_link(mishap kind, port& whose);
     void to_a_client(mishap kind, client& whose);
     void to_the_server(mishap kind);
     void to_the_data(mishap kind);
-    void block(client& whose, mishap kind);
+    void block(port& whose, mishap kind);
     void restart(mishap kind);
     void trouble_all_until(instant then);
     void foreign_takes(mishap kind);
+    void foreign_takes_a_vote();
     void foreign_leaves(const lock_plan& lock);
     void vandalize();
     void vandalize_line(const scripts::lock_keys& keys, std::uint64_t how);
     void vandalize_rw(const scripts::lock_keys& keys);
     client* somebody();
+    bool several() const { return servers_.size() > 1; }
+    server& some_server();
 
     day_options options_;
     timeline time_;
     chance luck_;
+    chance quorum_luck_;
     chance rw_luck_;  // so that days without read-write locks are what they were before there were any
     chance network_luck_;
     judge judge_;
-    server server_;
+    std::vector<std::unique_ptr<server>> servers_;
     foreigners visitors_;
     habits ways_;
     instant begin_;
@@ -74,8 +81,9 @@ private:
     std::vector<std::unique_ptr<client>> clients_;
     std::vector<person> actors_;
     std::map<std::string, client*, std::less<>> by_id_;
-    std::map<std::size_t, std::pair<instant, instant>> blocked_;  // by client: nothing up, down, before then
-    node::snapshot older_;
+    // By client and server: nothing up, down, before then.
+    std::map<std::pair<std::size_t, std::size_t>, std::pair<instant, instant>> blocked_;
+    std::map<const server*, node::snapshot> older_;
     day_result result_;
 };
 

@@ -51,6 +51,7 @@ std::shared_ptr<belief> judge::believes(belief fresh) {
     entered.insert({fresh.id, fresh.token});
     if (fresh.token != 0) ++cycles_;
     check_overlap(fresh);
+    check_growth(fresh);
     auto kept = std::make_shared<belief>(std::move(fresh));
     auto& all = beliefs_[kept->lock];
     std::erase_if(all, [this](const auto& b) { return b->over || b->until < now(); });
@@ -68,6 +69,7 @@ void judge::upgraded(belief& held, std::uint64_t token) {
     held.mode = engine::access::exclusive;
     held.token = token;
     entered.insert({held.id, token});
+    check_growth(held);
     if (!held.over && held.until > now()) check_overlap(held);
 }
 
@@ -87,6 +89,23 @@ void judge::check_overlap(const belief& fresh) {
         fail("two believers of " + fresh.lock + ": " + other->id + " token " + std::to_string(other->token) + " and " +
              fresh.id + " token " + std::to_string(fresh.token));
     }
+}
+
+// Of several servers each gives tokens of its own: what must grow is what the holders are told. Readers may have the
+// same one: none of them writes.
+void judge::check_growth(const belief& fresh) {
+    if (seen_ == view::of_the_server || fresh.token == 0) return;
+    tokens& highest = believed_[fresh.lock];
+    const bool reads = fresh.mode == engine::access::shared;
+    if (fresh.token <= (reads ? highest.exclusive : highest.any) && !excused.overlap && !tokens_may_repeat())
+        fail("a token did not grow: " + std::to_string(fresh.token) + " for " + fresh.id);
+    highest.any = std::max(highest.any, fresh.token);
+    if (!reads) highest.exclusive = std::max(highest.exclusive, fresh.token);
+}
+
+bool judge::is_believed(const std::string& lock) {
+    const auto& all = beliefs_[lock];
+    return std::any_of(all.begin(), all.end(), [this](const auto& b) { return !b->over && b->until > now(); });
 }
 
 void judge::lost_without_reason(const belief& held) {
@@ -138,6 +157,7 @@ std::string judge::get(const std::string& key) {
 }
 
 void judge::before_script(const words& command) {
+    if (seen_ == view::of_beliefs) return;
     const std::string_view script = script_of(command);
     if (script.starts_with("rw/")) return read_write_.before_script(script, command);
     const call asked = read(script, command);
@@ -148,6 +168,12 @@ void judge::before_script(const words& command) {
 
 void judge::after_script(const words& command, const value& answer) {
     const std::string_view script = script_of(command);
+    if (seen_ == view::of_beliefs) {
+        if (!trace) return;
+        std::string told = "  " + std::string(script);
+        for (std::size_t i = 3; i < command.size(); ++i) told += " " + std::string(command[i]);
+        return trace(told + ": " + answer.to_string());
+    }
     if (script.starts_with("rw/")) return read_write_.after_script(script, command, answer);
     const call asked = read(script, command);
     if (trace) {

@@ -38,7 +38,9 @@ struct belief {
 
 class judge final : public court, public script_watcher {
 public:
-    explicit judge(timeline& time) : court(time), read_write_(*this) {}
+    /// Of one server everything is seen; where several vote, what matters is what their clients make of it.
+    enum class view : std::uint8_t { of_the_server, of_beliefs };
+    judge(timeline& time, view seen) : court(time), seen_(seen), read_write_(*this) {}
 
     // --- what the day did outside the promise
     void data_lost(bool mistrusted);
@@ -52,6 +54,7 @@ public:
     /// A reader writes as well, from now on.
     void upgraded(belief& held, std::uint64_t token);
     void lost_without_reason(const belief& held);
+    bool is_believed(const std::string& lock);
     std::uint64_t cycles() const { return cycles_; }
     /// Commands beyond two for each cycle that the people's doings explain: upgrades, and holding less.
     std::uint64_t changes() const { return changes_; }
@@ -92,6 +95,7 @@ private:
     call read(std::string_view script, const words& command) const;
     std::string get(const std::string& key);
     void check_overlap(const belief& fresh);
+    void check_growth(const belief& fresh);
     void check_step(const call& asked, const lock_state& was, const std::string& holder);
     void check_slow(const lock_state& was);
     void granted(const call& asked, lock_state& state, const std::string& id);
@@ -101,6 +105,14 @@ private:
     void update_line(const call& asked, lock_state& state);
     bool calm(const lock_state& state, const std::string& id) const;
 
+    // The highest token that anybody ever believed in, and anybody who wrote.
+    struct tokens {
+        std::uint64_t any = 0;
+        std::uint64_t exclusive = 0;
+    };
+
+    const view seen_;
+    std::map<std::string, tokens, std::less<>> believed_;
     rw_watch read_write_;
     std::map<std::string, lock_state, std::less<>> locks_;
     std::map<std::string, std::vector<std::shared_ptr<belief>>> beliefs_;

@@ -25,7 +25,10 @@ std::string_view to_string(mishap kind) {
 void day::plan_mishap() {
     time_.after(luck_.within(pace_), [this] {
         if (quiet_) return;
-        if (luck_.percent(20)) older_ = server_.snapshot();
+        if (luck_.percent(20)) {
+            server& which = some_server();
+            older_[&which] = which.snapshot();
+        }
         happen(likely_[luck_.below(likely_.size())]);
         plan_mishap();
     });
@@ -34,6 +37,10 @@ void day::plan_mishap() {
 client* day::somebody() {
     client& candidate = *clients_[luck_.below(clients_.size())];
     return candidate.dead() ? nullptr : &candidate;
+}
+
+server& day::some_server() {
+    return several() ? *servers_[quorum_luck_.below(servers_.size())] : *servers_[0];
 }
 
 void day::trouble_all_until(instant then) {
@@ -46,7 +53,8 @@ void day::happen(mishap kind) {
     note("MISHAP " + std::string(to_string(kind)) + " (client " + std::to_string(whose->number()) + ")");
     ++result_.mishaps[static_cast<std::size_t>(kind)];
     if (kind <= mishap::slow_link) {
-        if (whose->wire() != nullptr) to_a_link(kind, *whose);
+        port& way = whose->way_to(several() ? quorum_luck_.below(servers_.size()) : 0);
+        if (way.wire() != nullptr) to_a_link(kind, way);
     } else if (kind <= mishap::death) {
         to_a_client(kind, *whose);
     } else if (kind <= mishap::script_flush) {
@@ -56,8 +64,10 @@ void day::happen(mishap kind) {
     }
 }
 
-void day::to_a_link(mishap kind, client& whose) {
-    link& wire = *whose.wire();
+void day::to_a_link(mishap kind, port& way) {
+    link& wire = *way.wire();
+    client& whose = way.owner();
+    server& there = *servers_[way.node()];
     whose.trouble_until(time_.now() + aftermath);
     switch (kind) {
         case mishap::cut: {
@@ -65,20 +75,20 @@ void day::to_a_link(mishap kind, client& whose) {
             if (luck_.percent(50)) wire.up.lose();
             wire.down.lose();
             const nanoseconds heard = luck_.within({0ns, 50ms});
-            time_.after(heard, [this, &wire] { server_.close(wire); });
-            whose.received(wire, {packet::kind::end, {}});
+            time_.after(heard, [&there, &wire] { there.close(wire); });
+            way.received(wire, {packet::kind::end, {}});
             break;
         }
         case mishap::server_gone:
             wire.down.lose();
             wire.up.lose();
-            server_.close(wire);
+            there.close(wire);
             whose.trouble_until(time_.now() + 2s);  // until it is noticed
             break;
         case mishap::client_gone:
             wire.up.hold_until(time_.now() + luck_.within({0ns, 3s}));
             wire.down.lose();
-            whose.received(wire, {packet::kind::end, {}});
+            way.received(wire, {packet::kind::end, {}});
             break;
         case mishap::lost_replies:
             wire.down.lose();
@@ -89,20 +99,20 @@ void day::to_a_link(mishap kind, client& whose) {
             whose.trouble_until(never);  // as long as that link lasts, and nobody knows how long that is
             break;
         default:
-            block(whose, kind);
+            block(way, kind);
     }
 }
 
-void day::block(client& whose, mishap kind) {
+void day::block(port& way, mishap kind) {
     const instant end = time_.now() + luck_.within({10ms, 2s});
-    auto& [up, down] = blocked_[whose.number()];
-    whose.trouble_until(end + aftermath);
+    auto& [up, down] = blocked_[{way.owner().number(), way.node()}];
+    way.owner().trouble_until(end + aftermath);
     if (kind == mishap::one_way_up) {
         up = std::max(up, end);
-        whose.wire()->up.hold_until(end);
+        way.wire()->up.hold_until(end);
     } else {
         down = std::max(down, end);
-        whose.wire()->down.hold_until(end);
+        way.wire()->down.hold_until(end);
     }
 }
 
@@ -115,9 +125,12 @@ void day::to_a_client(mishap kind, client& whose) {
     for (const person& p : actors_) {
         if (p.home == &whose) p.who->died();
     }
-    link* const wire = whose.wire();
+    std::vector<link*> wires;
+    for (const auto& way : whose.ports()) {
+        if (way->wire() != nullptr) wires.push_back(way->wire());
+    }
     whose.die();
-    if (wire != nullptr) {
+    for (link* const wire : wires) {
         if (luck_.percent(70)) {
             wire->up.end();  // the system closes what the process had
         } else {
@@ -133,7 +146,7 @@ void day::to_the_server(mishap kind) {
     switch (kind) {
         case mishap::stall: {
             const instant end = time_.now() + luck_.within({1ms, 1500ms});
-            server_.stall_until(end);
+            some_server().stall_until(end);
             trouble_all_until(end + aftermath);
             break;
         }
@@ -145,13 +158,13 @@ void day::to_the_server(mishap kind) {
                 luck_.within({1ms, forward && luck_.percent(30) ? nanoseconds(30min) : nanoseconds(3s)});
             const nanoseconds by = forward ? size : -size;
             patience_ += size;
-            server_.jump(by);
+            some_server().jump(by);
             judge_.clock_jumped(by);
             trouble_all_until(time_.now() + aftermath);
             break;
         }
         case mishap::script_flush:
-            server_.flush_scripts();
+            some_server().flush_scripts();
             break;
         default:
             restart(kind);
@@ -159,21 +172,32 @@ void day::to_the_server(mishap kind) {
 }
 
 void day::restart(mishap kind) {
-    if (!server_.accepts()) return;
+    server& which = some_server();
+    if (!which.accepts()) return;
     node::snapshot data;
-    if (kind == mishap::restart) data = server_.snapshot();
-    if (kind == mishap::restart_older) data = older_;
-    server_.stop();
+    if (kind == mishap::restart) data = which.snapshot();
+    if (kind == mishap::restart_older) data = older_[&which];
+    which.stop();
     const instant back = time_.now() + luck_.within({0ns, 1s});
     trouble_all_until(back + aftermath);
     if (kind != mishap::restart) judge_.data_lost(mistrusted_);
-    time_.at(back, [this, data] { server_.start(data); });
+    time_.at(back, [&which, data] { which.start(data); });
 }
 
 void day::to_the_data(mishap kind) {
-    if (!server_.accepts()) return;
+    if (several()) return foreign_takes_a_vote();
+    if (!servers_[0]->accepts()) return;
     if (kind == mishap::vandal) return vandalize();
     foreign_takes(kind);
+}
+
+// One server of several: another program has the key there, for a while.
+void day::foreign_takes_a_vote() {
+    const lock_plan& plan = ways_.locks[luck_.below(ways_.locks.size())];
+    server& which = some_server();
+    if (plan.kind == scripts::lock_kind::read_write || !which.accepts()) return;
+    const auto ms = std::chrono::duration_cast<milliseconds>(luck_.within({5ms, 1500ms})).count();
+    which.run({"SET", plan.keys->lock, "foreign", "NX", "PX", std::to_string(ms)});
 }
 
 // SET NX, as other programs lock; or the hash of a read-write lock, as those do that know it.
@@ -187,18 +211,18 @@ void day::foreign_takes(mishap kind) {
     std::vector<std::string> command{"SET", lock, "foreign", "NX"};
     const auto ms = std::chrono::duration_cast<milliseconds>(stay).count();
     if (kind == mishap::foreign) command.insert(command.end(), {"PX", std::to_string(ms)});
-    if (server_.run(command).type == value::kind::nil) return;
+    if (servers_[0]->run(command).type == value::kind::nil) return;
     judge_.foreign_took(lock, for_ever ? never : time_.now() + stay);
     if (!for_ever && luck_.percent(50)) return;
     time_.after(for_ever ? stay : stay / 2, [this, plan] { foreign_leaves(plan); });
 }
 
 void day::foreign_leaves(const lock_plan& plan) {
-    if (!server_.accepts()) return time_.after(100ms, [this, plan] { foreign_leaves(plan); });
+    if (!servers_[0]->accepts()) return time_.after(100ms, [this, plan] { foreign_leaves(plan); });
     if (plan.kind == scripts::lock_kind::read_write) return visitors_.clear_out(plan);
     const std::string& lock = plan.keys->lock;
-    if (server_.run({"GET", lock}).text != "foreign") return;
-    server_.run({"DEL", lock});
+    if (servers_[0]->run({"GET", lock}).text != "foreign") return;
+    servers_[0]->run({"DEL", lock});
     judge_.foreign_left(lock);
 }
 
@@ -213,22 +237,23 @@ void day::vandalize() {
 }
 
 void day::vandalize_line(const scripts::lock_keys& keys, std::uint64_t how) {
-    const auto line = server_.run({"ZRANGE", keys.queue, "0", "0"});
+    const auto line = servers_[0]->run({"ZRANGE", keys.queue, "0", "0"});
     const std::string first = line.items.empty() ? "nobody" : line.items[0].text;
     switch (how) {
         case 0:
             if (line.items.empty()) break;
-            server_.run({"HSET", keys.waiters, first, "12 what"});
-            server_.run({"PEXPIRE", keys.waiters, "60000"});
+            servers_[0]->run({"HSET", keys.waiters, first, "12 what"});
+            servers_[0]->run({"PEXPIRE", keys.waiters, "60000"});
             break;
         case 1:
-            if (!line.items.empty()) server_.run({"HDEL", keys.waiters, first});
+            if (!line.items.empty()) servers_[0]->run({"HDEL", keys.waiters, first});
             break;
         case 2:
-            if (!server_.run({"GET", keys.fence}).text.empty()) server_.run({"SET", keys.fence, "007", "PX", "60000"});
+            if (!servers_[0]->run({"GET", keys.fence}).text.empty())
+                servers_[0]->run({"SET", keys.fence, "007", "PX", "60000"});
             break;
         case 3:
-            server_.run({"DEL", keys.queue});
+            servers_[0]->run({"DEL", keys.queue});
             break;
         default:
             for (const auto& script : scripts::all()) {
@@ -238,8 +263,8 @@ void day::vandalize_line(const scripts::lock_keys& keys, std::uint64_t how) {
                                                  keys.fence,  keys.leases,
                                                  keys.grants, "id"};
                 command.insert(command.end(), 12, "x");
-                if (script.name == "mutex/renew" || server_.run({"TYPE", keys.lock}).text != "none") continue;
-                if (!server_.run(command).is_error())
+                if (script.name == "mutex/renew" || servers_[0]->run({"TYPE", keys.lock}).text != "none") continue;
+                if (!servers_[0]->run(command).is_error())
                     judge_.fail("nonsense was accepted by " + std::string(script.name));
             }
     }
@@ -247,35 +272,35 @@ void day::vandalize_line(const scripts::lock_keys& keys, std::uint64_t how) {
 
 // What only a read-write lock has.
 void day::vandalize_rw(const scripts::lock_keys& keys) {
-    const auto ids = server_.run({"HKEYS", keys.grants});
+    const auto ids = servers_[0]->run({"HKEYS", keys.grants});
     const std::string holder = ids.items.empty() ? "" : ids.items[rw_luck_.below(ids.items.size())].text;
     const std::string nobody = "hf_nobodynobodynobo.1.xxxxxxxxxxxxxxxxxxxxxx";
     switch (rw_luck_.below(6)) {
         case 0:
             if (holder.empty()) break;
             judge_.read_write().vandalized(keys.lock);
-            server_.run({"HSET", keys.grants, holder, rw_luck_.percent(50) ? "q 17" : "r 007"});
+            servers_[0]->run({"HSET", keys.grants, holder, rw_luck_.percent(50) ? "q 17" : "r 007"});
             break;
         case 1:  // a lease that nobody has
-            server_.run({"ZADD", keys.leases, std::to_string(server_.now_us() / 1000 + 1500), nobody});
-            server_.run({"PEXPIRE", keys.leases, "60000"});
+            servers_[0]->run({"ZADD", keys.leases, std::to_string(servers_[0]->now_us() / 1000 + 1500), nobody});
+            servers_[0]->run({"PEXPIRE", keys.leases, "60000"});
             break;
         case 2:
             judge_.read_write().vandalized(keys.lock);
-            server_.run({"DEL", keys.leases});
+            servers_[0]->run({"DEL", keys.leases});
             break;
         case 3:
             judge_.read_write().vandalized(keys.lock);
-            server_.run({"DEL", keys.grants});
+            servers_[0]->run({"DEL", keys.grants});
             break;
         case 4:                                     // evicted: the leases know better, and nobody comes in who may not
             judge_.read_write().excuse(keys.lock);  // of a foreign hold nothing is left
-            server_.run({"DEL", keys.lock});
+            servers_[0]->run({"DEL", keys.lock});
             break;
         default:  // a reader of ours without a lease, and a field that is nobody's
-            if (server_.run({"HGET", keys.lock, "mode"}).text != "read") break;
-            server_.run({"HSET", keys.lock, "r:" + nobody, "1"});
-            server_.run({"HINCRBY", keys.lock, "rcount", "1"});
+            if (servers_[0]->run({"HGET", keys.lock, "mode"}).text != "read") break;
+            servers_[0]->run({"HSET", keys.lock, "r:" + nobody, "1"});
+            servers_[0]->run({"HINCRBY", keys.lock, "rcount", "1"});
     }
 }
 

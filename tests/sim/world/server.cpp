@@ -85,8 +85,8 @@ void server::answer(link& to, const words& command) {
         out = bulk("id=" + std::to_string(to.id) + " addr=" + to.address + " laddr=10.0.0.99:6379 fd=8\n");
     } else if (is(command[0], "INFO")) {
         const auto up = std::chrono::duration_cast<std::chrono::seconds>(time_.now() - started_).count();
-        out = bulk("# Server\r\nredis_version:7.0.15\r\nrun_id:run" + std::to_string(runs_) +
-                   "\r\nuptime_in_seconds:" + std::to_string(up) + "\r\n");
+        out = bulk("# Server\r\nredis_version:7.0.15\r\nrun_id:run" + std::to_string(runs_) + "\r\nserver_time_usec:" +
+                   std::to_string(now_us()) + "\r\nuptime_in_seconds:" + std::to_string(up) + "\r\n");
     } else {
         append_resp(out, execute(command));
     }
