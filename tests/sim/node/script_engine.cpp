@@ -199,17 +199,21 @@ void script_engine::deleter::operator()(lua_State* state) const {
     lua_close(state);
 }
 
-script_engine::script_engine(coverage lines) : coverage_(lines), lua_(lua_newstate(lua_callbacks::allocate, this)) {
+script_engine::script_engine(coverage lines) : lua_(lua_newstate(lua_callbacks::allocate, this)) {
     lua_State* lua = lua_.get();
     open_sandbox(lua, {lua_callbacks::call, lua_callbacks::call_and_return_errors, lua_callbacks::protected_call});
     globals_ = luaL_ref(lua, LUA_REGISTRYINDEX);
     lua_pushcfunction(lua, lua_callbacks::error_handler);
     handler_ = luaL_ref(lua, LUA_REGISTRYINDEX);
-    const int mask = LUA_MASKCOUNT | (lines == coverage::on ? LUA_MASKLINE : 0);
-    lua_sethook(lua, lua_callbacks::hook, mask, steps_between_hooks);
+    count_lines(lines);
 }
 
 script_engine::~script_engine() = default;
+
+void script_engine::count_lines(coverage lines) {
+    const int mask = LUA_MASKCOUNT | (lines == coverage::on ? LUA_MASKLINE : 0);
+    lua_sethook(lua_.get(), lua_callbacks::hook, mask, steps_between_hooks);
+}
 
 void script_engine::on_hook(lua_Debug* where) {
     if (where->event == LUA_HOOKLINE) {

@@ -49,6 +49,8 @@ public:
     enum class coverage : std::uint8_t { off, on };
 
     explicit script_engine(coverage lines = coverage::off);
+    /// Counting lines makes scripts several times slower; what has been counted stays.
+    void count_lines(coverage lines);
     ~script_engine();
     script_engine(const script_engine&) = delete;
     script_engine& operator=(const script_engine&) = delete;
@@ -82,7 +84,6 @@ private:
         void operator()(lua_State* state) const;
     };
 
-    coverage coverage_;
     std::unordered_map<std::string, std::unique_ptr<script>, string_hash, std::equal_to<>> scripts_;
     std::unique_ptr<lua_State, deleter> lua_;
     int handler_ = 0;  // registry references
