@@ -39,12 +39,14 @@ public:
 private:
     void work() {
         day_options day = options_.day;
-        day.engine = std::make_shared<script_engine>(script_engine::coverage::on);
+        day.engine = std::make_shared<script_engine>();
         const std::uint64_t end = options_.first_seed + options_.seeds;
         while (!stop_) {
             day.seed = next_++;
             if (day.seed >= end) break;
             present_seed = day.seed;
+            const bool counted = day.seed - options_.first_seed < options_.counted;
+            day.engine->count_lines(counted ? script_engine::coverage::on : script_engine::coverage::off);
             day_result result;
             try {
                 result = simulate(day);

@@ -139,10 +139,6 @@ value server::run(const std::vector<std::string>& command) {
     return node_.execute(command);
 }
 
-bool server::listens(std::string_view channel) {
-    return run({"PUBSUB", "NUMSUB", std::string(channel)}).items.at(1).integer > 0;
-}
-
 void server::stop() {
     running_ = false;
     while (!links_.empty()) close(*links_.begin()->second);

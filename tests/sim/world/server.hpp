@@ -61,7 +61,7 @@ public:
     /// A command of somebody outside, at once.
     value run(const std::vector<std::string>& command);
     node::snapshot snapshot() const { return node_.take_snapshot(); }
-    bool listens(std::string_view channel);
+    bool listens(std::string_view channel) const { return node_.listens(channel); }
     /// A key as it is now; null if there is none.
     const entry* peek(std::string_view key) {
         node_.set_time(now_us());
