@@ -91,7 +91,7 @@ load common
     hold a
     run holdfast run --no-wait a -- touch "$BOX/ran"
     [ "$status" -eq 1 ]
-    [[ "$output" == *"lock 'a': taken; held by $(id -un)@$(uname -n) (holdfast, pid $last) for "* ]]
+    [[ "$output" == *"lock 'a': taken; held by $(id -un)@$(uname -n) holdfast[$last] for "* ]]
     run holdfast run --no-wait -E 42 a -- touch "$BOX/ran"
     [ "$status" -eq 42 ]
     run holdfast run --no-wait other -- true
