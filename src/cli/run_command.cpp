@@ -40,6 +40,8 @@ constexpr const char* footer =
 // CLI11 knows nothing of what is behind the dashes.
 class run_help final : public CLI::Formatter {
 public:
+    run_help() { column_width(36); }  // an option and its text in one line each: completion reads them, too
+
     std::string make_usage(const CLI::App*, std::string) const override {
         return "Usage: holdfast run [OPTIONS] NAME -- COMMAND...\n";
     }

@@ -75,8 +75,8 @@ void declare(CLI::App& run, run_options& options) {
         return run.add_option(names, value, text)->type_name(type);
     };
     add("NAME", options.name, "", "what to lock")->required();
-    run.add_flag("-s,--shared", options.shared, "with others who say so: the reading side of a read-write lock");
-    run.add_flag("-x,--exclusive", options.exclusive, "alone: the writing side of a lock that others hold by -s");
+    run.add_flag("-s,--shared", options.shared, "with others: the reading side of a read-write lock");
+    run.add_flag("-x,--exclusive", options.exclusive, "alone: the writing side of what others hold by -s");
     add("--prefer", options.prefer, "arrival|readers|writers", "who goes first where both wait (arrival)");
     add("--wait", options.wait, "TIME", "wait at most so long, as in 30s; else without limit");
     run.add_flag("--no-wait", options.no_wait, "give up at once if the lock is taken");
