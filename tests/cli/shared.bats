@@ -10,7 +10,7 @@ hold_as() {
 runs() { [ -e "$BOX/$1.runs" ]; }
 readers_are() { [ "$(redis hget "hf:{$1}" rcount)" = "$2" ]; }
 
-@test "Shared.SeveralReadAtOnceAndAWriterWaitsForAll" { # R17
+@test "Shared.SeveralReadAtOnceAndAWriterWaitsForAll" { # R20
     local one two writer
     hold_as one a --shared
     one=$last
