@@ -20,7 +20,7 @@ TEST(LatencyCounts, HaveNothingToTellAtFirst) {
 }
 
 TEST(LatencyCounts, AreWithinAThirtySecondOfTheTruthAtEveryScale) {
-    for (std::int64_t truth = 1; truth < 4'000'000'000'000'000'000 / 3; truth = truth * 3 + 1) {
+    for (std::int64_t truth = 1; truth < 1'000'000'000'000'000; truth = truth * 3 + 1) {
         latency_counts counts;
         for (int i = 0; i < 99; ++i) counts.add(std::chrono::nanoseconds(truth));
         counts.add(std::chrono::nanoseconds(truth * 2));
