@@ -98,6 +98,7 @@ struct diary {
     std::vector<double> taken;    // acquire and release of each cycle, without what lies between
     std::vector<double> entered;  // when it was inside
     std::vector<double> left;     // when it called release
+    double late = 0;              // cycles after time was up, which count for nothing but what they cost
 
     void note(double asked, double inside, double leaving, double outside) {
         taken.push_back(inside - asked + outside - leaving);
@@ -110,11 +111,14 @@ inline void report_slice(const std::vector<diary>& diaries, double elapsed, doub
     json_line line;
     std::vector<double> taken;
     std::vector<double> shares;
+    double late = 0;
     for (const diary& each : diaries) {
+        late += each.late;
         taken.insert(taken.end(), each.taken.begin(), each.taken.end());
         shares.push_back(static_cast<double>(each.taken.size()));
     }
     line.add("cycles", static_cast<double>(taken.size()));
+    line.add("late_cycles", late);
     line.add("elapsed_us", elapsed);
     line.add("cpu_us", processor_time);
     line.add("shares", shares);
@@ -162,7 +166,10 @@ inline void run_blocking_slice(const settings& chosen, const blocking_cycle& cyc
             const double leaving = now_us();
             cycle.release(me);
             const double outside = now_us();
-            if (inside >= end) break;
+            if (inside >= end) {
+                ++diaries[me].late;
+                break;
+            }
             diaries[me].note(asked, inside, leaving, outside);
             pause_us(rest);
         }

@@ -20,7 +20,6 @@ class Worker:
 
     def __init__(self, command, environment):
         self.command = command
-        self.errors = open(os.devnull, "w") if environment.get("QUIET") else None
         self.process = subprocess.Popen(
             servers.WITH_THE_PARENT + command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env={**os.environ, **environment}, text=True, bufsize=1)
@@ -66,7 +65,9 @@ class Slice:
         self.top_level = top_level
 
     def per_cycle(self, total):
-        return total / self.cycles if self.cycles else float("nan")
+        """Late cycles cost as much as others, though they count for no figure."""
+        paid_for = self.cycles + sum(each.get("late_cycles", 0) for each in self.reports)
+        return total / paid_for if paid_for else float("nan")
 
     def per_second(self):
         return self.cycles / self.seconds
