@@ -31,7 +31,10 @@ class Field:
 
     def team(self, name, program, processes, top_level=("evalsha", "eval", "subscribe"), **more):
         commands = [[self.program(program), *words(self.workload, i, url=self.url(), **more)] for i in range(processes)]
-        return Team(name, commands, Everywhere(self.servers), self.redis.contestants_environment(), top_level)
+        return Team(name, commands, self.redis_servers(), self.redis.contestants_environment(), top_level)
+
+    def redis_servers(self):
+        return Everywhere(self.servers)
 
     def holdfast(self):
         program = "many" if self.workload.name == "many" else "holdfast"

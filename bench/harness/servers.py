@@ -37,17 +37,14 @@ class Server:
 
     patience = 60
 
-    def __init__(self):
-        self.directory = tempfile.mkdtemp(prefix="holdfast-bench-")
-        self.port = free_port()
+    def __init__(self, directory=None):
+        self.directory = tempfile.mkdtemp(prefix="holdfast-bench-", dir=directory)
+        self.port, self.second_port = free_port(), free_port()
         self.log = open(os.path.join(self.directory, "log"), "wb")
         self.process = subprocess.Popen(
             WITH_THE_PARENT + self.command(), stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL,
-            cwd=self.directory, env=self.environment())
+            cwd=self.directory)
         self.wait_until_up()
-
-    def environment(self):
-        return None
 
     def wait_until_up(self):
         end = time.monotonic() + self.patience
@@ -86,9 +83,6 @@ class Server:
 
 
 class Redis(Server):
-    # What the harness itself sends.
-    OURS = {"info", "config", "ping", "flushall", "dbsize", "set", "client"}
-
     @property
     def socket_path(self):
         return os.path.join(self.directory, "redis.sock")
