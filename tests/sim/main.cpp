@@ -22,7 +22,7 @@ struct wishes {
 
 int usage() {
     std::fputs(
-        "usage: holdfast-sim [--seeds N] [--first-seed N] [--jobs N] [--all]\n"
+        "usage: holdfast-sim [--seeds N] [--first-seed N] [--jobs N] [--counted N] [--all]\n"
         "       holdfast-sim --seed N [--trace]\n",
         stderr);
     return 2;
@@ -46,6 +46,8 @@ bool read(int argc, char** argv, wishes& out) {
             out.campaign.seeds = number;
         } else if (word == "--first-seed") {
             out.campaign.first_seed = number;
+        } else if (word == "--counted") {
+            out.campaign.counted = number;
         } else if (word == "--jobs") {
             out.campaign.jobs = static_cast<unsigned>(std::max<std::uint64_t>(number, 1));
         } else if (word == "--seed") {

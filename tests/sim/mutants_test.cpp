@@ -115,6 +115,7 @@ TEST_P(Mutants, AreFoundOut) {
     campaign_options options;
     options.seeds = 1000;
     options.jobs = 1;
+    options.counted = 0;
     ASSERT_NO_FATAL_FAILURE(GetParam().apply(options.day));
     const campaign_result all = run_campaign(options);
     ASSERT_TRUE(all.found) << "nobody noticed in " << all.days << " days";

@@ -2,19 +2,54 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
+#include <vector>
 
 namespace holdfast::sim {
 namespace {
 
-using command_table = std::unordered_map<std::string_view, const command*>;
+std::string upper_case(std::string_view name) {
+    std::string out{name};
+    std::transform(out.begin(), out.end(), out.begin(),
+                   [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+    return out;
+}
+
+// By name, without regard to case. A hash of a few letters is enough for so few names, and every redis.call looks here.
+class command_table {
+public:
+    void add(const command& c) { buckets_[hash(c.name)].push_back({upper_case(c.name), &c}); }
+
+    const command* find(std::string_view name) const {
+        if (name.empty()) return nullptr;
+        for (const auto& [usual_spelling, each] : buckets_[hash(name)]) {
+            if (name == usual_spelling || same_word(name, each->name)) return each;
+        }
+        return nullptr;
+    }
+
+private:
+    struct named {
+        std::string usual_spelling;  // in capitals
+        const command* which;
+    };
+
+    static std::size_t hash(std::string_view name) {
+        const auto letter = [name](std::size_t at) { return static_cast<std::size_t>(name[at]) & 31U; };
+        return (name.size() + 3 * letter(0) + 5 * letter(name.size() / 3) + 11 * letter(name.size() / 2) +
+                23 * letter(name.size() - 1)) %
+               buckets;
+    }
+
+    static constexpr std::size_t buckets = 256;
+    std::array<std::vector<named>, buckets> buckets_;
+};
 
 const command_table& commands() {
     static const command_table table = [] {
         command_table all;
         for (const auto part : {generic_commands(), string_commands(), hash_commands(), sorted_set_commands(),
                                 sorted_set_range_commands(), set_commands(), server_commands(), script_commands()}) {
-            for (const command& c : part) all.emplace(c.name, &c);
+            for (const command& c : part) all.add(c);
         }
         return all;
     }();
@@ -22,19 +57,13 @@ const command_table& commands() {
 }
 
 const command* find_command(std::string_view name) {
-    std::array<char, 32> lowered{};
-    if (name.size() > lowered.size()) return nullptr;
-    std::transform(name.begin(), name.end(), lowered.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    const auto found = commands().find({lowered.data(), name.size()});
+    const command* const found = commands().find(name);
     // A '|' belongs to our table, not to what clients may send.
-    if (found == commands().end() || name.find('|') != name.npos) return nullptr;
-    return found->second;
+    return found == nullptr || name.find('|') != name.npos ? nullptr : found;
 }
 
 const command* find_subcommand(const command& container, std::string_view word) {
-    const auto found = commands().find(std::string{container.name} + '|' + lower_case(word));
-    return found == commands().end() ? nullptr : found->second;
+    return commands().find(std::string{container.name} + '|' + std::string{word});
 }
 
 bool is_container(const command& c) {
@@ -52,10 +81,8 @@ value unknown_command_error(arguments args) {
 }
 
 value unknown_subcommand_error(const command& container, std::string_view word) {
-    std::string name{container.name};
-    std::transform(name.begin(), name.end(), name.begin(), [](char c) { return static_cast<char>(c - 'a' + 'A'); });
-    return value::make_error("ERR unknown subcommand '" + std::string{word.substr(0, 128)} + "'. Try " + name +
-                             " HELP.");
+    return value::make_error("ERR unknown subcommand '" + std::string{word.substr(0, 128)} + "'. Try " +
+                             upper_case(container.name) + " HELP.");
 }
 
 value out_of_memory_error() {

@@ -20,9 +20,9 @@ public:
         skip(expected.size());
     }
 
-    std::set<int> lines() {
+    chunk_facts facts() {
         function();
-        return lines_;
+        return {{lines_.begin(), lines_.end()}, sets_globals_};
     }
 
 private:
@@ -48,8 +48,8 @@ private:
     // Behind a return or a jump, and nothing leads there: the compiler leaves such jumps at the end of a loop
     // whose last statement returns. Layout and numbers: lua 5.1.5, lopcodes.h.
     std::vector<bool> instructions_reachable() {
-        constexpr std::uint32_t load_bool = 2, jump = 22, first_test = 23, last_test = 27, give_back = 30,
-                                for_loop = 31, for_prepare = 32, for_each = 33;
+        constexpr std::uint32_t load_bool = 2, set_global = 7, jump = 22, first_test = 23, last_test = 27,
+                                give_back = 30, for_loop = 31, for_prepare = 32, for_each = 33;
         constexpr std::ptrdiff_t bias = 131071;
         std::vector<std::uint32_t> code(count());
         for (std::uint32_t& instruction : code) instruction = read<std::uint32_t>();
@@ -62,6 +62,7 @@ private:
         lead_to(0, 0);
         for (std::size_t i = 0; i < code.size(); ++i) {
             const std::uint32_t what = code[i] & 63U;
+            sets_globals_ |= what == set_global;
             // The jump behind a for-each is taken by it, and never run by itself.
             if (what != give_back && what != jump && what != for_each) lead_to(i, 1);
             if (what == jump || what == for_loop || what == for_prepare)
@@ -107,6 +108,7 @@ private:
 
     std::string_view left_;
     std::set<int> lines_;
+    bool sets_globals_ = false;
 };
 
 int append(lua_State*, const void* bytes, std::size_t size, void* out) {
@@ -116,11 +118,10 @@ int append(lua_State*, const void* bytes, std::size_t size, void* out) {
 
 }  // namespace
 
-std::vector<int> executable_lines(lua_State* lua) {
+chunk_facts read_chunk(lua_State* lua) {
     std::string chunk;
     lua_dump(lua, append, &chunk);
-    const std::set<int> lines = chunk_reader{chunk}.lines();
-    return {lines.begin(), lines.end()};
+    return chunk_reader{chunk}.facts();
 }
 
 }  // namespace holdfast::sim

@@ -1,4 +1,4 @@
-// Which lines of a script have code on them.
+// What can be said of a script before it runs: which lines have code on them, and whether it sets globals.
 //
 // Lua tells the lines of a function only once that function exists as a value, so a branch never taken would
 // hide the functions in it. The compiled form has them all; this reads it (Lua 5.1's binary chunk, same machine).
@@ -10,7 +10,12 @@ struct lua_State;
 
 namespace holdfast::sim {
 
-/// Of the function on top of the stack, those it contains included; ascending, each once.
-std::vector<int> executable_lines(lua_State* lua);
+struct chunk_facts {
+    std::vector<int> lines;  // with code; ascending, each once
+    bool sets_globals = false;
+};
+
+/// Of the function on top of the stack, those it contains included.
+chunk_facts read_chunk(lua_State* lua);
 
 }  // namespace holdfast::sim

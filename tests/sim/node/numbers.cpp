@@ -43,6 +43,10 @@ std::optional<score_bound> parse_score_bound(std::string_view text) {
         bound.at = score_bound::edge::excluded;
         text.remove_prefix(1);
     }
+    if (const auto integer = parse_integer(text); integer && std::abs(*integer) < (std::int64_t{1} << 53)) {
+        bound.score = static_cast<double>(*integer);
+        return bound;
+    }
     const std::string copy{text};
     char* end = nullptr;
     bound.score = std::strtod(copy.c_str(), &end);
@@ -52,7 +56,7 @@ std::optional<score_bound> parse_score_bound(std::string_view text) {
 
 std::string format_double(double number) {
     if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
-    constexpr double exact = 1e15;
+    constexpr double exact = 9007199254740992;  // 2^53
     if (std::abs(number) < exact && std::trunc(number) == number && !(number == 0 && std::signbit(number))) {
         return std::to_string(static_cast<std::int64_t>(number));
     }

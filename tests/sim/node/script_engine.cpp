@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <lua.hpp>
 
 #include "node/lua_convert.hpp"
@@ -22,10 +21,8 @@ struct lua_callbacks {
         return *static_cast<script_engine*>(engine);
     }
 
-    static void* allocate(void*, void* block, std::size_t, std::size_t wanted) {
-        if (wanted != 0) return std::realloc(block, wanted);
-        std::free(block);
-        return nullptr;
+    static void* allocate(void* engine, void* block, std::size_t had, std::size_t wanted) {
+        return static_cast<script_engine*>(engine)->memory_.resize(block, had, wanted);
     }
 
     enum class outcome : std::uint8_t { reply, error };
@@ -191,7 +188,7 @@ std::string sha1_hex(std::string_view text) {
 std::vector<int> line_coverage::missed() const {
     std::vector<int> out;
     std::copy_if(executable.begin(), executable.end(), std::back_inserter(out),
-                 [this](int line) { return !hits.contains(line); });
+                 [this](int line) { return hits[static_cast<std::size_t>(line)] == 0; });
     return out;
 }
 
@@ -199,21 +196,28 @@ void script_engine::deleter::operator()(lua_State* state) const {
     lua_close(state);
 }
 
-script_engine::script_engine(coverage lines) : coverage_(lines), lua_(lua_newstate(lua_callbacks::allocate, this)) {
+script_engine::script_engine(coverage lines) : lua_(lua_newstate(lua_callbacks::allocate, this)) {
     lua_State* lua = lua_.get();
     open_sandbox(lua, {lua_callbacks::call, lua_callbacks::call_and_return_errors, lua_callbacks::protected_call});
     globals_ = luaL_ref(lua, LUA_REGISTRYINDEX);
     lua_pushcfunction(lua, lua_callbacks::error_handler);
     handler_ = luaL_ref(lua, LUA_REGISTRYINDEX);
-    const int mask = LUA_MASKCOUNT | (lines == coverage::on ? LUA_MASKLINE : 0);
-    lua_sethook(lua, lua_callbacks::hook, mask, steps_between_hooks);
+    count_lines(lines);
 }
 
 script_engine::~script_engine() = default;
 
+void script_engine::count_lines(coverage lines) {
+    const int mask = LUA_MASKCOUNT | (lines == coverage::on ? LUA_MASKLINE : 0);
+    lua_sethook(lua_.get(), lua_callbacks::hook, mask, steps_between_hooks);
+}
+
 void script_engine::on_hook(lua_Debug* where) {
     if (where->event == LUA_HOOKLINE) {
-        if (running_ != nullptr) ++running_->lines.hits[where->currentline];
+        if (running_ == nullptr) return;
+        // What a script makes with loadstring may have more lines than it has itself.
+        auto& hits = running_->lines.hits;
+        if (const auto line = static_cast<std::size_t>(where->currentline); line < hits.size()) ++hits[line];
     } else if (++steps_ > most_hooks && running_ != nullptr && !failure_) {
         failure_ = std::make_exception_ptr(runaway_script("script " + running_->sha1 + " does not end"));
     }
@@ -231,8 +235,8 @@ const line_coverage& script_engine::lines_of(std::string_view sha1) const {
 }
 
 std::variant<script_engine::script*, std::string> script_engine::compile(std::string_view text) {
+    if (const auto known = by_text_.find(text); known != by_text_.end()) return known->second;
     std::string sha1 = sha1_hex(text);
-    if (script* known = find(sha1)) return known;
     lua_State* lua = lua_.get();
     if (luaL_loadbuffer(lua, text.data(), text.size(), "@user_script") != 0) {
         std::string why = lua_tostring(lua, -1);
@@ -242,9 +246,18 @@ std::variant<script_engine::script*, std::string> script_engine::compile(std::st
     auto fresh = std::make_unique<script>();
     fresh->sha1 = sha1;
     fresh->text = text;
-    fresh->lines.executable = executable_lines(lua);
+    const chunk_facts facts = read_chunk(lua);
+    fresh->lines.executable = facts.lines;
+    fresh->lines.hits.resize(2 + static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')));
+    // Who never sets a global cannot harm the real table, and finds things in it faster than through its front.
+    if (!facts.sets_globals) {
+        lua_rawgeti(lua, LUA_REGISTRYINDEX, globals_);
+        lua_setfenv(lua, -2);
+    }
     fresh->function = luaL_ref(lua, LUA_REGISTRYINDEX);
-    return scripts_.emplace(std::move(sha1), std::move(fresh)).first->second.get();
+    script* const kept = scripts_.emplace(std::move(sha1), std::move(fresh)).first->second.get();
+    by_text_.emplace(kept->text, kept);
+    return kept;
 }
 
 void script_engine::set_global_array(const char* name, arguments items) {

@@ -25,6 +25,7 @@
 
 #include "node/data_types.hpp"
 #include "node/dispatch.hpp"
+#include "node/small_blocks.hpp"
 
 struct lua_State;
 struct lua_Debug;
@@ -38,8 +39,8 @@ public:
 };
 
 struct line_coverage {
-    std::vector<int> executable;        // lines with code, ascending
-    std::map<int, std::uint64_t> hits;  // line -> times reached
+    std::vector<int> executable;      // lines with code, ascending
+    std::vector<std::uint64_t> hits;  // by line, from 1: times reached
 
     std::vector<int> missed() const;
 };
@@ -49,6 +50,8 @@ public:
     enum class coverage : std::uint8_t { off, on };
 
     explicit script_engine(coverage lines = coverage::off);
+    /// Counting lines makes scripts several times slower; what has been counted stays.
+    void count_lines(coverage lines);
     ~script_engine();
     script_engine(const script_engine&) = delete;
     script_engine& operator=(const script_engine&) = delete;
@@ -81,9 +84,16 @@ private:
     struct deleter {
         void operator()(lua_State* state) const;
     };
+    // Texts of scripts begin alike, but are seldom of one length.
+    struct shorter_first {
+        bool operator()(std::string_view a, std::string_view b) const {
+            return a.size() != b.size() ? a.size() < b.size() : a < b;
+        }
+    };
 
-    coverage coverage_;
     std::unordered_map<std::string, std::unique_ptr<script>, string_hash, std::equal_to<>> scripts_;
+    std::map<std::string_view, script*, shorter_first> by_text_;  // views of script::text
+    small_blocks memory_;                                         // Lua's, so it must outlive it
     std::unique_ptr<lua_State, deleter> lua_;
     int handler_ = 0;  // registry references
     int globals_ = 0;

@@ -39,12 +39,14 @@ public:
 private:
     void work() {
         day_options day = options_.day;
-        day.engine = std::make_shared<script_engine>(script_engine::coverage::on);
+        day.engine = std::make_shared<script_engine>();
         const std::uint64_t end = options_.first_seed + options_.seeds;
         while (!stop_) {
             day.seed = next_++;
             if (day.seed >= end) break;
             present_seed = day.seed;
+            const bool counted = day.seed - options_.first_seed < options_.counted;
+            day.engine->count_lines(counted ? script_engine::coverage::on : script_engine::coverage::off);
             day_result result;
             try {
                 result = simulate(day);
@@ -86,8 +88,10 @@ private:
         for (const auto& script : scripts::all()) {
             if (engine.find(script.sha1) == nullptr) continue;
             const std::vector<place> places = places_of(script);
-            for (const auto& [line, hits] : engine.lines_of(script.sha1).hits) {
-                const auto& [file, number] = places.at(static_cast<std::size_t>(line));
+            const std::vector<std::uint64_t>& hits = engine.lines_of(script.sha1).hits;
+            for (std::size_t line = 1; line < hits.size(); ++line) {
+                if (hits[line] == 0) continue;
+                const auto& [file, number] = places.at(line);
                 total_.missed[file].erase(number);
             }
         }

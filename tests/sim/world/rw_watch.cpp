@@ -74,14 +74,15 @@ void rw_watch::clock_jumped(nanoseconds) {
 }
 
 void rw_watch::before_script(std::string_view script, const words& command) {
-    const call asked = read(script, command);
+    asked_ = read(script, command);
+    const call& asked = asked_;
     lock_record& lock = locks_[asked.keys.lock];
     lock.before = read_rw_state(*bench_.watched, asked.keys);
     check_slow(asked, lock);
 }
 
-void rw_watch::after_script(std::string_view script, const words& command, const value& answer) {
-    const call asked = read(script, command);
+void rw_watch::after_script(std::string_view script, const words&, const value& answer) {
+    const call& asked = asked_;
     if (bench_.trace) {
         std::string more = asked.what == step::acquire ? std::string(" wants ") + asked.wants : "";
         if (asked.what == step::release) more = " token " + asked.token + " leaves '" + asked.left_over + "'";

@@ -104,6 +104,7 @@ private:
     instant opens_at(const lock_record& lock, const rw_state& now, std::size_t rank, std::string_view prefer);
 
     court& bench_;
+    call asked_;  // by the script that runs
     std::map<std::string, lock_record, std::less<>> locks_;
 };
 

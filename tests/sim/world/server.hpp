@@ -56,12 +56,16 @@ public:
     void flush_scripts() { run({"SCRIPT", "FLUSH"}); }
     void stop();
     void start(node::snapshot data);
+    /// A replica takes over at once: all links are cut, and these, an earlier moment's, are the data. It is another
+    /// process (run id) on another machine, whose clock differs by so much; but unlike one that was restarted it has
+    /// been up for long. Expiries stay as they are: replicas are told absolute ones.
+    void fail_over(node::snapshot data, nanoseconds clock_ahead);
     void close(link& which);
 
     /// A command of somebody outside, at once.
     value run(const std::vector<std::string>& command);
     node::snapshot snapshot() const { return node_.take_snapshot(); }
-    bool listens(std::string_view channel);
+    bool listens(std::string_view channel) const { return node_.listens(channel); }
     /// A key as it is now; null if there is none.
     const entry* peek(std::string_view key) {
         node_.set_time(now_us());
@@ -70,6 +74,7 @@ public:
     std::uint64_t scripts_run() const { return scripts_run_; }
 
 private:
+    void cut_all();
     void read(link& from);
     void serve(link& from);
     void answer(link& to, const words& command);
