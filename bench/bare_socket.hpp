@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <cerrno>
@@ -45,10 +46,33 @@ public:
     // Sends a command whose answer is one line, and returns that line with its type byte, without its end.
     std::string_view line(std::string_view encoded) {
         send(encoded);
+        return received_lines();
+    }
+
+    // What the server sends, up to the end of a line: a small answer comes in one piece, however many lines it has.
+    std::string_view received_lines() {
         std::size_t got = 0;
         do got += receive(got);
         while (buffer_[got - 1] != '\n');
         return {buffer_, got - 2};
+    }
+
+    void send(std::string_view bytes) {
+        const auto sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+        check(sent, "send");
+        if (static_cast<std::size_t>(sent) != bytes.size()) throw std::runtime_error("a send was cut short");
+    }
+
+    // Reads whatever comes; false if nothing did for as long as give_up_after() said.
+    bool hears_something() {
+        const auto got = ::recv(fd_, buffer_, sizeof buffer_, 0);
+        if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
+        check(got, "recv");
+        return got > 0;
+    }
+    void give_up_after(std::chrono::milliseconds limit) {
+        const timeval time{.tv_sec = limit.count() / 1000, .tv_usec = limit.count() % 1000 * 1000};
+        check(::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time), "SO_RCVTIMEO");
     }
 
     // The same for an answer that is one string.
@@ -79,12 +103,6 @@ private:
 
     static void check(std::int64_t result, const char* what) {
         if (result < 0) throw std::system_error(errno, std::generic_category(), what);
-    }
-
-    void send(std::string_view bytes) {
-        const auto sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-        check(sent, "send");
-        if (static_cast<std::size_t>(sent) != bytes.size()) throw std::runtime_error("a send was cut short");
     }
 
     std::size_t receive(std::size_t behind) {

@@ -12,5 +12,6 @@ void add_watch(CLI::App& app, int& status);
 void add_release(CLI::App& app, int& status);
 void add_metrics(CLI::App& app, int& status);
 void add_doctor(CLI::App& app, int& status);
+void add_bench(CLI::App& app, int& status);
 
 }  // namespace holdfast::cli

@@ -1,58 +1,67 @@
 #include "cli/holder.hpp"
 
 #include "cli/ask.hpp"
+#include "cli/lock_look.hpp"
+#include "cli/person.hpp"
 #include "cli/text.hpp"
-#include "engine/hold_id.hpp"
+#include "redis/error_reply.hpp"
 
 #include <fmt/format.h>
 
-#include <chrono>
+#include <charconv>
 
 namespace holdfast::cli {
 namespace {
 
-using std::chrono::milliseconds;
-
-// What the holder's client says of itself on its card; without one, the hold id.
-std::string owner_of(const client& server, const std::string& hold_id) {
-    const std::string card = "hf:client:" + std::string(engine::client_of(hold_id));
-    const answer told = ask(server, {"HMGET", card, "user", "host", "program", "pid"});
-    if (told.items.size() != 4 || told.items[1].is_null) return hold_id;
-    const auto field = [&told](std::size_t i) { return excerpt(told.items[i].text); };
-    return fmt::format("{}@{} ({}, pid {})", field(0), field(1), field(2), field(3));
+// A hold of a read-write lock counts only while its lease runs: what a dead one left in the hash is swept up later.
+bool lease_runs(const answer& deadline_ms, const answer& time) {
+    if (deadline_ms.is_null || time.items.size() != 2) return false;
+    double deadline = 0;
+    const std::string& text = deadline_ms.text;
+    if (std::from_chars(text.data(), text.data() + text.size(), deadline).ec != std::errc()) return false;
+    const auto now_us = time.items[0].integer.value_or(0) * 1'000'000 + time.items[1].integer.value_or(0);
+    return deadline * 1000 > static_cast<double>(now_us);
 }
 
-// The token of a grant is its time on the server, in microseconds, unless the clock was set back.
-std::string held_since(const client& server, const scripts::lock_keys& keys) {
-    const auto token = ask(server, {"GET", keys.fence}).integer;
-    const answer time = ask(server, {"TIME"});
-    if (!token || time.items.size() != 2) return {};
-    const auto now_us = time.items[0].integer.value_or(0) * 1'000'000 + time.items[1].integer.value_or(0);
-    if (now_us < *token) return {};
-    return " for " + about(milliseconds((now_us - *token) / 1000));
+standing standing_in_hash(const client& server, const lock_ref& lock, const std::string& hold_id) {
+    const auto told = ask_all(
+        server,
+        {{{"HMGET", lock.keys.lock, "writer", "r:" + hold_id}}, {{"ZSCORE", lock.keys.leases, hold_id}}, {{"TIME"}}});
+    for (const answer& one : told) {
+        if (!one.is_error) continue;
+        const failure why = redis::classify_error(one.text, server.server());
+        throw error(why.code, why.detail);
+    }
+    if (told[0].items.size() != 2 || !lease_runs(told[1], told[2])) return standing::none;
+    if (told[0].items[0].text == hold_id) return standing::holds_alone;
+    return told[0].items[1].is_null ? standing::none : standing::reads;
 }
 
 }  // namespace
 
-bool still_holds(const client& server, const held_lock& claim) {
-    const answer holder = ask(server, {"GET", claim.where.key});
-    return !holder.is_null && holder.text == claim.hold_id;
+standing standing_of(const client& server, const lock_ref& lock, const std::string& hold_id) {
+    try {
+        const answer holder = ask(server, {"GET", lock.keys.lock});
+        return !holder.is_null && holder.text == hold_id ? standing::holds_alone : standing::none;
+    } catch (const error& why) {
+        if (why.condition() != errc::wrong_type) throw;
+        return standing_in_hash(server, lock, hold_id);
+    }
 }
 
-std::string describe_holder(const client& server, const scripts::lock_keys& keys) {
+std::string describe_holders(const lock_state& lock) {
+    if (lock.is_free()) return "it is free by now";
+    const lock_holder& first = lock.holders.front();
+    std::string text = fmt::format("{} by {}", first.mode == access::read ? "read" : "held", person(first));
+    if (first.held) text += " for " + about(std::chrono::floor<milliseconds>(*first.held));
+    if (lock.holders.size() > 1) return text + " and " + counted(lock.holders.size() - 1, "other");
+    if (!first.left) return text + ", without a time limit";
+    return *first.left > milliseconds(0) ? text + fmt::format(", {} of its lease left", about(*first.left)) : text;
+}
+
+std::string describe_holders(const client& server, const lock_ref& lock) {
     try {
-        const answer holder = ask(server, {"GET", keys.lock});
-        if (holder.is_null) return "it is free by now";
-        std::string text = "held by ";
-        if (engine::is_ours(holder.text)) {
-            text += owner_of(server, holder.text) + held_since(server, keys);
-        } else {
-            text += excerpt(holder.text) + " (another program)";
-        }
-        const auto left_ms = ask(server, {"PTTL", keys.lock}).integer.value_or(0);
-        if (left_ms > 0) text += fmt::format(", {} of its lease left", about(milliseconds(left_ms)));
-        if (left_ms == -1) text += ", without a time limit";
-        return text;
+        return describe_holders(look_at(server, lock));
     } catch (const error&) {
         return {};  // it is only a courtesy
     }

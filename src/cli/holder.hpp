@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/held_list.hpp"
-#include "scripts/names.hpp"
+#include "cli/lock_state.hpp"
 
 #include <holdfast/client.hpp>
 
@@ -10,10 +10,15 @@
 
 namespace holdfast::cli {
 
-// That very hold still has the lock. Throws holdfast::error if the server cannot be asked.
-bool still_holds(const client& server, const held_lock& claim);
+enum class standing { none, reads, holds_alone };
 
-// "held by … for 12s, 28s of its lease left" as far as it can be learnt; empty if nothing can.
-std::string describe_holder(const client& server, const scripts::lock_keys& keys);
+// What that very hold still has. Throws holdfast::error if the server cannot be asked. It asks for no more than a
+// lock's user may: a nested run must not need rights that the outer one did not.
+standing standing_of(const client& server, const lock_ref& lock, const std::string& hold_id);
+
+// "held by … for 12s, 28s of its lease left", "read by … and 2 others", "it is free by now".
+std::string describe_holders(const lock_state& lock);
+// The same as far as it can be learnt; empty if nothing can.
+std::string describe_holders(const client& server, const lock_ref& lock);
 
 }  // namespace holdfast::cli

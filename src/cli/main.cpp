@@ -60,6 +60,7 @@ int command(int argc, char** argv) {
     add_release(app, status);
     add_metrics(app, status);
     add_doctor(app, status);
+    add_bench(app, status);
     add_server(app, status);
     app.footer("holdfast run NAME -- COMMAND waits for the lock NAME, runs COMMAND, gives the lock back.");
     const int parsed = parse_and_run(app, words.ours);

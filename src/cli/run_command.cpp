@@ -6,15 +6,15 @@
 #include "cli/exit_code.hpp"
 #include "cli/held_list.hpp"
 #include "cli/holder.hpp"
+#include "cli/lock_look.hpp"
 #include "cli/run_options.hpp"
 #include "cli/system.hpp"
 #include "redis/duration.hpp"
-#include "scripts/names.hpp"
 
 #include <holdfast/client.hpp>
-#include <holdfast/mutex.hpp>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <memory>
@@ -33,21 +33,19 @@ constexpr const char* footer =
     "COMMAND gets HOLDFAST_NAME, HOLDFAST_TOKEN (the fencing token) and HOLDFAST_HELD.\n\n"
     "  holdfast run backup -- rsync -a /srv host:/srv       wait in line, then run\n"
     "  holdfast run --no-wait nightly -- ./job || echo busy\n"
+    "  holdfast run -s catalog -- ./report      many of these at once, but never beside\n"
+    "  holdfast run -x catalog -- ./rebuild     one of these\n"
     "  holdfast run --shell 'zcat in.gz | load' import";
 
 // CLI11 knows nothing of what is behind the dashes.
 class run_help final : public CLI::Formatter {
 public:
+    run_help() { column_width(36); }  // an option and its text in one line each: completion reads them, too
+
     std::string make_usage(const CLI::App*, std::string) const override {
         return "Usage: holdfast run [OPTIONS] NAME -- COMMAND...\n";
     }
 };
-
-scripts::lock_keys keys_of(const run_options& options) {
-    const auto naming =
-        options.lock_options().keys == keys::raw ? scripts::key_naming::raw : scripts::key_naming::tagged;
-    return scripts::make_keys(scripts::lock_name(options.name), naming, options.prefix);
-}
 
 // Our own environment, with what the command is told about its lock.
 std::vector<std::string> environment_with(const held_lock& held, const held_list& list, const run_options& options) {
@@ -83,7 +81,9 @@ public:
     explicit run(run_options options)
         : options_(std::move(options)),
           command_(options_.command()),
-          keys_(keys_of(options_)),
+          lock_(options_.lock()),
+          side_(options_.lock_side()),
+          lock_options_(options_.lock_options()),
           limit_(options_.wait_limit()),
           terms_(options_.terms()) {}
 
@@ -91,14 +91,13 @@ public:
         const server_choice server = choose_server(options_.url, options_.wanted_notices());
         // From here on signals are read, not suffered; before the client is made, whose threads must not get them.
         signals_.emplace();
-        const lock_place place{server.identity, keys_.lock};
+        const lock_place place{server.identity, lock_.keys.lock};
         held_list above = held_list::parse(environment("HOLDFAST_HELD"));
-        if (const auto held = above.find(place); held && still_holds(client(server.url), *held)) {
+        if (const auto held = above.find(place); held && may_borrow(client(server.url), *held)) {
             become({command_, environment_with(*held, above, options_)}, *signals_);
         }
         client link(server.url);
-        mutex lock(link, options_.name, options_.lock_options());
-        waited got = wait_for_lock(lock, limit_, *signals_);
+        waited got = wait_in_line(link);
         if (got.signal) {
             wait_until_undone(link);
             return killed_by_signal + *got.signal;
@@ -112,10 +111,40 @@ public:
     bool interrupted_at_terminal() const noexcept { return interrupted_at_terminal_; }
 
 private:
+    // A hold above us is enough if it is at least what is wanted here. Waiting for more than it could never end: the
+    // holder waits for us.
+    bool may_borrow(const client& link, const held_lock& held) const {
+        const standing has = standing_of(link, lock_, held.hold_id);
+        if (has == standing::reads && side_ != side::reading) {
+            throw trouble(fmt::format(
+                "this runs under a shared hold of '{}', and would wait for itself to have it alone; have the "
+                "outer run say --exclusive, or this one --shared",
+                options_.name));
+        }
+        return has != standing::none;
+    }
+
+    waited wait_in_line(const client& link) {
+        run_lock lock(link, options_.name, side_, lock_options_);
+        std::optional<waiting_line> line;
+        if (!options_.quiet && ::isatty(STDERR_FILENO) == 1) line.emplace(link, lock_);
+        try {
+            return wait_for_lock(lock, limit_, *signals_, line ? &*line : nullptr);
+        } catch (const error& why) {
+            if (why.condition() != errc::wrong_type) throw;
+            line.reset();
+            throw trouble(fmt::format("lock '{}': {}", options_.name, advice_on(link)));
+        }
+    }
+
+    std::string advice_on(const client& link) const {
+        return advice_on_kind(look_at(link, std::vector{lock_}).front(), side_);
+    }
+
     int refused(const client& link) const {
         const bool waited = limit_ && limit_->count() > 0;
         const std::string why = waited ? "not had within " + redis::format_duration(*limit_) : std::string("taken");
-        const std::string holder = describe_holder(link, keys_);
+        const std::string holder = describe_holders(link, lock_);
         tell(fmt::format("lock '{}': {}{}{}", options_.name, why, holder.empty() ? "" : "; ", holder));
         return options_.refused_status;
     }
@@ -137,7 +166,9 @@ private:
 
     run_options options_;
     std::vector<std::string> command_;
-    scripts::lock_keys keys_;
+    lock_ref lock_;
+    side side_;
+    shared_mutex_options lock_options_;
     patience limit_;
     supervision terms_;
     std::optional<signal_inbox> signals_;

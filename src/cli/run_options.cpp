@@ -20,6 +20,13 @@ bool is_second(const std::string& text, const char* option, std::pair<const char
     return text == words.second;
 }
 
+holdfast::prefer preference(const std::string& text) {
+    if (text.empty() || text == "arrival") return prefer::arrival;
+    if (text == "readers") return prefer::readers;
+    if (text == "writers") return prefer::writers;
+    throw trouble(fmt::format("--prefer {}: it is arrival, readers or writers", text));
+}
+
 }  // namespace
 
 patience run_options::wait_limit() const {
@@ -29,10 +36,25 @@ patience run_options::wait_limit() const {
     return duration_of(wait, "--wait");
 }
 
-mutex_options run_options::lock_options() const {
+lock_ref run_options::lock() const {
+    using scripts::key_naming;
+    const bool raw = is_second(keys, "--keys", {"tagged", "raw"});
+    return {scripts::lock_name(name), raw ? key_naming::raw : key_naming::tagged, prefix};
+}
+
+side run_options::lock_side() const {
+    if (shared && exclusive) throw trouble("either --shared or --exclusive, not both");
+    if (shared) return side::reading;
+    // Who cares whether readers go first means a lock that has readers.
+    return exclusive || !prefer.empty() ? side::writing : side::plain;
+}
+
+shared_mutex_options run_options::lock_options() const {
+    const bool raw = is_second(keys, "--keys", {"tagged", "raw"});
     return {.lease = duration_of(lease, "--lease"),
-            .keys = is_second(keys, "--keys", {"tagged", "raw"}) ? holdfast::keys::raw : holdfast::keys::tagged,
-            .prefix = prefix};
+            .keys = raw ? holdfast::keys::raw : holdfast::keys::tagged,
+            .prefix = prefix,
+            .prefer = preference(prefer)};
 }
 
 supervision run_options::terms() const {
@@ -53,6 +75,9 @@ void declare(CLI::App& run, run_options& options) {
         return run.add_option(names, value, text)->type_name(type);
     };
     add("NAME", options.name, "", "what to lock")->required();
+    run.add_flag("-s,--shared", options.shared, "with others: the reading side of a read-write lock");
+    run.add_flag("-x,--exclusive", options.exclusive, "alone: the writing side of what others hold by -s");
+    add("--prefer", options.prefer, "arrival|readers|writers", "who goes first where both wait (arrival)");
     add("--wait", options.wait, "TIME", "wait at most so long, as in 30s; else without limit");
     run.add_flag("--no-wait", options.no_wait, "give up at once if the lock is taken");
     add("--lease", options.lease, "TIME", "how long the lock outlives a crash (30s)");

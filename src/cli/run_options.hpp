@@ -25,6 +25,9 @@ struct run_options {
     std::string grace = "5s";
     std::string keys = "tagged";
     std::string reaction = "kill";
+    std::string prefer;
+    bool shared = false;
+    bool exclusive = false;
     bool no_wait = false;
     bool quiet = false;
     int refused_status = 1;
@@ -32,7 +35,9 @@ struct run_options {
 
     // Each throws trouble with the option's name if its value makes no sense.
     patience wait_limit() const;
-    mutex_options lock_options() const;
+    lock_ref lock() const;
+    side lock_side() const;
+    shared_mutex_options lock_options() const;  // also of a plain lock, which has no preference
     supervision terms() const;
     std::vector<std::string> command() const;
     notices wanted_notices() const { return quiet ? notices::hidden : notices::shown; }

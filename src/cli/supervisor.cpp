@@ -63,8 +63,10 @@ int supervisor::watch(pid_t group) {
 }
 
 int supervisor::exit_status() const {
-    if (lost_ && terms_.reaction == on_lost::kill) return lock_lost;
-    return WIFSIGNALED(status_) ? killed_by_signal + WTERMSIG(status_) : WEXITSTATUS(status_);
+    const int commands_own = WIFSIGNALED(status_) ? killed_by_signal + WTERMSIG(status_) : WEXITSTATUS(status_);
+    if (!lost_) return commands_own;
+    // A command that went on without the lock has not done well, whatever it says; its own trouble says more.
+    return terms_.reaction == on_lost::kill || commands_own == all_well ? lock_lost : commands_own;
 }
 
 void supervisor::wait_for_event() {

@@ -13,7 +13,8 @@ namespace {
 // Reads signals while the main thread stands in line.
 class signal_reader {
 public:
-    explicit signal_reader(signal_inbox& signals) : signals_(signals), thread_([this] { read(); }) {}
+    signal_reader(signal_inbox& signals, waiting_line* line)
+        : signals_(signals), line_(line), thread_([this] { read(); }) {}
     ~signal_reader() { finish(); }
 
     std::stop_token asked_to_stop() const { return stop_.get_token(); }
@@ -32,7 +33,7 @@ private:
             if (::poll(events.data(), events.size(), -1) < 0) continue;
             while (const auto signal = signals_.take()) {
                 // All others are meant for the command, which does not exist yet.
-                if (*signal == SIGTSTP) stop_this_process();
+                if (*signal == SIGTSTP) stop();
                 if (!asks_to_end(*signal) || signal_) continue;
                 signal_ = signal;
                 stop_.request_stop();
@@ -41,25 +42,26 @@ private:
         }
     }
 
+    void stop() {
+        if (line_ != nullptr) line_->clear();
+        stop_this_process();
+    }
+
     signal_inbox& signals_;
+    waiting_line* line_;
     event done_;
     std::stop_source stop_;
     std::optional<int> signal_;
     std::thread thread_;
 };
 
-holdfast::lease stand_in_line(holdfast::mutex& lock, patience limit, std::stop_token stop) {
-    if (!limit) return lock.acquire({.stop = std::move(stop)});
-    return lock.try_acquire_for(*limit, {.stop = std::move(stop)});
-}
-
 }  // namespace
 
-waited wait_for_lock(holdfast::mutex& lock, patience limit, signal_inbox& signals) {
-    signal_reader reader(signals);
+waited wait_for_lock(run_lock& lock, patience limit, signal_inbox& signals, waiting_line* line) {
+    signal_reader reader(signals, line);
     waited result;
     try {
-        result.hold = stand_in_line(lock, limit, reader.asked_to_stop());
+        result.hold = lock.acquire(limit, reader.asked_to_stop());
     } catch (const error& why) {
         if (why.condition() != errc::cancelled) throw;
     }

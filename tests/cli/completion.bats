@@ -33,6 +33,8 @@ a_server_with_locks() {
     [ "$(complete_bash 'holdfast server stop --f')" = --force ]
     [ "$(complete_bash 'holdfast show --keys ')" = "raw tagged" ]
     [ "$(complete_bash 'holdfast run --on-lost ')" = "kill warn" ]
+    [ "$(complete_bash 'holdfast run --prefer ')" = "arrival readers writers" ]
+    [ "$(complete_bash 'holdfast run --sh')" = "--shared --shell" ]
     [ "$(complete_bash 'holdfast run --lease ')" = "" ]
 }
 

@@ -46,14 +46,24 @@ deaf='trap "echo TERM >>\"$BOX/heard\"" TERM; echo $$ >"$BOX/job"
     [ "$(redis get 'hf:{a}')" = somebody ]
 }
 
-@test "Lost.WithWarnTheCommandGoesOn" {
+@test "Lost.WithWarnTheCommandGoesOnAndTheStatusTells" {
     hold a --lease 2s --on-lost warn
     redis del 'hf:{a}'
     wait_until has_line "$BOX/out" "lost the lock 'a'"
     is_alive "$last"
     let_go a
     finish "$last"
-    [ "$status" -eq 0 ]
+    [ "$status" -eq 75 ]
+}
+
+@test "Lost.WithWarnTheCommandsOwnTroubleIsPassedOn" {
+    start run --lease 2s --on-lost=warn a -- sh -c 'touch "$BOX/runs"; while [ ! -e "$BOX/end" ]; do sleep 0.05; done; exit 3'
+    wait_until test -e "$BOX/runs"
+    redis del 'hf:{a}'
+    wait_until has_line "$BOX/out" "lost the lock 'a'"
+    touch "$BOX/end"
+    finish "$last"
+    [ "$status" -eq 3 ]
 }
 
 @test "Lost.WhileHoldfastItselfIsStoppedTheGuardKills" {

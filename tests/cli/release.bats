@@ -58,6 +58,36 @@ listen() {
     [ "$status" -eq 75 ]
 }
 
+# A holder with a lease of a minute renews every twenty seconds. One that has ended well before that was told.
+ends_at_once_when_released() {
+    start run --lease 60s "$@" a -- sh -c 'trap "echo TERM >\"\$BOX/heard.term\"; exit 0" TERM; touch "$BOX/a.runs"; while :; do sleep 0.05; done'
+    wait_until test -e "$BOX/a.runs"
+    local before
+    before=$(now_ms)
+    run --separate-stderr holdfast release a --force --yes
+    [ "$status" -eq 0 ]
+    finish "$last"
+    echo "ended after $(($(now_ms) - before)) ms with $status"
+    [ "$status" -eq 75 ]
+    [ $(($(now_ms) - before)) -lt 15000 ]
+    has_line "$BOX/heard.term" TERM
+    has_line "$BOX/out" "lost the lock 'a'"
+}
+
+@test "Release.TellsAHolderThatNeverHadToWaitAtOnce" { ends_at_once_when_released; }
+@test "Release.TellsAHolderThatWouldHaveWaitedForSomeTimeAtOnce" { ends_at_once_when_released --wait 10s; }
+@test "Release.TellsAReaderAtOnce" { ends_at_once_when_released --shared; }
+@test "Release.TellsAWriterAtOnce" { ends_at_once_when_released --exclusive; }
+
+@test "Release.OfAHolderThatDidNotWantToWaitIsLearntByTheNextRenewal" {
+    start run --lease 3s --no-wait a -- sh -c 'touch "$BOX/a.runs"; exec sleep 1000'
+    wait_until test -e "$BOX/a.runs"
+    run --separate-stderr holdfast release a --force --yes
+    [ "$status" -eq 0 ]
+    finish "$last"
+    [ "$status" -eq 75 ]
+}
+
 @test "Release.OfAFreeLockIsExitOne" {
     run --separate-stderr holdfast release a --force --yes
     [ "$status" -eq 1 ]

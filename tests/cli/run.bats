@@ -91,7 +91,7 @@ load common
     hold a
     run holdfast run --no-wait a -- touch "$BOX/ran"
     [ "$status" -eq 1 ]
-    [[ "$output" == *"lock 'a': taken; held by $(id -un)@$(uname -n) (holdfast, pid $last) for "* ]]
+    [[ "$output" == *"lock 'a': taken; held by $(id -un)@$(uname -n) holdfast[$last] for "* ]]
     run holdfast run --no-wait -E 42 a -- touch "$BOX/ran"
     [ "$status" -eq 42 ]
     run holdfast run --no-wait other -- true
@@ -132,7 +132,7 @@ load common
 @test "Run.NeverLetsTwoIn" {
     # mkdir fails for the second of two that overlap.
     local job='mkdir "$BOX/inside" || exit 9; sleep 0.02; rmdir "$BOX/inside"; echo done >>"$BOX/done"' pids=()
-    for ((i = 0; i < 30; ++i)); do
+    for ((i = 0; i < 100; ++i)); do
         start run --lease 60s a -- sh -c "$job"
         pids+=("$last")
     done
@@ -140,7 +140,7 @@ load common
         finish "$pid"
         [ "$status" -eq 0 ] || { cat "$BOX/out"; false; }
     done
-    [ "$(wc -l <"$BOX/done")" -eq 30 ]
+    [ "$(wc -l <"$BOX/done")" -eq 100 ]
 }
 
 @test "Run.WithRawKeysSharesTheKeyWithOtherPrograms" {

@@ -77,3 +77,95 @@ TEXT
     wait_until shows '^end=75'
     [ "$(wc -l <"$BOX/alive")" -eq "$before" ]
 }
+
+@test "Terminal.LongWaitShowsHolderTimeAndPlaceInOneLineThatIsUpdated" {
+    hold a
+    local holder=$last
+    open_terminal
+    type_line '"$HOLDFAST_BIN" run a -- echo "insi""de"; echo "status=$?"'
+    wait_until shows "holdfast: 'a' is held by $(id -un)@$(uname -n) holdfast.$holder. for [0-9]*s, [0-9]*s of its lease left; waiting [0-9]*s"
+    wait_until shows 'waiting [2-9]s, place 1 of 1'
+    # Two more come behind; the place stays, the line grows.
+    start run -q a -- true
+    local second=$last
+    wait_until someone_waits_for a 2
+    start run -q a -- true
+    local third=$last
+    wait_until shows 'place 1 of 3'
+    [ "$(screen | grep -c "holdfast: 'a'")" -eq 1 ]
+    let_go a
+    wait_until shows '^inside'
+    wait_until shows '^status=0'
+    ! shows "holdfast: 'a'" # the line is gone
+    finish "$second"
+    finish "$third"
+}
+
+@test "Terminal.LongWaitMovesUpInTheLine" {
+    hold a
+    start run -q a -- sh -c 'touch "$BOX/second.runs"; while [ ! -e "$BOX/second.end" ]; do sleep 0.05; done'
+    local second=$last
+    wait_until someone_waits_for a 1
+    open_terminal
+    type_line '"$HOLDFAST_BIN" run a -- echo "insi""de"'
+    wait_until shows 'place 2 of 2'
+    let_go a
+    wait_until shows "held by .*holdfast.$second. .*place 1 of 1"
+    touch "$BOX/second.end"
+    wait_until shows '^inside'
+}
+
+@test "Terminal.LongWaitOfAReaderTellsWhoWrites" {
+    hold a -x
+    open_terminal
+    type_line '"$HOLDFAST_BIN" run -s a -- echo "insi""de"'
+    wait_until shows "holdfast: 'a' is held by .*holdfast.$last. .*place 1 of 1"
+    let_go a
+    wait_until shows '^inside'
+}
+
+@test "Terminal.LongWaitFitsTheTerminalAndLeavesNothingBehindWhenStopped" {
+    hold a
+    open_terminal
+    terminal resize-window -t t -x 40 -y 20
+    type_line '"$HOLDFAST_BIN" run a -- echo "insi""de"; echo "status=$?"'
+    wait_until shows "^holdfast: 'a' is held by .*…$"
+    terminal resize-window -t t -x 120 -y 20
+    wait_until shows 'place 1 of 1'
+    terminal send-keys -t t C-z
+    wait_until shows Stopped
+    ! shows "holdfast: 'a'"
+    type_line 'fg; echo "end=$?"'
+    wait_until shows 'place 1 of 1'
+    terminal send-keys -t t C-c
+    wait_until shows 'end=130'
+    ! shows "holdfast: 'a'"
+    let_go a
+    finish "$last"
+}
+
+@test "Terminal.LongWaitIsSilentInTheBackgroundAndWithQuiet" {
+    hold a
+    open_terminal
+    type_line '"$HOLDFAST_BIN" run -q a -- true & "$HOLDFAST_BIN" run a -- true &'
+    wait_until someone_waits_for a 2
+    sleep 2.5 # longer than the second after which it would speak
+    ! shows "holdfast: 'a'"
+    type_line 'fg %2'
+    wait_until shows 'place [12] of 2'
+    let_go a
+    wait_until lock_is_free a
+}
+
+@test "Terminal.LongWaitSaysThatTheServerIsAway" {
+    hold a --lease 60s
+    open_terminal
+    type_line '"$HOLDFAST_BIN" run --wait 60s a -- true; echo "status=$?"'
+    wait_until shows 'place 1 of 1'
+    kill -STOP "$(server_pid)"
+    wait_until shows "holdfast: waiting [0-9]*s for 'a': "
+    kill -CONT "$(server_pid)"
+    wait_until shows 'place 1 of 1'
+    let_go a
+    wait_until shows '^status=0'
+}

@@ -188,7 +188,7 @@ std::string sha1_hex(std::string_view text) {
 std::vector<int> line_coverage::missed() const {
     std::vector<int> out;
     std::copy_if(executable.begin(), executable.end(), std::back_inserter(out),
-                 [this](int line) { return !hits.contains(line); });
+                 [this](int line) { return hits[static_cast<std::size_t>(line)] == 0; });
     return out;
 }
 
@@ -214,7 +214,10 @@ void script_engine::count_lines(coverage lines) {
 
 void script_engine::on_hook(lua_Debug* where) {
     if (where->event == LUA_HOOKLINE) {
-        if (running_ != nullptr) ++running_->lines.hits[where->currentline];
+        if (running_ == nullptr) return;
+        // What a script makes with loadstring may have more lines than it has itself.
+        auto& hits = running_->lines.hits;
+        if (const auto line = static_cast<std::size_t>(where->currentline); line < hits.size()) ++hits[line];
     } else if (++steps_ > most_hooks && running_ != nullptr && !failure_) {
         failure_ = std::make_exception_ptr(runaway_script("script " + running_->sha1 + " does not end"));
     }
@@ -245,6 +248,7 @@ std::variant<script_engine::script*, std::string> script_engine::compile(std::st
     fresh->text = text;
     const chunk_facts facts = read_chunk(lua);
     fresh->lines.executable = facts.lines;
+    fresh->lines.hits.resize(2 + static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')));
     // Who never sets a global cannot harm the real table, and finds things in it faster than through its front.
     if (!facts.sets_globals) {
         lua_rawgeti(lua, LUA_REGISTRYINDEX, globals_);

@@ -39,8 +39,8 @@ public:
 };
 
 struct line_coverage {
-    std::vector<int> executable;        // lines with code, ascending
-    std::map<int, std::uint64_t> hits;  // line -> times reached
+    std::vector<int> executable;      // lines with code, ascending
+    std::vector<std::uint64_t> hits;  // by line, from 1: times reached
 
     std::vector<int> missed() const;
 };

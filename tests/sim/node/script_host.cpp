@@ -43,7 +43,7 @@ value script_host::eval(context& ctx, arguments args) {
     auto compiled = engine_->compile(args[1]);
     if (const auto* why = std::get_if<std::string>(&compiled)) return compile_error(*why);
     auto* script = std::get<script_engine::script*>(compiled);
-    if (!known_.contains(script->sha1)) known_.insert(script->sha1);
+    known_.emplace(script->sha1, script);
     return run(ctx, *script, args);
 }
 
@@ -51,17 +51,18 @@ value script_host::eval_by_sha1(context& ctx, arguments args) {
     const auto no_script = [] { return value::make_error("NOSCRIPT No matching script. Please use EVAL."); };
     if (args[1].size() != 40) return no_script();
     if (auto error = bad_key_count(args)) return *error;
-    const std::string sha1 = lower_case(args[1]);
-    if (!known_.contains(sha1)) return no_script();
-    return run(ctx, *engine_->find(sha1), args);
+    const auto known = known_.find(args[1]);
+    if (known != known_.end()) return run(ctx, *known->second, args);
+    const auto spelled_usually = known_.find(lower_case(args[1]));
+    return spelled_usually == known_.end() ? no_script() : run(ctx, *spelled_usually->second, args);
 }
 
 value script_host::load(std::string_view text) {
     auto compiled = engine_->compile(text);
     if (const auto* why = std::get_if<std::string>(&compiled)) return compile_error(*why);
-    const std::string& sha1 = std::get<script_engine::script*>(compiled)->sha1;
-    known_.insert(sha1);
-    return value::make_bulk(sha1);
+    auto* script = std::get<script_engine::script*>(compiled);
+    known_.emplace(script->sha1, script);
+    return value::make_bulk(script->sha1);
 }
 
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "node/script_engine.hpp"
 
@@ -29,7 +29,7 @@ private:
 
     std::shared_ptr<script_engine> engine_;
     key_check check_;
-    std::unordered_set<std::string, string_hash, std::equal_to<>> known_;
+    std::unordered_map<std::string_view, script_engine::script*> known_;  // by the engine's SHA1
 };
 
 }  // namespace holdfast::sim

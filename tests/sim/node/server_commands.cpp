@@ -15,8 +15,10 @@ value echo(context&, arguments args) {
 }
 
 value time(context& ctx, arguments) {
-    return value::make_array(
-        {bulk_reply(std::to_string(ctx.now_us / 1'000'000)), bulk_reply(std::to_string(ctx.now_us % 1'000'000))});
+    value out = value::make_array(std::vector<value>(2));  // not from a list of values: that would copy them
+    out.items[0] = value::make_bulk(std::to_string(ctx.now_us / 1'000'000));
+    out.items[1] = value::make_bulk(std::to_string(ctx.now_us % 1'000'000));
+    return out;
 }
 
 value dbsize(context& ctx, arguments) {

@@ -88,8 +88,10 @@ private:
         for (const auto& script : scripts::all()) {
             if (engine.find(script.sha1) == nullptr) continue;
             const std::vector<place> places = places_of(script);
-            for (const auto& [line, hits] : engine.lines_of(script.sha1).hits) {
-                const auto& [file, number] = places.at(static_cast<std::size_t>(line));
+            const std::vector<std::uint64_t>& hits = engine.lines_of(script.sha1).hits;
+            for (std::size_t line = 1; line < hits.size(); ++line) {
+                if (hits[line] == 0) continue;
+                const auto& [file, number] = places.at(line);
                 total_.missed[file].erase(number);
             }
         }

@@ -139,9 +139,13 @@ value server::run(const std::vector<std::string>& command) {
     return node_.execute(command);
 }
 
+void server::cut_all() {
+    while (!links_.empty()) close(*links_.begin()->second);
+}
+
 void server::stop() {
     running_ = false;
-    while (!links_.empty()) close(*links_.begin()->second);
+    cut_all();
 }
 
 void server::start(node::snapshot data) {
@@ -149,6 +153,14 @@ void server::start(node::snapshot data) {
     running_ = true;
     ++runs_;
     started_ = time_.now();
+}
+
+void server::fail_over(node::snapshot data, nanoseconds clock_ahead) {
+    cut_all();
+    node_.restart(std::move(data));
+    ++runs_;
+    stalled_until_ = {};
+    jump(clock_ahead);
 }
 
 }  // namespace holdfast::sim

@@ -56,6 +56,10 @@ public:
     void flush_scripts() { run({"SCRIPT", "FLUSH"}); }
     void stop();
     void start(node::snapshot data);
+    /// A replica takes over at once: all links are cut, and these, an earlier moment's, are the data. It is another
+    /// process (run id) on another machine, whose clock differs by so much; but unlike one that was restarted it has
+    /// been up for long. Expiries stay as they are: replicas are told absolute ones.
+    void fail_over(node::snapshot data, nanoseconds clock_ahead);
     void close(link& which);
 
     /// A command of somebody outside, at once.
@@ -70,6 +74,7 @@ public:
     std::uint64_t scripts_run() const { return scripts_run_; }
 
 private:
+    void cut_all();
     void read(link& from);
     void serve(link& from);
     void answer(link& to, const words& command);

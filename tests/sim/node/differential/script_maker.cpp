@@ -45,6 +45,14 @@ constexpr std::string_view on_values[] = {
     "return {1, 2.9, -3.7, 'a', {ARGV[2], {ok = 'fine'}, {err = 'MY error'}}, nil, 5}",
     "return tostring(tonumber(ARGV[3]))",
     "return string.format('%.0f', tonumber(ARGV[3]) or 0)",
+    "return string.format('%.0f', ARGV[3])",
+    "return string.format('%.0f')",
+    "return tonumber()",
+    "return string.find(nil, '^%d+$')",
+    "local out = {} for i, text in ipairs({'0', '007', '9007199254740992', '9007199254740993', '99999999999999999', "
+    "' 5', '0x10', '1e3', '-4', '-0', '', '1.5', '1 ', ARGV[1], ARGV[2], ARGV[3]}) do local n = tonumber(text) "
+    "out[i] = {tostring(n), n and string.format('%.17g %.0f', n, n), n and string.format('%.0f', n), "
+    "n and string.format('%.0f', text), {string.find(text, '^%d+$')}} end return out",
     "local n = tonumber(ARGV[3]) if n then return redis.call('SET', KEYS[1], n) end return "
     "redis.status_reply('NaN')",
     "return {redis.pcall('ZADD', KEYS[1], tonumber(ARGV[3]) or 0, ARGV[2]), redis.pcall('ZSCORE', KEYS[1], "

@@ -1,0 +1,149 @@
+// The floor: blocking sockets that send the two scripts of a lock and nothing else. Nobody waits in line, nothing is
+// renewed, nothing is checked but that the scripts said yes.
+//
+//   link=tcp|unix   how to reach the server of this run
+//   kind=mutex|read  which lock's scripts
+//   ports=P,P,P     a majority's floor: each step goes to all of these before the answers are read
+//   print=acquire|release   show that command's words as redis-benchmark takes them, one a line, and end
+//   token=N         for print=release
+
+#include "bare_socket.hpp"
+#include "contestants/contestant.hpp"
+#include "contestants/script_call.hpp"
+#include "redis/command_writer.hpp"
+
+#include <memory>
+#include <sstream>
+
+namespace holdfast::bench {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string encode(std::initializer_list<std::string_view> words) {
+    std::string out;
+    redis::append_command(out, words);
+    return out;
+}
+
+// One name's acquire and release, encoded.
+class lock_scripts {
+public:
+    lock_scripts(const settings& chosen, const std::string& name)
+        : kind_(chosen.text("kind", "mutex") == "read" ? scripts::lock_kind::read_write : scripts::lock_kind::mutex),
+          keys_(scripts::make_keys(scripts::lock_name(name), scripts::key_naming::tagged, "hf:")),
+          acquire_(folder() + "/acquire", kind_, keys_),
+          release_(folder() + "/release", kind_, keys_),
+          id_("hf_benchbenchbench0." + name.substr(name.rfind(':') + 1) + ".benchbenchbenchbench00") {}
+
+    std::string acquire() const {
+        return acquire_.encode(scripts::acquire_question{
+            .id = id_,
+            .wants = kind_ == scripts::lock_kind::mutex ? scripts::wish::write : scripts::wish::read,
+            .lease = 30s,
+            .channel = "hf:wake:benchbenchbench0",
+            .ticket = {},
+            .poll_interval = 10s,
+            .queue_retention = 60s});
+    }
+    std::string release(std::uint64_t token) const {
+        return release_.encode(scripts::release_question{.id = id_, .token = token});
+    }
+
+private:
+    std::string folder() const { return kind_ == scripts::lock_kind::mutex ? "mutex" : "rw"; }
+
+    scripts::lock_kind kind_;
+    scripts::lock_keys keys_;
+    script_call acquire_;
+    script_call release_;
+    std::string id_;
+};
+
+// The token in {1, token}, which has its own line at the end, as a number or as a string.
+std::uint64_t token_in(std::string_view reply) {
+    if (!reply.starts_with("*2\r\n:1\r\n")) throw std::runtime_error("not acquired: " + std::string(reply));
+    const std::string_view last = reply.substr(reply.rfind('\n') + 1);
+    return std::stoull(std::string(last.starts_with(':') ? last.substr(1) : last));
+}
+
+void expect_released(std::string_view reply) {
+    if (!reply.starts_with("*") || reply.find("\r\n:1\r\n") == std::string_view::npos)
+        throw std::runtime_error("not released: " + std::string(reply));
+}
+
+// One caller: a socket to each server, usually just one.
+class caller {
+public:
+    caller(const settings& chosen, std::size_t number)
+        : scripts_(chosen,
+                   chosen.text("kind") == "read"
+                       ? "bench:" + std::to_string(number + 1000 * static_cast<std::size_t>(chosen.number("process")))
+                       : "bench:" + std::to_string(chosen.number("process")) + ":" + std::to_string(number)),
+          acquire_(scripts_.acquire()) {
+        for (const server_place& place : servers(chosen)) {
+            sockets_.push_back(std::make_unique<bare_socket>(
+                chosen.text("link", "tcp") == "unix" ? bare_socket::over_unix(place) : bare_socket::over_tcp(place)));
+        }
+        for (const auto& each : sockets_) {
+            for (const scripts::script& script : scripts::all()) each->bulk(encode({"SCRIPT", "LOAD", script.text}));
+        }
+    }
+
+    void acquire() {
+        for (const auto& each : sockets_) each->send(acquire_);
+        for (const auto& each : sockets_) token_ = token_in(each->received_lines());
+    }
+
+    void release() {
+        // Each server of several has a token of its own; "any grant of this id" is the same work.
+        const std::string command = scripts_.release(sockets_.size() == 1 ? token_ : 0);
+        for (const auto& each : sockets_) each->send(command);
+        for (const auto& each : sockets_) expect_released(each->received_lines());
+    }
+
+private:
+    static std::vector<server_place> servers(const settings& chosen) {
+        std::vector<server_place> places;
+        std::istringstream list(chosen.text("ports"));
+        for (std::string port; std::getline(list, port, ',');)
+            places.push_back({static_cast<std::uint16_t>(std::stoul(port)), {}});
+        if (places.empty()) places.push_back(server_of_this_run());
+        return places;
+    }
+
+    lock_scripts scripts_;
+    std::string acquire_;
+    std::vector<std::unique_ptr<bare_socket>> sockets_;
+    std::uint64_t token_ = 0;
+};
+
+void print_words(const settings& chosen) {
+    const lock_scripts one(chosen, "bench");
+    const std::string command = chosen.text("print") == "acquire"
+                                    ? one.acquire()
+                                    : one.release(static_cast<std::uint64_t>(chosen.number("token")));
+    std::istringstream lines(command);
+    std::string line;
+    std::getline(lines, line);  // how many
+    while (std::getline(lines, line) && std::getline(lines, line)) {
+        line.pop_back();
+        std::cout << line << '\n';
+    }
+}
+
+}  // namespace
+}  // namespace holdfast::bench
+
+int main(int argc, char** argv) {
+    using namespace holdfast::bench;
+    return compete(argc, argv, [](const settings& chosen) {
+        if (!chosen.text("print").empty()) return print_words(chosen);
+        std::vector<std::unique_ptr<caller>> callers;
+        for (long i = 0; i < chosen.number("callers", 1); ++i)
+            callers.push_back(std::make_unique<caller>(chosen, static_cast<std::size_t>(i)));
+        const blocking_cycle cycle{.acquire = [&](std::size_t i) { callers[i]->acquire(); },
+                                   .release = [&](std::size_t i) { callers[i]->release(); }};
+        converse([&](double seconds) { run_blocking_slice(chosen, cycle, seconds); });
+    });
+}

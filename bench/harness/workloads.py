@@ -1,0 +1,124 @@
+"""What is measured: each workload's shape, its figure, its floor and what holdfast has to reach.
+
+A workload is a table entry. `words` are what every contestant of it is told on its command line (see
+contestants/contestant.hpp); a peer that cannot do what they ask does not take part.
+"""
+
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Callable
+
+HIGHER, LOWER = "higher", "lower"
+
+
+@dataclass
+class Target:
+    """A bound on one of holdfast's figures; `of` is `ratio` or a name among the costs and notes."""
+    of: str
+    better: str
+    bound: float
+
+    def reached(self, value):
+        return value >= self.bound if self.better == HIGHER else value <= self.bound
+
+    def text(self):
+        return f"{self.of} {'at least' if self.better == HIGHER else 'at most'} {self.bound:g}"
+
+
+@dataclass
+class Workload:
+    name: str
+    title: str                 # for people
+    unit: str
+    better: str
+    figure: Callable           # of a slice
+    floor: str                 # name of the floor, see contestants.py; empty: there is none
+    processes: int = 1
+    words: dict = field(default_factory=dict)
+    targets: list = field(default_factory=list)
+    notes: Callable = lambda measured: {}
+    floor_adds: Callable = lambda measured: 0.0  # to the floor, from what holdfast's own slice says
+    peers: tuple = ()
+    variants: dict = field(default_factory=dict)  # further runs of holdfast: name -> number of processes
+    servers: int = 1
+    slice_factor: float = 1.0  # some need more time for the same number of samples
+    once: bool = False         # one long slice, one round
+
+
+def latency_notes(measured):
+    return {"p99": measured.reports[0]["p99_us"]}
+
+
+def contention_notes(measured):
+    visits = measured.visits()
+    changes = len(measured.gaps())
+    return {"cycles_per_s": measured.per_second(), "changes_of_holder_per_s": changes / measured.seconds,
+            "fairness": measured.fairness(), "same_holder_share": 1 - changes / max(1, len(visits) - 1)}
+
+
+def handovers_per_second(measured):
+    return len(measured.gaps()) / measured.seconds
+
+
+def median_gap(measured):
+    gaps = measured.gaps()
+    return median(gaps) if gaps else float("nan")
+
+
+def gap_notes(measured):
+    gaps = sorted(measured.gaps())
+    return {**contention_notes(measured), "p99": gaps[int(len(gaps) * 0.99)] if gaps else float("nan")}
+
+
+def one_script_us(measured):
+    """What the server itself says a lock script takes."""
+    calls, time_us = measured.commands.get("evalsha", (0, 0.0))
+    return time_us / calls if calls else 0.0
+
+
+def many_notes(measured):
+    report = measured.reports[0]
+    return {"renewals_per_s": measured.per_second(), "missed": report["losses"] + report["failed_renewals"],
+            "bytes_per_lock": report["bytes_per_lock"], "server_bytes_per_lock": report["server_bytes_per_lock"],
+            "server_core_percent": measured.server_cpu_us / measured.seconds / 1e4}
+
+
+REDIS_PEERS = ("redis-py", "redlock", "redis-semaphore")
+ALL_PEERS = REDIS_PEERS + ("etcd", "curator")
+QUEUE = {"names": "one", "section_us": 5000, "rest_us": 5000, "visits": 1}
+
+ALL = {each.name: each for each in (
+    Workload("uncontended.tcp", "One caller over TCP: acquire and release", "us, p50", LOWER, lambda m: m.p50(),
+             "bare", words={"link": "tcp"}, notes=latency_notes, peers=ALL_PEERS,
+             targets=[Target("ratio", LOWER, 1.25)]),
+    Workload("uncontended.unix", "One caller over a unix socket: acquire and release", "us, p50", LOWER,
+             lambda m: m.p50(), "bare", words={"link": "unix"}, notes=latency_notes, peers=REDIS_PEERS,
+             targets=[Target("ratio", LOWER, 1.25)]),
+    Workload("parallel.async", "64 asynchronous callers, each with a lock of its own", "cycles/s", HIGHER,
+             lambda m: m.per_second(), "redis-benchmark", words={"callers": 64, "face": "async"},
+             peers=("redlock", "redis-semaphore", "etcd"),
+             targets=[Target("ratio", HIGHER, 0.8), Target("client_cpu_ratio", LOWER, 2.0)]),
+    Workload("parallel.threads", "64 threads, each with a lock of its own", "cycles/s", HIGHER,
+             lambda m: m.per_second(), "redis-benchmark", words={"callers": 64}, peers=("redis-py", "curator"),
+             targets=[Target("ratio", HIGHER, 0.5)]),
+    Workload("contended", "4 processes x 4 callers want one lock, empty section", "changes of holder/s", HIGHER,
+             handovers_per_second, "ping-pong", processes=4, words={"names": "one", "callers": 4, "visits": 1},
+             notes=contention_notes, peers=ALL_PEERS),
+    Workload("handover", "4 processes x 4 callers, 5 ms inside, 5 ms outside: gap between two holders", "us, median",
+             LOWER, median_gap, "ping-pong", processes=4, words={"callers": 4, **QUEUE}, notes=gap_notes,
+             floor_adds=one_script_us, peers=ALL_PEERS, slice_factor=2,
+             targets=[Target("ratio", LOWER, 1.3), Target("commands_per_cycle", LOWER, 2.05)]),
+    Workload("crowd", "500 waiters from 10 processes, 5 ms inside: gap between two holders", "us, median", LOWER,
+             median_gap, "16 callers", processes=10, words={"callers": 50, **QUEUE}, notes=gap_notes,
+             peers=ALL_PEERS, slice_factor=5,
+             targets=[Target("ratio", LOWER, 1.3), Target("commands_ratio", LOWER, 1.3)]),
+    Workload("many", "100,000 locks held and renewed by one client", "% of a core", LOWER,
+             lambda m: m.client_cpu_us / m.seconds / 1e4, "", words={"locks": 100_000}, notes=many_notes, once=True,
+             targets=[Target("value", LOWER, 10), Target("missed", LOWER, 0), Target("bytes_per_lock", LOWER, 600)]),
+    Workload("readmostly", "95 % readers, 64 callers in 4 processes on one shared_mutex", "cycles/s", HIGHER,
+             lambda m: m.per_second(), "bare", processes=4, words={"kind": "shared", "writers": 5, "callers": 16},
+             variants={"holdfast, 1 process": 1, "holdfast, 2 processes": 2},
+             targets=[Target("commands_per_cycle", LOWER, 2.05)]),
+    Workload("quorum", "A majority of 3 servers, one caller: acquire and release", "us, p50", LOWER,
+             lambda m: m.p50(), "bare", servers=3, notes=latency_notes, peers=("redlock",)),
+)}

@@ -1,0 +1,105 @@
+// holdfast bench: how fast locks are on this server.
+#include "cli/bench_report.hpp"
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/system.hpp"
+#include "cli/view_options.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <iostream>
+#include <memory>
+
+namespace holdfast::cli {
+namespace {
+
+struct bench_options : view_options {
+    double seconds = 1;
+    unsigned threads = 16;
+    std::vector<std::string> workloads;
+
+    // Throws trouble if they make no sense.
+    bench_terms terms() const {
+        if (!(seconds > 0) || seconds > 86'400) throw trouble("--seconds: more than 0, at most a day");
+        if (threads < 1 || threads > 1000) throw trouble("--threads: from 1 to 1000");
+        return {
+            .time = milliseconds(std::max(1LL, std::llround(seconds * 1000))), .threads = threads, .prefix = prefix};
+    }
+    std::vector<workload> chosen() const {
+        if (workloads.empty()) return all_workloads();
+        std::vector<workload> result;
+        for (const std::string& word : workloads) result.push_back(workload_of(word));
+        return result;
+    }
+};
+
+// A line on the terminal that is gone when it is no longer needed.
+class progress {
+public:
+    ~progress() { write("\r\x1b[K"); }
+    void show(workload which, double part, std::uint64_t cycles) {
+        write("\r\x1b[K" + clip(progress_line(which, part, cycles), 79));
+    }
+
+private:
+    void write(const std::string& text) noexcept {
+        if (seen_ && ::write(STDERR_FILENO, text.data(), text.size()) < 0) seen_ = false;
+    }
+    bool seen_ = ::isatty(STDERR_FILENO) == 1;
+};
+
+int bench(const bench_options& options) {
+    const bench_terms terms = options.terms();
+    const std::vector<workload> chosen = options.chosen();
+    const server_choice server = choose_server(options.url, notices::shown);
+    signal_inbox signals;  // before the client, whose threads must not get them
+    // What a killed benchmark leaves behind is gone in a minute.
+    const client_options brief{.fence_retention = client_options{}.max_lease};
+    client link(server.url, brief);
+    link.ping();  // a server that is not there is said at once
+    std::vector<measurement> results;
+    {
+        progress line;
+        for (const workload which : chosen) {
+            auto result =
+                measure(link, which, terms, signals,
+                        [&line](workload now, double part, std::uint64_t cycles) { line.show(now, part, cycles); });
+            if (!result) return killed_by_signal + SIGINT;
+            results.push_back(std::move(*result));
+        }
+    }
+    if (options.json) {
+        json list = json::array();
+        for (const measurement& one : results) list.push_back(to_json(one));
+        json told = document(link, "workloads", std::move(list));
+        told["seconds"] = options.seconds;
+        told["threads"] = options.threads;
+        std::cout << indented(told);
+    } else {
+        std::cout << fmt::format("{}, {} s each, {}\n\n", link.server(), options.seconds,
+                                 counted(options.threads, "thread"))
+                  << report(results, palette::of(STDOUT_FILENO));
+    }
+    return all_well;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, int& status) {
+    CLI::App* const command = app.add_subcommand("bench", "measure locks on the server");
+    const auto options = std::make_shared<bench_options>();
+    command->add_option("--seconds", options->seconds, "for each workload (1)")->type_name("N");
+    command->add_option("--threads", options->threads, "that compete (16)")->type_name("N");
+    command->add_option("--workload", options->workloads, "only this one; may be repeated")->type_name("NAME");
+    declare_json(*command, *options);
+    declare_server(*command, *options);
+    std::string footer = "A cycle is acquire and release. Workloads:\n";
+    for (const workload which : all_workloads())
+        footer += fmt::format("  {:12} {}\n", name_of(which), meaning_of(which));
+    command->footer(footer + "It removes the keys it has used. Do not run it beside work that matters: it is load.");
+    command->callback([options, &status] { status = bench(*options); });
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,105 @@
+#include "cli/waiting_line.hpp"
+
+#include "cli/holder.hpp"
+#include "cli/lock_look.hpp"
+#include "cli/text.hpp"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+
+namespace holdfast::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto patience_of_people = 1s;
+constexpr auto between_looks = 500ms;
+constexpr std::string_view start_of_line = "\r\x1b[K";
+
+// A job in the background would write over what the user types.
+bool may_draw() {
+    return ::isatty(STDERR_FILENO) == 1 && ::tcgetpgrp(STDERR_FILENO) == ::getpgrp();
+}
+
+std::size_t columns() {
+    winsize told{};
+    return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &told) == 0 && told.ws_col > 1 ? told.ws_col : 80;
+}
+
+client_facts self() {
+    std::array<char, HOST_NAME_MAX + 1> host{};
+    if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+    return {host.data(), std::to_string(::getpid()), "", ""};
+}
+
+void write_out(std::string_view text) noexcept {
+    if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // nobody looks any more
+}
+
+}  // namespace
+
+std::string describe_wait(const lock_state& lock, const client_facts& self, milliseconds waited) {
+    const auto us = std::ranges::find_if(lock.waiters, [&self](const lock_waiter& waiter) {
+        return waiter.client && waiter.client->pid == self.pid && waiter.client->host == self.host;
+    });
+    std::string place;
+    if (us != lock.waiters.end()) {
+        place = fmt::format(", place {} of {}", us - lock.waiters.begin() + 1, lock.waiters.size());
+    } else if (!lock.waiters.empty()) {
+        place = fmt::format(", {} in line", lock.waiters.size());
+    }
+    const std::string who = lock.is_free() ? "is about to be handed over" : "is " + describe_holders(lock);
+    return fmt::format("holdfast: '{}' {}; waiting {}{}", excerpt(lock.where.name.text()), who, about(waited), place);
+}
+
+waiting_line::waiting_line(const client& link, lock_ref lock)
+    : link_(link), lock_(std::move(lock)), thread_([this](const std::stop_token& over) { show(over); }) {}
+
+waiting_line::~waiting_line() {
+    thread_.request_stop();
+    thread_.join();
+    clear();
+}
+
+void waiting_line::clear() noexcept {
+    const std::lock_guard guard(mutex_);
+    if (drawn_) write_out(start_of_line);
+    drawn_ = false;
+}
+
+void waiting_line::show(const std::stop_token& over) {
+    auto rest = std::chrono::milliseconds(patience_of_people);
+    for (;;) {
+        {
+            std::unique_lock guard(mutex_);
+            wake_.wait_for(guard, over, rest, [] { return false; });
+        }
+        if (over.stop_requested()) return;
+        rest = between_looks;
+        if (may_draw()) draw(text());
+    }
+}
+
+std::string waiting_line::text() const {
+    const auto waited = std::chrono::floor<milliseconds>(std::chrono::steady_clock::now() - began_);
+    try {
+        return describe_wait(look_at(link_, lock_), self(), waited);
+    } catch (const error& why) {
+        return fmt::format("holdfast: waiting {} for '{}': {}", about(waited), excerpt(lock_.name.text()),
+                           printable(why.what()));
+    }
+}
+
+void waiting_line::draw(const std::string& text) {
+    const std::lock_guard guard(mutex_);
+    // The last column stays empty: some terminals begin a new line when it is filled.
+    write_out(std::string(start_of_line) + clip(text, columns() - 1));
+    drawn_ = true;
+}
+
+}  // namespace holdfast::cli

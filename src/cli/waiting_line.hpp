@@ -1,0 +1,48 @@
+// What a person at a terminal sees of a long wait: who holds the lock, for how long, and the place in line.
+//
+//     holdfast: 'a' is held by alice@web-1 backup[4242] for 2m3s, 28s of its lease left; waiting 12s, place 2 of 5
+//
+// One line, drawn again and again in its place and gone when the wait is over. It asks over the client that waits; that
+// disturbs nobody in line. Nothing is shown in the first second, in a pipe, or by a job in the background.
+#pragma once
+
+#include "cli/lock_state.hpp"
+
+#include <holdfast/client.hpp>
+
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+namespace holdfast::cli {
+
+class waiting_line {
+public:
+    waiting_line(const client& link, lock_ref lock);
+    ~waiting_line();
+    waiting_line(const waiting_line&) = delete;
+    waiting_line& operator=(const waiting_line&) = delete;
+
+    // Leaves the terminal's line empty, until it is drawn again.
+    void clear() noexcept;
+
+private:
+    void show(const std::stop_token& over);
+    std::string text() const;
+    void draw(const std::string& text);
+
+    const client& link_;
+    lock_ref lock_;
+    std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+    std::mutex mutex_;  // guards the terminal's line: drawn_ is true while something stands there
+    std::condition_variable_any wake_;
+    bool drawn_ = false;
+    std::jthread thread_;
+};
+
+// The text of that line; `self` is who waits, as it calls itself.
+std::string describe_wait(const lock_state& lock, const client_facts& self, milliseconds waited);
+
+}  // namespace holdfast::cli

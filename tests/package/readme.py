@@ -1,0 +1,82 @@
+"""The code blocks of a README: as a list, or as one script that does what a reader would do, from top to bottom.
+
+    readme.py list README.md      every block, one JSON line each: kind and text
+    readme.py script README.md    a bash script
+
+sh is run as it stands, all of it in one shell. cpp is a whole program that names its file in its first line; it is
+written there, compiled and run, with HOLDFAST_TEST_URL instead of the address in the text. cmake is the CMakeLists.txt of a
+project of the programs before it. Any other block, fenced or indented, is an error: nobody would run it.
+"""
+import json
+import re
+import shlex
+import sys
+
+ADDRESS = "redis://127.0.0.1:6379"
+
+
+def fail(line, why):
+    sys.exit(f"{sys.argv[2]}:{line}: {why}")
+
+
+def blocks(path):
+    """(line, kind, text) of every block."""
+    found, kind, text, opened = [], None, [], 0
+    empty_before = True
+    for number, line in enumerate(open(path, encoding="utf-8"), 1):
+        fence = re.match(r"\s*(```|~~~)(.*)", line)
+        if kind is None and fence:
+            kind, text, opened = fence[2].strip(), [], number
+        elif kind is not None and fence:
+            found.append((opened, kind, "".join(text)))
+            kind = None
+        elif kind is not None:
+            text.append(line)
+        elif empty_before and re.match(r"(    |\t)\S", line):
+            fail(number, "an indented code block is not run; use a fence")
+        empty_before = not line.strip()
+    if kind is not None:
+        fail(opened, "never closed")
+    return found
+
+
+def run_cpp(line, text):
+    name = re.match(r"// (\w+)\.cpp\n", text)
+    if not name:
+        fail(line, "the first line of a program is to name its file")
+    if ADDRESS not in text:
+        fail(line, f"a program is to use {ADDRESS}")
+    program = shlex.quote(text.replace(ADDRESS, "@URL@"))
+    return f"""printf '%s' {program} | sed "s|@URL@|$HOLDFAST_TEST_URL|" >{name[1]}.cpp
+g++ -std=c++20 -Wall -Wextra -Werror {name[1]}.cpp -o {name[1]}.checked $(pkg-config --cflags --libs holdfast)
+./{name[1]}.checked
+"""
+
+
+def run_cmake(line, text):
+    target = re.search(r"add_executable\((\w+)", text)
+    if not target:
+        fail(line, "a project is to have a program")
+    return f"""printf '%s' {shlex.quote(text)} >CMakeLists.txt
+cmake -S . -B made -DCMAKE_PREFIX_PATH="$HOME/.local"
+cmake --build made
+made/{target[1]}
+"""
+
+
+def script(found):
+    kinds = {"sh": lambda line, text: text, "cpp": run_cpp, "cmake": run_cmake}
+    print("set -euo pipefail")
+    for line, kind, text in found:
+        if kind not in kinds:
+            fail(line, f"a block of '{kind}' is not run")
+        print(f"echo 'block of line {line}'")
+        print(kinds[kind](line, text))
+        print(f"echo 'done with line {line}'")
+
+
+if sys.argv[1] == "list":
+    for _, kind, text in blocks(sys.argv[2]):
+        print(json.dumps([kind, text]))
+else:
+    script(blocks(sys.argv[2]))
