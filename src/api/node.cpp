@@ -34,11 +34,16 @@ instant node::deadline() const noexcept {
 
 void node::on_link_up(const redis::server_facts& facts, instant now) {
     watcher_.on_link_up(settings().display(), facts.version);
-    // A server whose uptime we may not ask for counts as just started.
     engine::node_facts told{.clock = facts.clock};
     if (mistrusted_for_ > milliseconds(0)) {
-        told.trusted_from = now + mistrusted_for_ - facts.uptime.value_or(std::chrono::seconds(0));
+        // A server whose uptime we may not ask for counts as just started, and so does another one at the same address,
+        // however long it runs: a replica that took over may lack what the last one had.
+        const bool another = !run_id_.empty() && run_id_ != facts.run_id;
+        const auto known_for = another ? std::chrono::seconds(0) : facts.uptime.value_or(std::chrono::seconds(0));
+        trusted_from_ = std::max(trusted_from_, now + mistrusted_for_ - known_for);
+        told.trusted_from = trusted_from_;
     }
+    run_id_ = facts.run_id;
     voter_->on_link_up(told, now);
     card_->on_link_up();
     card_->refresh(session(), now);

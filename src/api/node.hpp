@@ -48,6 +48,8 @@ private:
 
     api::watcher& watcher_;
     const milliseconds mistrusted_for_;
+    std::string run_id_;      // of the server at the last link
+    instant trusted_from_{};  // by now
     redis::connection connection_;
     engine::voter* voter_ = nullptr;
     std::unique_ptr<client_card> card_;

@@ -17,7 +17,9 @@ if redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 and not redis.call('GET', KEYS[1]
     if (not past or last >= 1) and math.max(last, least, keep_ms) < 9007199254740992 then
         local clock = redis.call('TIME')
         local time_us = clock[1] * 1000000 + clock[2]
-        local number = math.max(time_us, last + 1, least + 1)
+        local wish, number = tonumber(ARGV[9]) or 0, math.max(last, least) + 1
+        local fits = wish >= number and math.abs(wish - time_us) <= 1000000
+        number = fits and wish or math.max(time_us, number)
         local token = string.format('%.0f', number)
         redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
         redis.call('SET', KEYS[4], token, 'PX', string.format('%.0f', math.ceil((number - time_us) / 1000) + keep_ms))

@@ -115,10 +115,12 @@ void day::draw_read_write() {
 void day::draw_mishaps() {
     for (std::size_t i = 0; i < mishap_kinds; ++i) {
         const auto kind = static_cast<mishap>(i);
+        if (kind == mishap::fail_over) continue;
         const bool outside = kind == mishap::restart_empty || kind == mishap::restart_older ||
                              kind == mishap::clock_forward || kind == mishap::clock_back || kind == mishap::vandal;
         if (luck_.percent(outside ? 8 : 30)) likely_.push_back(kind);
     }
+    if (quorum_luck_.percent(6)) likely_.push_back(mishap::fail_over);
     if (luck_.percent(15)) likely_.clear();
     pace_ = {10ms, luck_.percent(50) ? nanoseconds(300ms) : nanoseconds(1500ms)};
 }

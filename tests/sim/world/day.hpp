@@ -38,6 +38,7 @@ enum class mishap : std::uint8_t {
     foreign,          // another program takes the lock
     foreign_forever,  // the same without expiry
     vandal,           // somebody writes nonsense
+    fail_over,        // to a replica that lags behind
     count_
 };
 constexpr std::size_t mishap_kinds = static_cast<std::size_t>(mishap::count_);

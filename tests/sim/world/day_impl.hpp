@@ -47,6 +47,7 @@ private:
     void to_the_data(mishap kind);
     void block(port& whose, mishap kind);
     void restart(mishap kind);
+    void fail_over();
     void trouble_all_until(instant then);
     void foreign_takes(mishap kind);
     void foreign_takes_a_vote();

@@ -17,7 +17,7 @@ std::string_view to_string(mishap kind) {
         "cut",          "server end gone", "client end gone",    "lost replies",  "one way up",
         "one way down", "slow link",       "client pause",       "client death",  "server stall",
         "restart",      "restart, empty",  "restart, older",     "clock forward", "clock back",
-        "script flush", "foreign holder",  "foreign, no expiry", "vandal"};
+        "script flush", "foreign holder",  "foreign, no expiry", "vandal",        "failover"};
     static_assert(std::size(names) == mishap_kinds);
     return names[static_cast<std::size_t>(kind)];
 }
@@ -59,6 +59,8 @@ void day::happen(mishap kind) {
         to_a_client(kind, *whose);
     } else if (kind <= mishap::script_flush) {
         to_the_server(kind);
+    } else if (kind == mishap::fail_over) {
+        fail_over();
     } else {
         to_the_data(kind);
     }
@@ -182,6 +184,18 @@ void day::restart(mishap kind) {
     trouble_all_until(back + aftermath);
     if (kind != mishap::restart) judge_.data_lost(mistrusted_);
     time_.at(back, [&which, data] { which.start(data); });
+}
+
+// Whoever connects for the first time afterwards takes the replica for the server that it replaced. That is outside the
+// promise, with one server or with several.
+void day::fail_over() {
+    server& which = some_server();
+    if (!which.accepts()) return;
+    const nanoseconds ahead = quorum_luck_.within({0ms, 20ms}) - nanoseconds(10ms);
+    which.fail_over(older_[&which], ahead);
+    judge_.data_lost(false);
+    judge_.clock_jumped(ahead);
+    trouble_all_until(time_.now() + aftermath);
 }
 
 void day::to_the_data(mishap kind) {

@@ -76,9 +76,13 @@ void port::on_link_up(const redis::server_facts& facts, instant now) {
     owner_.trouble_passes();
     engine::node_facts told{.clock = facts.clock};
     if (const milliseconds longest = owner_.mistrusts_for(); longest > milliseconds(0)) {
-        told.trusted_from = now + longest - facts.uptime.value_or(std::chrono::seconds(0));
+        const bool another = !run_id_.empty() && run_id_ != facts.run_id;
+        const auto known_for = another ? std::chrono::seconds(0) : facts.uptime.value_or(std::chrono::seconds(0));
+        trusted_from_ = std::max(trusted_from_, now + longest - known_for);
+        told.trusted_from = trusted_from_;
         owner_.trouble_passes(told.trusted_from + owner_.slept());
     }
+    run_id_ = facts.run_id;
     owner_.engine().node(node_).on_link_up(told, now);
 }
 

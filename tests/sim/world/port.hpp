@@ -63,6 +63,8 @@ private:
     const std::size_t node_;
     network& net_;
     redis::session session_;
+    std::string run_id_;
+    instant trusted_from_{};
     link* link_ = nullptr;
     unsigned attempt_ = 0;
 };
