@@ -46,8 +46,14 @@ std::vector<std::unique_ptr<server>> day::make_servers() {
     std::vector<std::unique_ptr<server>> made;
     const server_options setup = server_setup();
     made.push_back(std::make_unique<server>(time_, luck_.fork(), setup, judge_));
-    while (made.size() < servers_on(options_.seed))
+    // Most people's clocks agree within a second. Where they do not, data that is lost is like a clock that is set
+    // back.
+    const bool agree = quorum_luck_.percent(75);
+    while (made.size() < servers_on(options_.seed)) {
         made.push_back(std::make_unique<server>(time_, quorum_luck_.fork(), setup, judge_));
+        if (agree) made.back()->set_clock(made[0]->now_us() + static_cast<std::int64_t>(quorum_luck_.below(1'000'000)));
+    }
+    if (made.size() > 1 && !agree) judge_.excused.set_back = true;
     return made;
 }
 

@@ -48,6 +48,7 @@ public:
 
     // --- time
     std::int64_t now_us() const;
+    void set_clock(std::int64_t us) { offset_us_ += us - now_us(); }
     void jump(nanoseconds by) { offset_us_ += std::chrono::duration_cast<microseconds>(by).count(); }
 
     // --- mishaps
