@@ -135,7 +135,11 @@ void engine::cancel(acquire_request& request, errc why, instant now) {
 void engine::granted(ballot& b, how got, instant now) {
     hold& h = b.whole();
     if (h.state_ == state::leaving || h.state_ == state::lost) return;  // release() is on its way to this node, too
-    if (h.state_ == state::held && h.quest_ == nullptr) return one_more(h);
+    const bool more = h.state_ == state::held && !b.writes();
+    if (h.state_ == state::held && (more || h.quest_ == nullptr)) one_more(h);
+    if (h.quest_ == nullptr) return;
+    // A node that has come back in the middle of an upgrade knows nothing of it.
+    if (more) return voter_of(b).upgrade(b, patience_of_votes(h), now);
     count(h, got, now);
 }
 
