@@ -20,6 +20,12 @@ bool is_silence(errc code) {
     return code == errc::unreachable || code == errc::request_timed_out;
 }
 
+// What the lock itself says. Anything else is a trouble of that node, and costs its vote.
+bool is_of_the_lock(errc code) {
+    return code == errc::busy || code == errc::read_held || code == errc::write_held || code == errc::reserved ||
+           code == errc::would_deadlock || code == errc::held_other_mode;
+}
+
 }  // namespace
 
 bool engine::reads_a_stripe(const acquire_terms& terms) {
@@ -209,7 +215,7 @@ void engine::leave_lines(hold& h, instant now) {
 void engine::refused(ballot& b, const refusal& why, instant now) {
     hold& h = b.whole();
     if (h.quest_ == nullptr) return forget_if_gone(h);
-    if (!h.said_no_ || !is_silence(why.code)) h.said_no_ = why;
+    if (!h.said_no_ || is_silence(h.said_no_->code) || is_of_the_lock(why.code)) h.said_no_ = why;
     if (!h.opening_) check_hope(h, now);
 }
 
@@ -219,7 +225,7 @@ void engine::check_hope(hold& h, instant now) {
     const bool silence = is_silence(h.said_no_->code);
     // One node's refusal of an upgrade is final: two upgrades must not each wait for nodes that the other has.
     const bool upgrades = h.state_ == state::held;
-    const bool final = upgrades && !silence;
+    const bool final = upgrades && is_of_the_lock(h.said_no_->code);
     const std::size_t hope = votes(h, [&](const ballot& one) { return is_in_favour(one, upgrades) || one.asks(); });
     if (!final && hope >= majority()) return;
     refusal told = *h.said_no_;
@@ -263,6 +269,11 @@ void engine::undo_upgrade(hold& h, instant now) {
 refusal engine::too_late(const hold& h, instant now) const {
     refusal why{errc::no_quorum, "", {}, {}};
     const std::size_t heard_from = votes(h, [](const ballot& b) { return b.counts() || b.in_line(); });
+    const auto mistrusted = [&](const ballot& b) { return b.asks() && !voters_[b.node()]->is_trusted(now); };
+    if (heard_from < majority() && heard_from + votes(h, mistrusted) >= majority()) {
+        why.code = errc::recovering;
+        return why;
+    }
     if (heard_from < majority()) {
         why.detail = std::to_string(heard_from) + " of " + std::to_string(voters_.size()) + " servers answered";
         return why;

@@ -139,7 +139,7 @@ private:
     patience patience_of_votes(const hold& h) const noexcept;
     void count(hold& h, how got, instant now);
     void one_more(hold& h);
-    void tell_votes(const hold& h, votes_now what);
+    void tell_votes(hold& h, votes_now what);
     void check_hope(hold& h, instant now);
     void leave_lines(hold& h, instant now);
     void fail(hold& h, refusal why, instant now);

@@ -52,6 +52,7 @@ private:
     std::unique_ptr<ballot[]> ballots_;  // one for each node
     acquire_request* quest_ = nullptr;
     bool opening_ = false;    // not all nodes have been asked yet
+    bool shrunk_ = false;                  // some node stopped voting for it
     bool withdrawn_ = false;  // not to be asked for before a majority can be reached
     std::string ticket_;
     patience limit_ = {};                  // of the quest

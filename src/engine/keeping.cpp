@@ -38,9 +38,11 @@ void engine::lost(ballot& b, errc why, instant now) {
     tell_votes(h, votes_now::fewer);
 }
 
-void engine::tell_votes(const hold& h, votes_now what) {
-    if (!several()) return;
+// A node that is merely later than the others is nothing to tell of; one that comes back is.
+void engine::tell_votes(hold& h, votes_now what) {
+    if (!several() || (what == votes_now::more && !h.shrunk_)) return;
     const std::size_t in_favour = votes(h, [](const ballot& one) { return one.counts(); });
+    h.shrunk_ = in_favour < voters_.size();
     watcher_.on_votes(h.terms_.keys->lock, what, {.in_favour = in_favour, .nodes = voters_.size()});
 }
 

@@ -125,6 +125,7 @@ public:
     instant deadline() const noexcept { return timers_.earliest(); }
 
     bool link_is_up() const { return out_.link_is_up(); }
+    bool is_trusted(instant now) const noexcept { return now >= trusted_from_; }
     // What the node's clock shows now, as far as known; a little less rather than more.
     std::optional<std::chrono::microseconds> clock(instant now) const;
     const std::string& server() const noexcept { return settings_.server; }
