@@ -46,18 +46,19 @@ public:
 
     // Inside the section only.
     engine::engine& engine() noexcept { return engine_; }
-    // Of the first server.
-    redis::session& session() noexcept { return nodes_[0]->session(); }
+    // Of the first server that is connected; of the first if none is.
+    redis::session& session() noexcept;
 
 private:
     void settle() override;
     void on_alarm() override;
-    std::vector<engine::node_link> make_nodes(const std::vector<redis::server_settings>& servers);
+    std::vector<std::unique_ptr<node>> make_nodes(const std::vector<redis::server_settings>& servers);
+    std::vector<engine::node_link> links() const;
 
     const std::uint64_t made_in_;
     const client_options options_;
-    milliseconds request_timeout_{0};
-    std::string display_;
+    const milliseconds request_timeout_;
+    const std::string display_;
     api::notifier notifier_;
     api::loop loop_;
     api::watcher watcher_;

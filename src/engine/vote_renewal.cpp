@@ -64,7 +64,8 @@ void voter::answered_renew(ballot& b, const call& asked, const redis::reply_view
             set_timer(b, now);
             told_.renewed(b, {}, now);
             // The upgrade that is waited for has come: the script that served the line tells its caller only by this.
-            if (b.state_ == state::held && b.quest_.at == stage::in_line && answer->held == shape::both) {
+            if (b.state_ == state::held && b.quest_.at == stage::in_line && answer->held == shape::both &&
+                b.quest_.polled_on_this_link && now >= trusted_from_) {
                 upgraded(b, answer->token, asked.written_at(), now, how::handed_over);
             }
             return;

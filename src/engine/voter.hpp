@@ -138,6 +138,8 @@ private:
 
     // asking and waiting (voting.cpp)
     void begin_quest(ballot& b, patience limit, instant now, fencing_token gives_way = 0);
+    static bool is_being_changed(const ballot& b) noexcept;
+    void start_deferred(ballot& b, instant now);
     void send_ask(ballot& b, instant now);
     void poll(ballot& b, instant now);
     void answered_acquire(ballot& b, const call& asked, const redis::reply_view& reply, instant now);
