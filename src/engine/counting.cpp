@@ -165,8 +165,8 @@ void engine::count(hold& h, how got, instant now) {
     const bool enough = in_favour(h).size() >= majority();
     if (!enough || !agree_on_token(h, now)) return gather(h, now);
     const bool upgrades = h.state_ == state::held;
-    // A majority that came too late is none: its votes are about to be lost, and asked for again.
-    if (!upgrades && validity_of(in_favour(h)) - margin(h.terms_.lease) <= now) return;
+    // A majority that came too late is none: its votes are about to be lost.
+    if (validity_of(in_favour(h)) - margin(h.terms_.lease) <= now) return;
     h.state_ = state::held;
     (upgrades || h.terms_.want == access::exclusive ? h.exclusive_ : h.shared_) = 1;
     count_validity(h);
