@@ -17,6 +17,9 @@ namespace {
 // two calls keeps the lead free for itself, short enough that a push nobody waits for is not late.
 constexpr std::chrono::milliseconds linger_time{10};
 
+// After so many operations in which fewer were under way, the most that were is believed to be one less.
+constexpr unsigned forget_after = 16;
+
 }  // namespace
 
 loop::loop() : work_(boost::asio::make_work_guard(context_)) {
@@ -100,9 +103,17 @@ void loop::interrupt_leader() {
     if (leader_ != nullptr) boost::asio::post(context_, [] {});
 }
 
-void loop::expect_in_background() {
+unsigned loop::expect_in_background() {
     const lock held(mutex_);
     if (expected_++ == 0 && leader_ == nullptr) background_.wake_.notify_one();
+    if (expected_ >= expected_lately_) {
+        expected_lately_ = expected_;
+        below_that_ = 0;
+    } else if (++below_that_ == forget_after) {
+        --expected_lately_;
+        below_that_ = 0;
+    }
+    return expected_lately_;
 }
 
 void loop::expected_has_come() {

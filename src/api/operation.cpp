@@ -1,9 +1,24 @@
 #include "api/operation.hpp"
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <utility>
 
 namespace holdfast::api {
+namespace {
+
+// From so many on, those who ask at about the same time are likely to have company.
+constexpr unsigned company = 8;
+
+// A program that starts many operations would send each by itself: with every completion comes the next request, and
+// the thread that starts it finds the section free. So the request is left behind, and whoever drives the loop is sent
+// for it; until that thread is there, more have come. A lone request is quicker sent at once.
+void enter_among(core& where, serial_task& task, unsigned under_way) {
+    if (under_way < company) return where.enter(task);
+    if (where.leave(task)) boost::asio::post(where.loop().context(), [&where] { where.enter_with([] {}); });
+}
+
+}  // namespace
 
 acquire_operation::acquire_operation(std::shared_ptr<core> where, engine::acquire_terms terms, face wish)
     : core_(std::move(where)),
@@ -18,6 +33,10 @@ acquire_operation::acquire_operation(std::shared_ptr<hold_face> target, engine::
 
 void acquire_operation::start() {
     core_->enter(*this);
+}
+
+void acquire_operation::start_among(unsigned under_way) {
+    enter_among(*core_, *this, under_way);
 }
 
 void acquire_operation::run() {
@@ -54,6 +73,10 @@ hold_operation::hold_operation(core& where, owned_hold target, what kind)
 
 void hold_operation::start() {
     core_.enter(*this);
+}
+
+void hold_operation::start_among(unsigned under_way) {
+    enter_among(core_, *this, under_way);
 }
 
 engine::hold* hold_operation::target() const {

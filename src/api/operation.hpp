@@ -19,6 +19,8 @@ public:
     enum class face { wanted, not_wanted };
 
     void start();
+    // For one of so many that are under way: they go out together if that is worth it.
+    void start_among(unsigned under_way);
     // Inside the section.
     void cancel_now(errc why);
 
@@ -60,6 +62,8 @@ public:
     };
 
     void start();
+    // For one of so many that are under way: they go out together if that is worth it.
+    void start_among(unsigned under_way);
 
     // There was something to release or renew.
     bool found() const noexcept { return found_; }
