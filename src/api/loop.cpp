@@ -17,8 +17,10 @@ namespace {
 // two calls keeps the lead free for itself, short enough that a push nobody waits for is not late.
 constexpr std::chrono::milliseconds linger_time{10};
 
-// After so many operations in which fewer were under way, the most that were is believed to be one less.
-constexpr unsigned forget_after = 16;
+// What makes company. One caller alone never comes again so soon: a round trip lies in between. And when many have
+// their answers at once, there is a moment in which nothing is under way although all are about to ask again.
+constexpr unsigned many = 8;
+constexpr std::chrono::microseconds close_behind{25};
 
 }  // namespace
 
@@ -103,17 +105,11 @@ void loop::interrupt_leader() {
     if (leader_ != nullptr) boost::asio::post(context_, [] {});
 }
 
-unsigned loop::expect_in_background() {
+bool loop::expect_in_background() {
+    const instant now = boot_now();
     const lock held(mutex_);
     if (expected_++ == 0 && leader_ == nullptr) background_.wake_.notify_one();
-    if (expected_ >= expected_lately_) {
-        expected_lately_ = expected_;
-        below_that_ = 0;
-    } else if (++below_that_ == forget_after) {
-        --expected_lately_;
-        below_that_ = 0;
-    }
-    return expected_lately_;
+    return expected_ >= many || now - std::exchange(last_expected_, now) < close_behind;
 }
 
 void loop::expected_has_come() {

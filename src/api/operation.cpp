@@ -7,14 +7,10 @@
 namespace holdfast::api {
 namespace {
 
-// From so many on, those who ask at about the same time are likely to have company.
-constexpr unsigned company = 8;
-
 // A program that starts many operations would send each by itself: with every completion comes the next request, and
 // the thread that starts it finds the section free. So the request is left behind, and whoever drives the loop is sent
 // for it; until that thread is there, more have come. A lone request is quicker sent at once.
-void enter_among(core& where, serial_task& task, unsigned under_way) {
-    if (under_way < company) return where.enter(task);
+void enter_in_company(core& where, serial_task& task) {
     if (where.leave(task)) boost::asio::post(where.loop().context(), [&where] { where.enter_with([] {}); });
 }
 
@@ -35,8 +31,8 @@ void acquire_operation::start() {
     core_->enter(*this);
 }
 
-void acquire_operation::start_among(unsigned under_way) {
-    enter_among(*core_, *this, under_way);
+void acquire_operation::start_in_company() {
+    enter_in_company(*core_, *this);
 }
 
 void acquire_operation::run() {
@@ -75,8 +71,8 @@ void hold_operation::start() {
     core_.enter(*this);
 }
 
-void hold_operation::start_among(unsigned under_way) {
-    enter_among(core_, *this, under_way);
+void hold_operation::start_in_company() {
+    enter_in_company(core_, *this);
 }
 
 engine::hold* hold_operation::target() const {

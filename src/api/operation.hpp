@@ -19,8 +19,8 @@ public:
     enum class face { wanted, not_wanted };
 
     void start();
-    // For one of so many that are under way: they go out together if that is worth it.
-    void start_among(unsigned under_way);
+    // For one that is not alone: goes out together with others, a little later.
+    void start_in_company();
     // Inside the section.
     void cancel_now(errc why);
 
@@ -62,8 +62,8 @@ public:
     };
 
     void start();
-    // For one of so many that are under way: they go out together if that is worth it.
-    void start_among(unsigned under_way);
+    // For one that is not alone: goes out together with others, a little later.
+    void start_in_company();
 
     // There was something to release or renew.
     bool found() const noexcept { return found_; }

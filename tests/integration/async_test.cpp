@@ -196,7 +196,7 @@ TEST_F(Async, InACrowdEveryOperationEndsAlthoughAHandlerBlocks) {
         }
     };
     for (int i = 0; i < callers; ++i) asio::co_spawn(elsewhere, caller(i), asio::detached);
-    stock.async_acquire([&](error_code, const lease&) { held_up.wait(); });
+    stock.async_acquire([held_up](error_code, const lease&) { held_up.wait(); });
     EXPECT_EQ(all_done.get_future().wait_for(60s), std::future_status::ready);
     EXPECT_EQ(failures, 0);
     go_on.set_value();
