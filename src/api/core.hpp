@@ -47,7 +47,9 @@ public:
     // Inside the section only.
     engine::engine& engine() noexcept { return engine_; }
     // Of the first server.
-    redis::session& session() noexcept { return nodes_[0]->session(); }
+    redis::session& session() noexcept { return session(0); }
+    redis::session& session(std::size_t server) noexcept { return nodes_[server]->session(); }
+    std::size_t servers() const noexcept { return nodes_.size(); }
 
 private:
     void settle() override;
