@@ -45,7 +45,8 @@ public:
     /// The server, without its password.
     std::string server() const;
 
-    /// Asks the server for a sign of life. Throws `error` with the reason if there is none within the request timeout.
+    /// Asks every server for a sign of life. Throws `error` with the reason if a majority gives none within the request
+    /// timeout.
     void ping();
 
     /// Internal: what locks share.

@@ -5,7 +5,7 @@
 
 # "option value-or-nothing" of every option of a subcommand; a short and a long form are two lines.
 _holdfast_options() {
-    "$1" ${2:+"$2"} ${3:+"$3"} --help 2>/dev/null | sed -n 's/^  \(-[^ ]*\) \{0,1\}\([^ ]*\)  .*/\1 \2/p' |
+    "$1" ${2:+"$2"} ${3:+"$3"} --help 2>/dev/null | sed -n 's/^  \(-[^ ]*\) \{0,1\}\([^ ]*\)\( \.\.\.\)\{0,1\}  .*/\1 \2/p' |
         while read -r names value; do
             for name in ${names//,/ }; do echo "$name $value"; done
         done
@@ -38,12 +38,12 @@ _holdfast() {
         return
     done
 
-    local subcommand= second= url= prefix= wants_value= name value
-    local -a options=() positionals=()
+    local subcommand= second= prefix= wants_value= name value
+    local -a options=() positionals=() servers=()
     for ((i = 1; i < ${#words[@]}; ++i)); do
         case ${words[i]} in
-            --url) url=${words[i + 1]-} ;;
-            --url=*) url=${words[i]#--url=} ;;
+            --url) servers+=(--url "${words[i + 1]-}") ;;
+            --url=*) servers+=("${words[i]}") ;;
             --prefix) prefix=${words[i + 1]-} ;;
         esac
         if [[ -z $subcommand && ${words[i]} != -* ]]; then
@@ -82,7 +82,7 @@ _holdfast() {
             [[ $subcommand == run ]] && all=(--all)
             while IFS= read -r name; do
                 [[ $name == "$cur"* ]] && COMPREPLY+=("$(printf '%q' "$name")")
-            done < <("$program" ls --names "${all[@]}" ${url:+--url "$url"} ${prefix:+--prefix "$prefix"} 2>/dev/null </dev/null)
+            done < <("$program" ls --names "${all[@]}" "${servers[@]}" ${prefix:+--prefix "$prefix"} 2>/dev/null </dev/null)
             # What the shell takes for words before this one is there already.
             if [[ $cur == *:* && $COMP_WORDBREAKS == *:* ]]; then
                 local there=${cur%"${cur##*:}"}

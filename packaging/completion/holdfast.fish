@@ -18,7 +18,7 @@ function __holdfast_options
     set -l words (__holdfast_words)
     set -l chain $words[2]
     test "$chain" = server; and set chain server $words[3]
-    $words[1] $chain --help 2>/dev/null | sed -n 's/^  \(-[^ ]*\) \{0,1\}\([^ ]*\)  *\(.*\)/\1\t\3/p' |
+    $words[1] $chain --help 2>/dev/null | sed -n 's/^  \(-[^ ]*\) \{0,1\}\([^ ]*\)\( \.\.\.\)\{0,1\}  *\(.*\)/\1\t\4/p' |
         while read -l -d \t names text
             for name in (string split , -- $names)
                 printf '%s\t%s\n' $name $text
@@ -29,10 +29,8 @@ end
 function __holdfast_names
     set -l words (commandline -opc)
     set -l where
-    for option in --url --prefix
-        if set -l at (contains -i -- $option $words)
-            set -a where $option $words[(math $at + 1)]
-        end
+    for at in (seq (count $words)) # --url may be there several times
+        contains -- $words[$at] --url --prefix; and set -a where $words[$at] $words[(math $at + 1)]
     end
     contains -- run $words; and set -a where --all
     $words[1] ls --names $where 2>/dev/null </dev/null

@@ -13,11 +13,14 @@ namespace {
 
 using reader = std::function<void(std::size_t, const redis::reply_view&)>;
 
+// Who is asked: one server everything, or each server one question.
+enum class audience { first_server, every_server };
+
 // Over when the last of its commands is: until then the connection knows where they are.
 class blocking_commands final : private serial_task {
 public:
-    blocking_commands(core& where, std::span<const question> questions, const reader& read)
-        : core_(where), read_(read), open_(questions.size()) {
+    blocking_commands(core& where, audience who, std::span<const question> questions, const reader& read)
+        : core_(where), audience_(who), read_(read), open_(questions.size()) {
         for (std::size_t i = 0; i < questions.size(); ++i) questions[i](commands_.emplace_back(*this, i));
     }
 
@@ -33,6 +36,8 @@ private:
     public:
         one(blocking_commands& all, std::size_t index) : all_(all), index_(index) {}
 
+        std::size_t index() const noexcept { return index_; }
+
     private:
         void on_reply(const redis::reply_view& reply, instant) override {
             all_.read_(index_, reply);
@@ -41,13 +46,13 @@ private:
         void on_failure(const failure& why, instant now) override {
             // May be asked twice: a link that broke under it says nothing about the server.
             const bool unanswered = why.code == errc::outcome_unknown;
-            if (unanswered && now < deadline()) return all_.core_.session().submit(*this, now);
+            if (unanswered && now < deadline()) return all_.send(*this, now);
             if (!all_.why_not_) all_.why_not_ = unanswered ? failure{errc::request_timed_out, why.detail} : why;
             all_.one_is_over();
         }
 
         blocking_commands& all_;
-        std::size_t index_;
+        const std::size_t index_;
     };
 
     void run() override {
@@ -56,14 +61,18 @@ private:
         for (auto next = commands_.begin(); next != last;) {
             one& command = *next++;  // before submit(), which may end the last one, and with it all of this
             command.give_up_at(now + core_.request_timeout());
-            core_.session().submit(command, now);
+            send(command, now);
         }
+    }
+    void send(one& command, instant now) {
+        core_.session(audience_ == audience::every_server ? command.index() : 0).submit(command, now);
     }
     void one_is_over() {
         if (--open_ == 0) core_.loop().end(answered_);
     }
 
     core& core_;
+    const audience audience_;
     const reader& read_;
     std::deque<one> commands_;
     std::size_t open_;
@@ -76,7 +85,14 @@ private:
 void ask_server(core& where, std::span<const question> questions, const reader& read) {
     where.check_not_forked();
     check_may_block();
-    if (const auto why = blocking_commands(where, questions, read).wait()) throw error(why->code, why->detail);
+    const auto why = blocking_commands(where, audience::first_server, questions, read).wait();
+    if (why) throw error(why->code, why->detail);
+}
+
+std::optional<failure> ask_each_server(core& where, std::span<const question> questions, const reader& read) {
+    where.check_not_forked();
+    check_may_block();
+    return blocking_commands(where, audience::every_server, questions, read).wait();
 }
 
 void ask_server(core& where, std::initializer_list<std::string_view> words,

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -24,5 +25,10 @@ using question = std::function<void(redis::command&)>;
 // too; only a server that cannot be asked is thrown.
 void ask_server(core& where, std::span<const question> questions,
                 const std::function<void(std::size_t, const redis::reply_view&)>& read);
+
+// Puts the i-th question to the i-th server; as many as there are servers. Returns why the first one that could not be
+// asked could not; `read` has heard of the others.
+std::optional<failure> ask_each_server(core& where, std::span<const question> questions,
+                                       const std::function<void(std::size_t, const redis::reply_view&)>& read);
 
 }  // namespace holdfast::api

@@ -2,7 +2,10 @@
 
 #include "api/blocking_command.hpp"
 #include "api/core.hpp"
+#include "redis/command_writer.hpp"
+#include "redis/error_reply.hpp"
 
+#include <optional>
 #include <utility>
 
 namespace holdfast {
@@ -22,7 +25,21 @@ std::string client::server() const {
 }
 
 void client::ping() {
-    api::ask_server(*core_, {"PING"}, [](const redis::reply_view&) {});
+    std::string encoded;
+    redis::append_command(encoded, {"PING"});
+    const std::vector<api::question> pings(core_->servers(), [&](redis::command& out) { out.set_payload(encoded); });
+    std::size_t answers = 0;
+    std::optional<failure> refused;
+    const auto silent = api::ask_each_server(*core_, pings, [&](std::size_t, const redis::reply_view& reply) {
+        if (reply.is_error()) {
+            refused = redis::classify_error(reply.text(), core_->display());
+        } else {
+            ++answers;
+        }
+    });
+    if (answers > core_->servers() / 2) return;
+    const failure& why = silent ? *silent : *refused;
+    throw error(why.code, why.detail);
 }
 
 }  // namespace holdfast

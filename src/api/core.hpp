@@ -48,6 +48,8 @@ public:
     engine::engine& engine() noexcept { return engine_; }
     // Of the first server that is connected; of the first if none is.
     redis::session& session() noexcept;
+    redis::session& session(std::size_t server) noexcept { return nodes_[server]->session(); }
+    std::size_t servers() const noexcept { return nodes_.size(); }
 
 private:
     void settle() override;

@@ -31,8 +31,8 @@ constexpr auto longest_wait = 30s;         // a server that has gone away is to 
 // Names that nobody else has. Their keys are removed at the end, however that comes about.
 class scratch_names {
 public:
-    scratch_names(const client& server, std::string_view workload, const bench_terms& terms)
-        : server_(server),
+    scratch_names(const server_set& servers, std::string_view workload, const bench_terms& terms)
+        : servers_(servers),
           prefix_(terms.prefix),
           stem_(fmt::format("bench:{:08x}:{}", std::random_device{}(), workload)) {}
     scratch_names(const scratch_names&) = delete;
@@ -47,18 +47,22 @@ public:
     }
 
     ~scratch_names() {
+        for (std::size_t i = 0; i < servers_.size(); ++i) remove_from(servers_[i]);
+    }
+
+private:
+    void remove_from(const client& server) const {
         try {
             for (const lock_ref& lock : made_) {
                 const scripts::lock_keys& k = lock.keys;
-                ask(server_, {"DEL", k.lock, k.queue, k.waiters, k.fence, k.leases, k.grants});
+                ask(server, {"DEL", k.lock, k.queue, k.waiters, k.fence, k.leases, k.grants});
             }
         } catch (const error&) {
             return;  // the server is away; all of them expire, within a minute
         }
     }
 
-private:
-    const client& server_;
+    const server_set& servers_;
     std::string prefix_;
     std::string stem_;
     std::vector<lock_ref> made_;
@@ -69,9 +73,9 @@ class worker {
 public:
     worker(const client& server, workload which, const std::string& name, const bench_terms& terms) {
         if (which == workload::read_mostly) {
-            shared_.emplace(server, name, shared_mutex_options{.prefix = terms.prefix});
+            shared_.emplace(server, name, shared_mutex_options{.lease = terms.lease, .prefix = terms.prefix});
         } else {
-            plain_.emplace(server, name, mutex_options{.prefix = terms.prefix});
+            plain_.emplace(server, name, mutex_options{.lease = terms.lease, .prefix = terms.prefix});
         }
     }
 
@@ -114,7 +118,8 @@ private:
 class crew {
 public:
     crew(const client& server, workload which, const bench_terms& terms, scratch_names& names) {
-        const unsigned size = which == workload::uncontended ? 1 : terms.threads;
+        const bool alone = which == workload::uncontended || which == workload::quorum;
+        const unsigned size = alone ? 1 : terms.threads;
         for (unsigned i = 0; i < size; ++i) {
             workers_.emplace_back(server, which, names.make(which == workload::parallel ? i : 0), terms);
         }
@@ -167,7 +172,7 @@ private:
     clock::duration took_{0};
 };
 
-// Lines "cmdstat_get:calls=12,usec=…". What INFO itself costs is left out.
+// Lines "cmdstat_get:calls=12,usec=…". What INFO itself and signs of life cost is left out.
 std::optional<server_effort> effort_so_far(const client& server) {
     std::string told;
     try {
@@ -187,9 +192,22 @@ std::optional<server_effort> effort_so_far(const client& server) {
         const std::size_t digits = end + figure.size();
         const auto calls =
             whole_number(std::string_view(told).substr(digits, told.find(',', digits) - digits)).value_or(0);
-        if (command == "info") continue;
+        if (command == "info" || command == "ping") continue;
         if (command == "evalsha" || command == "eval") sum.commands += static_cast<std::uint64_t>(calls);
         sum.calls += static_cast<std::uint64_t>(calls);
+    }
+    return sum;
+}
+
+// All servers together; nothing if one of them does not tell.
+std::optional<server_effort> effort_so_far(const server_set& servers) {
+    if (servers.size() == 1) return effort_so_far(servers[0]);
+    server_effort sum;
+    for (std::size_t i = 0; i < servers.size(); ++i) {
+        const auto one = effort_so_far(servers[i]);
+        if (!one) return std::nullopt;
+        sum.commands += one->commands;
+        sum.calls += one->calls;
     }
     return sum;
 }
@@ -229,7 +247,8 @@ constexpr std::array texts{
     workload_text{workload::uncontended, "uncontended", "one thread, one lock that nobody else wants"},
     workload_text{workload::parallel, "parallel", "every thread a lock of its own"},
     workload_text{workload::contended, "contended", "every thread the same lock"},
-    workload_text{workload::read_mostly, "read-mostly", "every thread the same read-write lock; one in twenty writes"}};
+    workload_text{workload::read_mostly, "read-mostly", "every thread the same read-write lock; one in twenty writes"},
+    workload_text{workload::quorum, "quorum", "one thread, one lock, on all servers"}};
 
 const workload_text& text_of(workload which) noexcept {
     return texts[static_cast<std::size_t>(which)];
@@ -263,16 +282,21 @@ workload workload_of(std::string_view name) {
     throw trouble(fmt::format("--workload {}: it is one of {}", name, known));
 }
 
-std::optional<measurement> measure(const client& server, workload which, const bench_terms& terms,
+std::optional<measurement> measure(client& link, const server_set& servers, workload which, const bench_terms& terms,
                                    signal_inbox& signals, const bench_listener& listener) {
-    scratch_names names(server, name_of(which), terms);
+    scratch_names names(servers, name_of(which), terms);
     // First some cycles that do not count: the connection comes up, the server learns the scripts.
-    const bench_terms short_terms{.time = 50ms, .threads = terms.threads, .prefix = terms.prefix};
-    if (!run_crew(server, which, short_terms, names, signals, [](auto&&...) {})) return std::nullopt;
-    const auto before = effort_so_far(server);
-    auto result = run_crew(server, which, terms, names, signals, listener);
+    bench_terms short_terms = terms;
+    short_terms.time = 50ms;
+    if (!run_crew(link, which, short_terms, names, signals, [](auto&&...) {})) return std::nullopt;
+    // Nobody waits for the slowest of several servers. What was sent to it before is answered before the ping.
+    link.ping();
+    const auto before = effort_so_far(servers);
+    auto result = run_crew(link, which, terms, names, signals, listener);
     if (!result) return std::nullopt;
-    if (const auto after = effort_so_far(server); before && after) {
+    link.ping();
+    result->servers = servers.size();
+    if (const auto after = effort_so_far(servers); before && after) {
         result->effort = server_effort{after->commands - before->commands, after->calls - before->calls};
     }
     return result;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "cli/latency_counts.hpp"
+#include "cli/server_set.hpp"
 #include "cli/signals.hpp"
 
 #include <holdfast/client.hpp>
@@ -25,6 +26,7 @@ enum class workload {
     parallel,     // every thread a lock of its own: what one connection carries
     contended,    // every thread the same lock: hand-over from one to the next
     read_mostly,  // every thread the same read-write lock; one cycle in twenty writes
+    quorum,       // as uncontended, but on all servers: the price of a majority
 };
 
 // For people, and for --workload.
@@ -38,9 +40,10 @@ struct bench_terms {
     std::chrono::milliseconds time;  // for each workload
     unsigned threads = 16;
     std::string prefix = "hf:";
+    std::chrono::milliseconds lease{std::chrono::seconds(30)};
 };
 
-// What the server did meanwhile.
+// What the server did meanwhile; of several, all of them together.
 struct server_effort {
     std::uint64_t commands = 0;  // that clients sent: calls of scripts
     std::uint64_t calls = 0;     // these, and all that the scripts called
@@ -51,13 +54,15 @@ struct measurement {
     std::chrono::nanoseconds took{0};
     latency_counts latency;               // of a whole cycle, waiting included
     std::optional<server_effort> effort;  // none: the server does not tell this user
+    std::size_t servers = 1;
 };
 
 // Hears of what goes on, every tenth of a second: which workload, how far (0 to 1), how many cycles so far.
 using bench_listener = std::function<void(workload, double, std::uint64_t)>;
 
 // The keys it used are gone afterwards. Nothing if a signal asked to end. Throws holdfast::error if the server fails.
-std::optional<measurement> measure(const client& server, workload which, const bench_terms& terms,
+// `link` is what locks are taken over, `servers` are the servers behind it.
+std::optional<measurement> measure(client& link, const server_set& servers, workload which, const bench_terms& terms,
                                    signal_inbox& signals, const bench_listener& listener);
 
 }  // namespace holdfast::cli

@@ -23,8 +23,10 @@ double rate(const measurement& one) {
     return static_cast<double>(one.latency.count()) / std::max(seconds(one.took).count(), 1e-9);
 }
 
+// On each server.
 double per_cycle(std::uint64_t figure, const measurement& one) {
-    return static_cast<double>(figure) / static_cast<double>(std::max<std::uint64_t>(one.latency.count(), 1));
+    const std::uint64_t cycles = std::max<std::uint64_t>(one.latency.count(), 1);
+    return static_cast<double>(figure) / static_cast<double>(cycles * one.servers);
 }
 
 double microseconds_of(std::chrono::nanoseconds time) {
@@ -122,6 +124,7 @@ json to_json(const measurement& one) {
                        {"p99_9", part(0.999)},
                        {"max", microseconds_of(one.latency.largest())}};
     return {{"workload", name_of(one.which)},
+            {"servers", one.servers},
             {"cycles", one.latency.count()},
             {"took_ms", std::chrono::round<std::chrono::milliseconds>(one.took).count()},
             {"cycles_per_second", std::round(rate(one) * 10) / 10},

@@ -23,6 +23,18 @@ struct finding {
 };
 
 std::vector<finding> examine(const server_survey& survey);
+// One server of those that are examined.
+struct patient {
+    bool answers() const noexcept { return survey.has_value(); }
+
+    std::string server;
+    std::optional<server_survey> survey;  // none: it did not answer, or would not have us
+    std::vector<finding> findings = {};
+};
+
+// What endangers locks on several servers though each of them is well. At least one answers.
+std::vector<finding> examine_together(const std::vector<patient>& all, std::chrono::milliseconds max_lease);
+
 // Of a server that would not have us: what that tells about it, if anything.
 std::optional<finding> examine(const error& why);
 

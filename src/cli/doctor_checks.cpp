@@ -100,6 +100,10 @@ finding check_persistence(const server_survey& survey) {
     constexpr const char* fix =
         "CONFIG SET appendonly yes (appendfsync always forgets nothing), or use restarted_server::mistrusted in all "
         "clients";
+    if (survey.terms.servers > 1) {
+        return fine("persistence",
+                    "not needed: a server that was restarted does not vote for " + about(survey.terms.max_lease));
+    }
     const auto aof = survey.info_number("aof_enabled");
     if (!aof) return unknown("persistence", "persistence");
     if (*aof == 1) {
@@ -108,7 +112,7 @@ finding check_persistence(const server_survey& survey) {
         return {"persistence", severity::warning, "append-only file, but appendfsync is no", meaning,
                 "CONFIG SET appendfsync everysec, or always"};
     }
-    if (survey.origin == server_origin::local)
+    if (survey.terms.origin == server_origin::local)
         return fine("persistence", "none, on purpose: the local server's locks end with it");
     const auto save = survey.setting("save");
     if (save && !save->empty()) {
@@ -237,11 +241,15 @@ finding check_idle(const server_survey& survey) {
 }
 
 finding check_uptime(const server_survey& survey) {
-    constexpr std::int64_t longest_lease_s = 60;
     const auto uptime = survey.info_number("uptime_in_seconds");
     if (!uptime) return unknown("uptime", "the uptime");
-    if (survey.origin == server_origin::local || *uptime > longest_lease_s)
+    if (survey.terms.origin == server_origin::local || std::chrono::seconds(*uptime) > survey.terms.max_lease)
         return fine("uptime", about(std::chrono::seconds(*uptime)));
+    if (survey.terms.servers > 1) {
+        return {"uptime", severity::warning, fmt::format("started {} s ago", *uptime),
+                "It may have forgotten locks, and does not vote until the longest lease is over.",
+                "nothing: it passes"};
+    }
     return {"uptime", severity::warning, fmt::format("started {} s ago", *uptime),
             "It may have forgotten locks that are still believed in, until the longest lease is over.",
             "nothing: it passes"};

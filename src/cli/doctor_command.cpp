@@ -30,7 +30,7 @@ std::size_t count(const std::vector<finding>& findings, severity how_bad) {
     return static_cast<std::size_t>(std::ranges::count(findings, how_bad, &finding::how_bad));
 }
 
-json to_json(const client& server, const std::vector<finding>& findings) {
+json to_json(const std::vector<finding>& findings) {
     json checks = json::array();
     for (const finding& one : findings) {
         checks.push_back({{"check", one.check},
@@ -39,8 +39,7 @@ json to_json(const client& server, const std::vector<finding>& findings) {
                           {"meaning", one.meaning},
                           {"fix", one.fix}});
     }
-    return {{"server", server.server()},
-            {"dangers", count(findings, severity::danger)},
+    return {{"dangers", count(findings, severity::danger)},
             {"warnings", count(findings, severity::warning)},
             {"checks", std::move(checks)}};
 }
@@ -60,10 +59,16 @@ std::string folded(std::string_view text, std::string_view margin) {
     return lines + std::string(margin) + line + "\n";
 }
 
-void print(const client& server, const std::vector<finding>& findings) {
+json to_json(const patient& one) {
+    json out{{"server", one.server}};
+    out.update(to_json(one.findings));
+    return out;
+}
+
+void print(const std::string& title, const std::vector<finding>& findings) {
     const palette colours = palette::of(STDOUT_FILENO);
     constexpr const char* margin = "                      ";
-    std::cout << colours.paint(emphasis::bold, server.server()) << "\n";
+    std::cout << colours.paint(emphasis::bold, title) << "\n";
     for (const finding& one : findings) {
         const std::string word = fmt::format("{:8}", word_for(one.how_bad));
         std::cout << "  " << colours.paint(colour_for(one.how_bad), word) << fmt::format("{:12}", one.check)
@@ -71,6 +76,9 @@ void print(const client& server, const std::vector<finding>& findings) {
         if (one.how_bad == severity::fine) continue;
         std::cout << folded(one.meaning, margin) << folded("Fix: " + one.fix, margin);
     }
+}
+
+void print_sum(const std::vector<finding>& findings) {
     const std::size_t dangers = count(findings, severity::danger);
     const std::size_t warnings = count(findings, severity::warning);
     if (dangers + warnings == 0) {
@@ -80,39 +88,85 @@ void print(const client& server, const std::vector<finding>& findings) {
     }
 }
 
-std::vector<finding> examine(const client& server, const server_choice& choice, const std::string& prefix) {
+struct doctor_options : view_options {
+    std::string max_lease;
+};
+
+// One that answers, though not as we want, is a finding, too.
+patient examine(const client& server, const survey_terms& terms) {
+    patient one{server.server(), std::nullopt};
     try {
-        return cli::examine(server_survey(server, choice.origin, prefix));
+        one.survey.emplace(server, terms);
+        one.findings = cli::examine(*one.survey);
     } catch (const error& why) {
-        if (const auto told = cli::examine(why)) return {*told};
-        throw;
+        const auto told = cli::examine(why);
+        if (!told) throw;
+        one.findings = {*told};
     }
+    return one;
 }
 
-int examine_server(const view_options& options) {
-    const server_choice choice = choose_server(options.url, notices::shown);
-    const client server(choice.url);
-    const std::vector<finding> findings = examine(server, choice, options.prefix);
-    if (options.json) {
-        std::cout << indented({{"servers", json::array({to_json(server, findings)})}});
-    } else {
-        print(server, findings);
+finding no_answer(const silence& why) {
+    return {"answer", severity::warning, why.why, "It does not vote; the others go on without it.",
+            "see whether it runs, and whether this machine may reach it"};
+}
+
+std::vector<patient> examine(server_set& servers, const survey_terms& terms) {
+    std::vector<patient> result;
+    auto silent = [&servers, next = std::size_t(0)]() mutable { return servers.silent()[next++]; };
+    for (auto& one : servers.ask_each([&terms](const client& server) { return examine(server, terms); })) {
+        if (one) {
+            result.push_back(std::move(*one));
+            continue;
+        }
+        const silence why = silent();
+        result.push_back({why.server, std::nullopt, {no_answer(why)}});
     }
-    const auto worst = std::ranges::max(findings, {}, &finding::how_bad).how_bad;
-    return static_cast<int>(worst);
+    return result;
+}
+
+void print_json(const std::vector<patient>& patients, const std::vector<finding>& together) {
+    json rows = json::array();
+    for (const patient& one : patients) rows.push_back(to_json(one));
+    std::cout << indented({{"servers", std::move(rows)}, {"together", together.empty() ? json() : to_json(together)}});
+}
+
+int examine_servers(const doctor_options& options) {
+    const server_choice choice = choose_servers(options.urls, notices::shown);
+    server_set servers(choice.urls);
+    const survey_terms terms{.origin = choice.origin,
+                             .prefix = options.prefix,
+                             .max_lease = options_with(options.max_lease).max_lease,
+                             .servers = servers.size()};
+    const std::vector<patient> patients = examine(servers, terms);
+    std::vector<finding> together;
+    if (patients.size() > 1 && std::ranges::any_of(patients, &patient::answers)) {
+        together = examine_together(patients, terms.max_lease);
+    }
+    std::vector<finding> all = together;
+    for (const patient& one : patients) all.insert(all.end(), one.findings.begin(), one.findings.end());
+    if (options.json) {
+        print_json(patients, together);
+    } else {
+        for (const patient& one : patients) print(one.server, one.findings);
+        if (!together.empty()) print("together", together);
+        print_sum(all);
+    }
+    return static_cast<int>(std::ranges::max(all, {}, &finding::how_bad).how_bad);
 }
 
 }  // namespace
 
 void add_doctor(CLI::App& app, int& status) {
-    CLI::App* const command = app.add_subcommand("doctor", "look for what endangers locks on the server");
-    const auto options = std::make_shared<view_options>();
+    CLI::App* const command = app.add_subcommand("doctor", "look for what endangers locks on the servers");
+    const auto options = std::make_shared<doctor_options>();
+    declare_max_lease(*command, options->max_lease);
     declare_json(*command, *options);
     declare_server(*command, *options);
     command->footer(
         "Exit status: 0 nothing found; 1 warnings; 2 dangers; 125 holdfast itself failed.\n"
-        "It changes nothing on the server.");
-    command->callback([options, &status] { status = examine_server(*options); });
+        "Of several servers each is examined, and all of them together. It changes nothing.");
+    command->callback([options, &status] { status = examine_servers(*options); });
 }
 
 }  // namespace holdfast::cli

@@ -1,7 +1,7 @@
 #include "cli/holder.hpp"
 
 #include "cli/ask.hpp"
-#include "cli/lock_look.hpp"
+#include "cli/lock_merge.hpp"
 #include "cli/person.hpp"
 #include "cli/text.hpp"
 #include "redis/error_reply.hpp"
@@ -49,6 +49,19 @@ standing standing_of(const client& server, const lock_ref& lock, const std::stri
     }
 }
 
+standing standing_of(server_set& servers, const lock_ref& lock, const std::string& hold_id) {
+    std::size_t alone = 0;
+    std::size_t some = 0;
+    for (const auto& told : servers.ask_each([&](const client& one) { return standing_of(one, lock, hold_id); })) {
+        if (told == standing::holds_alone) ++alone;
+        if (told && *told != standing::none) ++some;
+    }
+    if (alone >= servers.majority()) return standing::holds_alone;
+    if (some >= servers.majority()) return standing::reads;
+    if (some + servers.silent().size() < servers.majority()) return standing::none;
+    throw error(errc::no_quorum, servers.text());
+}
+
 std::string describe_holders(const lock_state& lock) {
     if (lock.is_free()) return "it is free by now";
     const lock_holder& first = lock.holders.front();
@@ -59,9 +72,9 @@ std::string describe_holders(const lock_state& lock) {
     return *first.left > milliseconds(0) ? text + fmt::format(", {} of its lease left", about(*first.left)) : text;
 }
 
-std::string describe_holders(const client& server, const lock_ref& lock) {
+std::string describe_holders(server_set& servers, const lock_ref& lock) {
     try {
-        return describe_holders(look_at(server, lock));
+        return describe_holders(look_at(servers, lock));
     } catch (const error&) {
         return {};  // it is only a courtesy
     }

@@ -23,6 +23,10 @@ json to_json(const std::optional<client_facts>& client) {
     return {{"host", client->host}, {"pid", pid}, {"program", client->program}, {"user", client->user}};
 }
 
+json backing(std::size_t servers, const lock_state& lock) {
+    return {{"servers", servers}, {"of", lock.servers}};
+}
+
 }  // namespace
 
 std::string one_line(const json& value) {
@@ -33,11 +37,13 @@ std::string indented(const json& value) {
     return value.dump(2, ' ', false, replacing) + "\n";
 }
 
-json document(const client& server, const char* what, json content) {
-    return {{"servers", json::array({server.server()})}, {what, std::move(content)}};
+json document(const server_set& servers, const char* what, json content) {
+    json silent = json::array();
+    for (const silence& one : servers.silent()) silent.push_back({{"server", one.server}, {"error", one.why}});
+    return {{"servers", servers.names()}, {"silent", std::move(silent)}, {what, std::move(content)}};
 }
 
-json to_json(const lock_holder& holder, microseconds server_time) {
+json to_json(const lock_holder& holder, const lock_state& lock) {
     json out{{"id", holder.id},
              {"mode", name_of(holder.mode)},
              {"count", holder.count},
@@ -46,21 +52,23 @@ json to_json(const lock_holder& holder, microseconds server_time) {
              {"token", or_null(holder.token)},
              {"since", nullptr},
              {"held_ms", nullptr},
-             {"lease_left_ms", nullptr}};
-    if (holder.held) out["since"] = utc(server_time - *holder.held);
+             {"lease_left_ms", nullptr},
+             {"backing", backing(holder.backing, lock)}};
+    if (holder.held) out["since"] = utc(lock.server_time - *holder.held);
     if (holder.held) out["held_ms"] = ms(*holder.held);
     if (holder.left) out["lease_left_ms"] = holder.left->count();
     return out;
 }
 
-json to_json(const lock_waiter& waiter, microseconds server_time) {
+json to_json(const lock_waiter& waiter, const lock_state& lock) {
     json out{{"id", waiter.id},
              {"wants", name_of(waiter.wants)},
              {"client", to_json(waiter.client)},
-             {"since", utc(server_time - waiter.waited)},
+             {"since", utc(lock.server_time - waiter.waited)},
              {"waited_ms", ms(waiter.waited)},
              {"last_seen_ms", nullptr},
-             {"silent", waiter.is_silent}};
+             {"silent", waiter.is_silent},
+             {"backing", backing(waiter.backing, lock)}};
     if (waiter.unseen) out["last_seen_ms"] = ms(*waiter.unseen);
     return out;
 }
@@ -68,8 +76,8 @@ json to_json(const lock_waiter& waiter, microseconds server_time) {
 json to_json(const lock_state& lock) {
     json holders = json::array();
     json waiters = json::array();
-    for (const lock_holder& holder : lock.holders) holders.push_back(to_json(holder, lock.server_time));
-    for (const lock_waiter& waiter : lock.waiters) waiters.push_back(to_json(waiter, lock.server_time));
+    for (const lock_holder& holder : lock.holders) holders.push_back(to_json(holder, lock));
+    for (const lock_waiter& waiter : lock.waiters) waiters.push_back(to_json(waiter, lock));
     return {{"name", lock.where.name.text()},
             {"keys", lock.where.naming == scripts::key_naming::raw ? "raw" : "tagged"},
             {"key", lock.where.keys.lock},

@@ -3,8 +3,7 @@
 
 #include "cli/lock_events.hpp"
 #include "cli/lock_state.hpp"
-
-#include <holdfast/client.hpp>
+#include "cli/server_set.hpp"
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -18,12 +17,12 @@ using json = nlohmann::ordered_json;
 std::string one_line(const json& value);
 std::string indented(const json& value);
 
-// Every look at a server is told the same way: {"servers": [...], what: ...}.
-json document(const client& server, const char* what, json content);
+// Every look at servers is told the same way: {"servers": [...], "silent": [...], what: ...}.
+json document(const server_set& servers, const char* what, json content);
 
 json to_json(const lock_state& lock);
-json to_json(const lock_holder& holder, microseconds server_time);
-json to_json(const lock_waiter& waiter, microseconds server_time);
+json to_json(const lock_holder& holder, const lock_state& lock);
+json to_json(const lock_waiter& waiter, const lock_state& lock);
 
 json to_json(const lock_event& event, const lock_ref& lock);
 

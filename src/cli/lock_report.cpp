@@ -20,6 +20,7 @@ std::string heading(const lock_state& lock, const palette& colours) {
     } else {
         text += mode_of(lock) == "write" ? "held for writing" : "held for reading";
     }
+    if (!lock.is_free() && !lock.is_backed(lock.holders.front())) text += ", but not by a majority of the servers";
     if (!lock.waiters.empty()) text += fmt::format(", {}", counted(lock.waiters.size(), "waiter"));
     return text + colours.paint(emphasis::dim, fmt::format("  (key {})", excerpt(lock.where.keys.lock))) + "\n";
 }
@@ -33,6 +34,7 @@ std::string holder_lines(const lock_state& lock, const lock_holder& holder, cons
     if (lock.is_shared_kind)
         facts += fmt::format(", {}", holder.mode == access::both ? "reads and writes" : name_of(holder.mode));
     if (holder.count > 1) facts += fmt::format(", entered {} times", holder.count);
+    if (lock.servers > 1) facts += fmt::format(", on {} servers", backing_text(lock, holder));
     return fmt::format("  holder  {}\n          {}\n          {}\n", colours.paint(emphasis::good, person(holder)),
                        facts, colours.paint(emphasis::dim, "id " + excerpt(holder.id)));
 }

@@ -48,6 +48,7 @@ struct lock_holder {
     std::optional<microseconds> held = {};    // since the grant
     std::optional<milliseconds> left = {};    // of its lease; none: no end
     std::optional<client_facts> client = {};  // none: no card
+    std::size_t backing = 1;                  // how many servers say so
 };
 
 struct lock_waiter {
@@ -57,6 +58,7 @@ struct lock_waiter {
     std::optional<microseconds> unseen = {};  // since its last poll
     bool is_silent = false;                   // has missed two polls: it will be passed over
     std::optional<client_facts> client = {};
+    std::size_t backing = 1;
 };
 
 struct lock_state {
@@ -64,6 +66,8 @@ struct lock_state {
 
     bool is_free() const noexcept { return holders.empty(); }
     bool is_idle() const noexcept { return holders.empty() && waiters.empty(); }
+    // By a majority of the servers; of one server, always.
+    bool is_backed(const lock_holder& holder) const noexcept { return holder.backing > servers / 2; }
     // How long the one who came first has waited; zero if nobody waits.
     microseconds oldest_wait() const noexcept;
 
@@ -74,6 +78,7 @@ struct lock_state {
     std::vector<lock_holder> holders;
     std::vector<lock_waiter> waiters;    // in the order they will be served
     std::optional<std::uint64_t> fence;  // the last token given out
+    std::size_t servers = 1;             // that were to be asked
 };
 
 // "free", "exclusive", "read", "write", "not a lock".

@@ -23,6 +23,12 @@ std::string or_dash(const std::optional<Duration>& span) {
     return span ? about(std::chrono::floor<milliseconds>(*span)) : "-";
 }
 
+cell backing_cell(const lock_state& lock) {
+    if (lock.is_free()) return {"-"};
+    const lock_holder& first = lock.holders.front();
+    return {backing_text(lock, first), lock.is_backed(first) ? emphasis::none : emphasis::warning};
+}
+
 std::vector<cell> row(const lock_state& lock) {
     std::vector<cell> cells{{name_text(lock), emphasis::bold}, {std::string(mode_of(lock))}, {holder_text(lock)}};
     if (lock.is_free()) {
@@ -36,6 +42,7 @@ std::vector<cell> row(const lock_state& lock) {
     const bool waited_for = !lock.waiters.empty();
     cells.push_back({std::to_string(lock.waiters.size()), waited_for ? emphasis::warning : emphasis::dim});
     cells.push_back({waited_for ? about(std::chrono::floor<milliseconds>(lock.oldest_wait())) : "-"});
+    if (lock.servers > 1) cells.push_back(backing_cell(lock));
     return cells;
 }
 
@@ -43,11 +50,15 @@ std::vector<cell> row(const lock_state& lock) {
 
 table tabulate(const std::vector<lock_state>& locks) {
     using enum table::align;
-    table result({left, left, left, right, right, right, right, right});
+    const bool several = !locks.empty() && locks.front().servers > 1;
+    std::vector<table::align> columns{left, left, left, right, right, right, right, right};
+    if (several) columns.push_back(right);
+    table result(std::move(columns));
     std::vector<cell> heading;
     for (const char* title : {"NAME", "MODE", "HOLDER", "FOR", "LEFT", "TOKEN", "WAITERS", "LONGEST"}) {
         heading.push_back({title, emphasis::dim});
     }
+    if (several) heading.push_back({"SERVERS", emphasis::dim});
     result.add(std::move(heading));
     for (const lock_state& lock : locks) result.add(row(lock));
     return result;

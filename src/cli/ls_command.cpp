@@ -3,7 +3,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/json_form.hpp"
 #include "cli/local_home.hpp"
-#include "cli/lock_search.hpp"
+#include "cli/lock_merge.hpp"
 #include "cli/lock_table.hpp"
 #include "cli/system.hpp"
 #include "cli/text.hpp"
@@ -38,9 +38,9 @@ void print_names(const std::vector<lock_state>& locks) {
     }
 }
 
-void print_table(const std::vector<lock_state>& locks, const client& server) {
+void print_table(const std::vector<lock_state>& locks, const server_set& servers) {
     if (locks.empty()) {
-        tell(fmt::format("{}: nothing is locked", server.server()));
+        tell(fmt::format("{}: nothing is locked", servers.text()));
         return;
     }
     for (const std::string& line : tabulate(locks).lines(palette::of(STDOUT_FILENO))) std::cout << line << "\n";
@@ -48,23 +48,24 @@ void print_table(const std::vector<lock_state>& locks, const client& server) {
 
 // Somebody's Tab key is to start no server.
 bool would_start_a_server(const ls_options& options) {
-    return options.url.empty() && environment("HOLDFAST_URL").empty() && !local_home::open().is_answered();
+    return options.urls.empty() && environment("HOLDFAST_URL").empty() && !local_home::open().is_answered();
 }
 
 int list(const ls_options& options) {
     if (options.names && would_start_a_server(options)) return all_well;
-    const client server = options.open();
-    std::vector<lock_state> locks = find_locks(server, options.prefix);
+    server_set servers = options.open();
+    std::vector<lock_state> locks = find_locks(servers, options.prefix);
     std::erase_if(locks, [&options](const lock_state& lock) { return !is_wanted(lock, options); });
     if (options.names) {
         print_names(locks);
     } else if (options.json) {
         json rows = json::array();
         for (const lock_state& lock : locks) rows.push_back(to_json(lock));
-        std::cout << indented(document(server, "locks", std::move(rows)));
+        std::cout << indented(document(servers, "locks", std::move(rows)));
     } else {
-        print_table(locks, server);
+        print_table(locks, servers);
     }
+    if (!options.names) servers.tell_silent();
     return all_well;
 }
 
@@ -78,7 +79,9 @@ void add_ls(CLI::App& app, int& status) {
     ls->add_flag("--names", options->names, "only the names, one on each line");
     declare_json(*ls, *options);
     declare_server(*ls, *options);
-    ls->footer("FOR, LEFT (of the lease) and TOKEN are those of the first holder; LONGEST is the longest wait.");
+    ls->footer(
+        "FOR, LEFT (of the lease) and TOKEN are those of the first holder; LONGEST is the longest wait.\n"
+        "Of several servers: SERVERS is how many of them say that this holder has it; a majority makes it a hold.");
     ls->callback([options, &status] { status = list(*options); });
 }
 

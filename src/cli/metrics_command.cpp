@@ -2,7 +2,7 @@
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/http_server.hpp"
-#include "cli/lock_search.hpp"
+#include "cli/lock_merge.hpp"
 #include "cli/prometheus.hpp"
 #include "cli/system.hpp"
 #include "cli/view_options.hpp"
@@ -20,29 +20,34 @@ struct metrics_options : view_options {
     std::string listen;
 };
 
-scrape look_at_all(const client& server, const metrics_options& options) {
+// What fewer than a majority say is no hold, and what others hold is not known then.
+scrape look_at_all(server_set& servers, const metrics_options& options) {
     using clock = std::chrono::steady_clock;
     const auto begin = clock::now();
-    scrape seen{find_locks(server, options.prefix)};
+    scrape seen{find_locks(servers, options.prefix)};
+    seen.servers_up = servers.size() - servers.silent().size();
+    servers.tell_silent();
+    if (seen.servers_up < servers.majority()) throw error(errc::no_quorum, servers.text());
+    keep_majorities(seen.locks);
     seen.took = std::chrono::duration_cast<microseconds>(clock::now() - begin);
     return seen;
 }
 
-http_answer answer_scraper(const client& server, const metrics_options& options) {
+http_answer answer_scraper(server_set& servers, const metrics_options& options) {
     constexpr const char* type = "text/plain; version=0.0.4; charset=utf-8";
     try {
-        return {200, type, prometheus_text(look_at_all(server, options))};
+        return {200, type, prometheus_text(look_at_all(servers, options))};
     } catch (const error& why) {
         tell(why.what());
         return {200, type, prometheus_down()};  // that the server is away is news, too
     }
 }
 
-int serve(const client& server, const metrics_options& options) {
+int serve(server_set& servers, const metrics_options& options) {
     boost::asio::io_context context;
     boost::asio::signal_set ending(context, SIGINT, SIGTERM, SIGHUP);
     http_server http(context, options.listen, [&](const std::string& path) -> http_answer {
-        if (path == "/metrics") return answer_scraper(server, options);
+        if (path == "/metrics") return answer_scraper(servers, options);
         if (path == "/") return {.body = "holdfast: see /metrics\n"};
         return {.status = 404, .body = "not here; see /metrics\n"};
     });
@@ -56,9 +61,9 @@ int serve(const client& server, const metrics_options& options) {
 }
 
 int write_metrics(const metrics_options& options) {
-    const client server = options.open();
-    if (!options.listen.empty()) return serve(server, options);
-    std::cout << prometheus_text(look_at_all(server, options));
+    server_set servers = options.open();
+    if (!options.listen.empty()) return serve(servers, options);
+    std::cout << prometheus_text(look_at_all(servers, options));
     return all_well;
 }
 

@@ -22,4 +22,8 @@ std::string person(const lock_waiter& waiter) {
     return person(waiter.id, waiter.client);
 }
 
+std::string backing_text(const lock_state& lock, const lock_holder& holder) {
+    return fmt::format("{} of {}", holder.backing, lock.servers);
+}
+
 }  // namespace holdfast::cli

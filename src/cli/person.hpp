@@ -11,4 +11,7 @@ namespace holdfast::cli {
 std::string person(const lock_holder& holder);
 std::string person(const lock_waiter& waiter);
 
+// "2 of 3": how many servers say that it holds the lock.
+std::string backing_text(const lock_state& lock, const lock_holder& holder);
+
 }  // namespace holdfast::cli

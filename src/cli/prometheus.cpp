@@ -60,7 +60,8 @@ std::string head(const char* name, const char* help) {
 }
 
 std::string up(int value) {
-    return head("holdfast_up", "Whether the server could be asked.") + fmt::format("holdfast_up {}\n", value);
+    return head("holdfast_up", "Whether the server, or a majority of several, could be asked.") +
+           fmt::format("holdfast_up {}\n", value);
 }
 
 // One series for every prefix.
@@ -82,7 +83,8 @@ std::string lines_of(const family& one, const by_prefix& sums) {
 
 std::string prometheus_text(const scrape& seen) {
     const by_prefix sums = add_up(seen.locks);
-    std::string text = up(1);
+    std::string text = up(1) + head("holdfast_servers_up", "How many servers could be asked.") +
+                       fmt::format("holdfast_servers_up {}\n", seen.servers_up);
     text += head("holdfast_locks", "Locks that are held, by mode.");
     for (const auto& [prefix, sum] : sums) {
         for (const auto& [mode, count] : sum.held) {

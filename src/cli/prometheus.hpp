@@ -13,6 +13,7 @@ namespace holdfast::cli {
 struct scrape {
     std::vector<lock_state> locks;
     std::chrono::microseconds took{0};
+    std::size_t servers_up = 1;
 };
 
 std::string prometheus_text(const scrape& seen);

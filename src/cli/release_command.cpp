@@ -4,6 +4,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/json_form.hpp"
 #include "cli/lock_look.hpp"
+#include "cli/lock_merge.hpp"
 #include "cli/lock_report.hpp"
 #include "cli/person.hpp"
 #include "cli/revoke.hpp"
@@ -17,6 +18,7 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 namespace holdfast::cli {
 namespace {
@@ -39,13 +41,60 @@ const char* word_for(revocation outcome) {
     return "";
 }
 
-// What was seen, asked about, and is ended: the same list all the way.
-lock_state seen_lock(const client& server, const release_options& options) {
-    lock_state lock = look_at(server, options.lock());
-    if (!options.holder.empty()) {
-        std::erase_if(lock.holders, [&options](const lock_holder& h) { return h.id != options.holder; });
+// What was seen, asked about, and is ended: the same list all the way. Of each server, because tokens and leases are
+// its own.
+using sightings = std::vector<std::optional<lock_state>>;
+
+sightings seen_locks(server_set& servers, const release_options& options) {
+    const lock_ref where = options.lock();
+    return servers.ask_each([&](const client& server) {
+        lock_state lock = look_at(server, where);
+        if (!options.holder.empty()) {
+            std::erase_if(lock.holders, [&options](const lock_holder& h) { return h.id != options.holder; });
+        }
+        return lock;
+    });
+}
+
+lock_state merged(const sightings& seen) {
+    std::vector<lock_state> answers;
+    for (const auto& one : seen) {
+        if (one) answers.push_back(*one);
     }
-    return lock;
+    return merge(std::move(answers), seen.size());
+}
+
+// What became of one holder's grants, on all servers.
+struct outcome {
+    revocation what = revocation::too_late;
+    std::size_t ended = 0;  // on so many servers
+    std::size_t left = 0;   // on so many it may have it still
+    std::string trouble;    // why
+
+    bool is_over(const server_set& servers) const { return what == revocation::done && left < servers.majority(); }
+};
+
+outcome end_holder(const server_set& servers, const sightings& seen, const std::string& id) {
+    outcome result;
+    for (std::size_t i = 0; i < servers.size(); ++i) {
+        if (!seen[i]) {
+            ++result.left;  // it did not answer
+            continue;
+        }
+        const auto holder = std::ranges::find(seen[i]->holders, id, &lock_holder::id);
+        if (holder == seen[i]->holders.end()) continue;
+        try {
+            const revocation here = revoke(servers[i], *seen[i], *holder);
+            if (here == revocation::done) ++result.ended;
+            if (here == revocation::impossible) ++result.left;
+            if (result.what != revocation::done) result.what = here;
+        } catch (const error& why) {
+            if (servers.size() == 1) throw;
+            ++result.left;
+            result.trouble = why.what();
+        }
+    }
+    return result;
 }
 
 bool is_agreed(const lock_state& lock, const release_options& options) {
@@ -56,18 +105,25 @@ bool is_agreed(const lock_state& lock, const release_options& options) {
                     lock.holders.size() == 1 ? "this holder" : "all these holders"));
 }
 
-void print(const client& server, const lock_state& lock, const std::vector<revocation>& outcomes,
+std::string sentence_for(const outcome& one, const server_set& servers) {
+    std::string text = word_for(one.what);
+    if (servers.size() > 1 && one.ended > 0) text += fmt::format(" on {} of {} servers", one.ended, servers.size());
+    if (one.what == revocation::done && !one.is_over(servers)) text += "; a majority may have it still";
+    return one.trouble.empty() ? text : text + ": " + one.trouble;
+}
+
+void print(const server_set& servers, const lock_state& lock, const std::vector<outcome>& outcomes,
            const release_options& options) {
     json rows = json::array();
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
         const lock_holder& holder = lock.holders[i];
-        json row = to_json(holder, lock.server_time);
-        row["released"] = outcomes[i] == revocation::done;
+        json row = to_json(holder, lock);
+        row["released"] = outcomes[i].is_over(servers);
         rows.push_back(std::move(row));
-        if (!options.json) std::cout << fmt::format("{}: {}\n", person(holder), word_for(outcomes[i]));
+        if (!options.json) std::cout << fmt::format("{}: {}\n", person(holder), sentence_for(outcomes[i], servers));
     }
     if (!options.json) return;
-    json out = document(server, "name", lock.where.name.text());
+    json out = document(servers, "name", lock.where.name.text());
     out["holders"] = std::move(rows);
     std::cout << indented(out);
 }
@@ -76,8 +132,10 @@ int release(const release_options& options) {
     if (!options.force) {
         throw trouble("release takes a lock from whoever holds it; if that is what you want, say --force");
     }
-    const client server = options.open();
-    const lock_state lock = seen_lock(server, options);
+    server_set servers = options.open();
+    const sightings seen = seen_locks(servers, options);
+    const lock_state lock = merged(seen);
+    servers.tell_silent();
     if (lock.is_free()) {
         tell(options.holder.empty()
                  ? fmt::format("nobody holds '{}'", excerpt(options.name))
@@ -89,10 +147,10 @@ int release(const release_options& options) {
                          person(lock.holders.front())));
         return not_acquired;
     }
-    std::vector<revocation> outcomes;
-    for (const lock_holder& holder : lock.holders) outcomes.push_back(revoke(server, lock, holder));
-    print(server, lock, outcomes, options);
-    const bool all = std::ranges::all_of(outcomes, [](revocation o) { return o == revocation::done; });
+    std::vector<outcome> outcomes;
+    for (const lock_holder& holder : lock.holders) outcomes.push_back(end_holder(servers, seen, holder.id));
+    print(servers, lock, outcomes, options);
+    const bool all = std::ranges::all_of(outcomes, [&](const outcome& one) { return one.is_over(servers); });
     return all ? all_well : not_acquired;
 }
 

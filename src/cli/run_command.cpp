@@ -7,6 +7,7 @@
 #include "cli/held_list.hpp"
 #include "cli/holder.hpp"
 #include "cli/lock_look.hpp"
+#include "cli/lock_merge.hpp"
 #include "cli/run_options.hpp"
 #include "cli/system.hpp"
 #include "redis/duration.hpp"
@@ -52,8 +53,9 @@ std::vector<std::string> environment_with(const held_lock& held, const held_list
     std::vector<std::pair<std::string, std::string>> added{{"HOLDFAST_NAME", options.name},
                                                            {"HOLDFAST_TOKEN", std::to_string(held.token)},
                                                            {"HOLDFAST_HELD", list.text()}};
-    // A nested run without --url of its own is to find the same server.
-    if (!options.url.empty()) added.emplace_back("HOLDFAST_URL", options.url);
+    // A nested run without --url of its own is to find the same servers.
+    if (!options.urls.empty()) added.emplace_back("HOLDFAST_URL", joined(options.urls));
+    if (!options.max_lease.empty()) added.emplace_back("HOLDFAST_MAX_LEASE", options.max_lease);
     std::set<std::string, std::less<>> replaced;
     std::vector<std::string> result;
     for (const auto& [name, value] : added) {
@@ -83,20 +85,21 @@ public:
           command_(options_.command()),
           lock_(options_.lock()),
           side_(options_.lock_side()),
+          link_options_(options_.link_options()),
           lock_options_(options_.lock_options()),
           limit_(options_.wait_limit()),
           terms_(options_.terms()) {}
 
     int go() {
-        const server_choice server = choose_server(options_.url, options_.wanted_notices());
+        servers_ = choose_servers(options_.urls, options_.wanted_notices());
         // From here on signals are read, not suffered; before the client is made, whose threads must not get them.
         signals_.emplace();
-        const lock_place place{server.identity, lock_.keys.lock};
+        const lock_place place{servers_.identity, lock_.keys.lock};
         held_list above = held_list::parse(environment("HOLDFAST_HELD"));
-        if (const auto held = above.find(place); held && may_borrow(client(server.url), *held)) {
+        if (const auto held = above.find(place); held && may_borrow(*held)) {
             become({command_, environment_with(*held, above, options_)}, *signals_);
         }
-        client link(server.url);
+        client link(servers_.urls, link_options_);
         waited got = wait_in_line(link);
         if (got.signal) {
             wait_until_undone(link);
@@ -113,8 +116,9 @@ public:
 private:
     // A hold above us is enough if it is at least what is wanted here. Waiting for more than it could never end: the
     // holder waits for us.
-    bool may_borrow(const client& link, const held_lock& held) const {
-        const standing has = standing_of(link, lock_, held.hold_id);
+    bool may_borrow(const held_lock& held) const {
+        server_set servers(servers_.urls);
+        const standing has = standing_of(servers, lock_, held.hold_id);
         if (has == standing::reads && side_ != side::reading) {
             throw trouble(fmt::format(
                 "this runs under a shared hold of '{}', and would wait for itself to have it alone; have the "
@@ -124,10 +128,15 @@ private:
         return has != standing::none;
     }
 
+    // To look at the lock with: one server over the link that is there.
+    server_set eyes(const client& link) const {
+        return servers_.urls.size() == 1 ? server_set(link) : server_set(servers_.urls);
+    }
+
     waited wait_in_line(const client& link) {
         run_lock lock(link, options_.name, side_, lock_options_);
         std::optional<waiting_line> line;
-        if (!options_.quiet && ::isatty(STDERR_FILENO) == 1) line.emplace(link, lock_);
+        if (!options_.quiet && ::isatty(STDERR_FILENO) == 1) line.emplace(eyes(link), lock_);
         try {
             return wait_for_lock(lock, limit_, *signals_, line ? &*line : nullptr);
         } catch (const error& why) {
@@ -138,13 +147,19 @@ private:
     }
 
     std::string advice_on(const client& link) const {
-        return advice_on_kind(look_at(link, std::vector{lock_}).front(), side_);
+        server_set servers = eyes(link);
+        std::vector<lock_state> seen;
+        for (auto& one : servers.ask_each([this](const client& each) { return look_at(each, std::vector{lock_}); })) {
+            if (one) seen.push_back(std::move(one->front()));
+        }
+        return advice_on_kind(merge(std::move(seen), servers.size()), side_);
     }
 
     int refused(const client& link) const {
         const bool waited = limit_ && limit_->count() > 0;
         const std::string why = waited ? "not had within " + redis::format_duration(*limit_) : std::string("taken");
-        const std::string holder = describe_holders(link, lock_);
+        server_set servers = eyes(link);
+        const std::string holder = describe_holders(servers, lock_);
         tell(fmt::format("lock '{}': {}{}{}", options_.name, why, holder.empty() ? "" : "; ", holder));
         return options_.refused_status;
     }
@@ -168,9 +183,11 @@ private:
     std::vector<std::string> command_;
     lock_ref lock_;
     side side_;
+    client_options link_options_;
     shared_mutex_options lock_options_;
     patience limit_;
     supervision terms_;
+    server_choice servers_;
     std::optional<signal_inbox> signals_;
     bool interrupted_at_terminal_ = false;
 };

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace holdfast::cli {
@@ -49,16 +50,25 @@ side run_options::lock_side() const {
     return exclusive || !prefer.empty() ? side::writing : side::plain;
 }
 
+client_options run_options::link_options() const {
+    return options_with(max_lease);
+}
+
+std::chrono::milliseconds run_options::lease_time() const {
+    if (lease.empty()) return std::min(mutex_options{}.lease, link_options().max_lease);
+    return duration_of(lease, "--lease");
+}
+
 shared_mutex_options run_options::lock_options() const {
     const bool raw = is_second(keys, "--keys", {"tagged", "raw"});
-    return {.lease = duration_of(lease, "--lease"),
+    return {.lease = lease_time(),
             .keys = raw ? holdfast::keys::raw : holdfast::keys::tagged,
             .prefix = prefix,
             .prefer = preference(prefer)};
 }
 
 supervision run_options::terms() const {
-    return {name, duration_of(lease, "--lease"), duration_of(grace, "--grace"),
+    return {name, lease_time(), duration_of(grace, "--grace"),
             is_second(reaction, "--on-lost", {"kill", "warn"}) ? on_lost::warn : on_lost::kill};
 }
 
@@ -81,7 +91,8 @@ void declare(CLI::App& run, run_options& options) {
     add("--wait", options.wait, "TIME", "wait at most so long, as in 30s; else without limit");
     run.add_flag("--no-wait", options.no_wait, "give up at once if the lock is taken");
     add("--lease", options.lease, "TIME", "how long the lock outlives a crash (30s)");
-    add("--url", options.url, "URL", "the server; else HOLDFAST_URL, else one on this machine");
+    declare_max_lease(run, options.max_lease);
+    declare_urls(run, options.urls);
     add("--keys", options.keys, "FORM", "tagged, or raw: the key is NAME itself (tagged)");
     add("--prefix", options.prefix, "TEXT", "stands before tagged keys (hf:)");
     add("--on-lost", options.reaction, "kill|warn", "what to do with COMMAND if the lock is lost (kill)");

@@ -17,11 +17,12 @@ namespace holdfast::cli {
 
 struct run_options {
     std::string name;
-    std::string url;
+    std::vector<std::string> urls;
     std::string prefix = "hf:";
     std::string shell;
     std::string wait;
-    std::string lease = "30s";
+    std::string lease;
+    std::string max_lease;
     std::string grace = "5s";
     std::string keys = "tagged";
     std::string reaction = "kill";
@@ -37,6 +38,8 @@ struct run_options {
     patience wait_limit() const;
     lock_ref lock() const;
     side lock_side() const;
+    client_options link_options() const;
+    std::chrono::milliseconds lease_time() const;
     shared_mutex_options lock_options() const;  // also of a plain lock, which has no preference
     supervision terms() const;
     std::vector<std::string> command() const;

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <sstream>
 #include <string_view>
 
 namespace holdfast::cli {
@@ -22,28 +24,58 @@ bool has_password(std::string_view url) {
     return user_info.find(':') + 1 < user_info.size();
 }
 
+void refuse_password(const std::string& url) {
+    const auto settings = redis::parse_url(url);
+    if (!has_password(url)) return;
+    throw trouble(
+        fmt::format("{}: a password on the command line can be read by everybody on this machine; "
+                    "put the URL into HOLDFAST_URL, or use ?password_file=PATH or ?password_env=VARIABLE",
+                    settings.display()));
+}
+
 std::string identity_of(redis::server_settings settings) {
     settings.user.clear();
     return settings.display();
 }
 
+std::string identity_of(const std::vector<std::string>& urls) {
+    std::vector<std::string> names;
+    for (const std::string& url : urls) names.push_back(identity_of(redis::parse_url(url)));
+    std::ranges::sort(names);
+    if (const auto twin = std::ranges::adjacent_find(names); twin != names.end()) {
+        throw trouble(fmt::format("{} is named twice: each server has one vote", *twin));
+    }
+    return joined(names);
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+    std::istringstream in(text);
+    std::vector<std::string> words;
+    for (std::string word; in >> word;) words.push_back(word);
+    return words;
+}
+
 }  // namespace
 
-server_choice choose_server(const std::string& option, notices wanted) {
-    if (!option.empty()) {
-        const auto settings = redis::parse_url(option);
-        if (has_password(option)) {
-            throw trouble(
-                fmt::format("{}: a password on the command line can be read by everybody on this machine; "
-                            "put the URL into HOLDFAST_URL, or use ?password_file=PATH or ?password_env=VARIABLE",
-                            settings.display()));
-        }
-        return {option, identity_of(settings), server_origin::named};
+std::string joined(const std::vector<std::string>& urls) {
+    std::string text;
+    for (const std::string& url : urls) {
+        if (!text.empty()) text += ' ';
+        for (const char c : url) text += c == ' ' ? "%20" : std::string(1, c);
     }
-    std::string url = environment("HOLDFAST_URL");
-    const auto origin = url.empty() ? server_origin::local : server_origin::named;
-    if (origin == server_origin::local) url = use_local_server(wanted);
-    return {url, identity_of(redis::parse_url(url)), origin};
+    return text;
+}
+
+server_choice choose_servers(const std::vector<std::string>& options, notices wanted) {
+    server_choice choice{.urls = options};
+    for (const std::string& url : options) refuse_password(url);
+    if (options.empty()) choice.urls = words_of(environment("HOLDFAST_URL"));
+    if (choice.urls.empty()) {
+        choice.origin = server_origin::local;
+        choice.urls = {use_local_server(wanted)};
+    }
+    choice.identity = identity_of(choice.urls);
+    return choice;
 }
 
 }  // namespace holdfast::cli

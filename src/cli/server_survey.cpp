@@ -39,12 +39,12 @@ std::string text_or_nothing(const client& server, const question& what) {
 
 }  // namespace
 
-server_survey::server_survey(const client& server, server_origin whose, std::string_view prefix)
-    : origin(whose), info_(text_or_nothing(server, {{"INFO"}})) {
+server_survey::server_survey(const client& server, survey_terms which)
+    : terms(std::move(which)), info_(text_or_nothing(server, {{"INFO"}})) {
     ask_settings(server);
     ask_time(server);
     ask_latency(server);
-    rights_probe rights = probe_rights(server, prefix);
+    rights_probe rights = probe_rights(server, terms.prefix);
     missing = std::move(rights.missing);
     unprobed = std::move(rights.unprobed);
 }

@@ -22,10 +22,17 @@ struct missing_right {
     bool is_needed = true;
 };
 
+struct survey_terms {
+    server_origin origin = server_origin::named;  // the local one is as we have made it
+    std::string prefix = "hf:";
+    std::chrono::milliseconds max_lease{0};
+    std::size_t servers = 1;  // that vote, this one included
+};
+
 class server_survey {
 public:
     // Throws holdfast::error if the server cannot be asked at all. Changes nothing there.
-    server_survey(const client& server, server_origin whose, std::string_view prefix);
+    server_survey(const client& server, survey_terms which);
 
     // A field of INFO; nothing if it is not there or may not be asked.
     std::optional<std::string> info(std::string_view field) const;
@@ -34,7 +41,7 @@ public:
     std::optional<std::string> setting(std::string_view name) const;
     std::optional<std::int64_t> setting_number(std::string_view name) const;
 
-    server_origin origin;                 // the local one is as we have made it
+    survey_terms terms;
     std::vector<missing_right> missing;   // rights
     std::optional<std::string> unprobed;  // why rights could not be looked at
     std::chrono::microseconds skew{0};    // the server's clock less ours

@@ -2,7 +2,7 @@
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/json_form.hpp"
-#include "cli/lock_look.hpp"
+#include "cli/lock_merge.hpp"
 #include "cli/lock_report.hpp"
 #include "cli/view_options.hpp"
 
@@ -16,13 +16,14 @@ namespace {
 
 int show(const view_options& options) {
     const lock_ref where = options.lock();  // before a server is started for a name that cannot be
-    const client server = options.open();
-    const lock_state lock = look_at(server, where);
+    server_set servers = options.open();
+    const lock_state lock = look_at(servers, where);
     if (options.json) {
-        std::cout << indented(document(server, "lock", to_json(lock)));
+        std::cout << indented(document(servers, "lock", to_json(lock)));
     } else {
         std::cout << report(lock, palette::of(STDOUT_FILENO));
     }
+    servers.tell_silent();
     return lock.is_idle() ? not_acquired : all_well;
 }
 

@@ -4,7 +4,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/json_form.hpp"
 #include "cli/live.hpp"
-#include "cli/lock_search.hpp"
+#include "cli/lock_merge.hpp"
 #include "cli/screen.hpp"
 #include "cli/top_page.hpp"
 #include "cli/view_options.hpp"
@@ -31,11 +31,12 @@ struct top_options : view_options {
 
 class live_page {
 public:
-    live_page(const client& link, const top_options& options, signal_inbox& signals)
-        : link_(link), options_(options), signals_(signals), page_(link.server()) {}
+    live_page(server_set& servers, const top_options& options, signal_inbox& signals)
+        : servers_(servers), options_(options), signals_(signals), page_(servers.text()) {}
 
     int run() {
-        page_.show(find_locks(link_, options_.prefix));  // while messages can be read
+        page_.show(find_locks(servers_, options_.prefix));  // while messages can be read
+        show_silent();
         screen_.emplace();
         instant look_at = boot_now() + options_.pause();
         for (;;) {
@@ -70,26 +71,31 @@ private:
 
     void look() {
         try {
-            page_.show(find_locks(link_, options_.prefix));
+            page_.show(find_locks(servers_, options_.prefix));
+            show_silent();
         } catch (const error& why) {
             page_.show_trouble(why.what());
         }
     }
 
-    const client& link_;
+    void show_silent() {
+        if (!servers_.silent().empty()) page_.show_trouble(servers_.silent().front().why);
+    }
+
+    server_set& servers_;
     const top_options& options_;
     signal_inbox& signals_;
     top_page page_;
     std::optional<screen> screen_;
 };
 
-int write_lines(const client& link, const top_options& options, signal_inbox& signals) {
+int write_lines(server_set& servers, const top_options& options, signal_inbox& signals) {
     for (std::uint64_t written = 1;; ++written) {
         json rows = json::array();
-        for (const lock_state& lock : find_locks(link, options.prefix)) {
+        for (const lock_state& lock : find_locks(servers, options.prefix)) {
             if (!lock.is_idle()) rows.push_back(to_json(lock));
         }
-        std::cout << one_line(document(link, "locks", std::move(rows))) << std::flush;
+        std::cout << one_line(document(servers, "locks", std::move(rows))) << std::flush;
         if (!std::cout || written == options.count) return all_well;
         const woken why = rest(signals, options.pause());
         if (why == woken::by_end) return all_well;
@@ -99,11 +105,11 @@ int write_lines(const client& link, const top_options& options, signal_inbox& si
 
 int top(const top_options& options) {
     options.pause();
-    const server_choice server = choose_server(options.url, notices::shown);
-    signal_inbox signals;  // before the client, whose threads must not get them
-    const client link(server.url);
-    if (options.json) return write_lines(link, options, signals);
-    return live_page(link, options, signals).run();
+    const server_choice choice = choose_servers(options.urls, notices::shown);
+    signal_inbox signals;  // before the clients, whose threads must not get them
+    server_set servers(choice.urls);
+    if (options.json) return write_lines(servers, options, signals);
+    return live_page(servers, options, signals).run();
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
 #include "cli/view_options.hpp"
 
 #include "cli/exit_code.hpp"
+#include "cli/system.hpp"
 #include "redis/duration.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace holdfast::cli {
 
@@ -13,9 +16,22 @@ lock_ref view_options::lock() const {
     return {scripts::lock_name(name), keys == "raw" ? key_naming::raw : key_naming::tagged, prefix};
 }
 
+std::string view_options::only_url(const char* command) const {
+    const server_choice choice = choose_servers(urls, notices::shown);
+    if (choice.urls.size() > 1) {
+        throw trouble(fmt::format("{} looks at one server; choose one of {} by --url", command, choice.identity));
+    }
+    return choice.urls.front();
+}
+
+void declare_urls(CLI::App& command, std::vector<std::string>& urls) {
+    command.add_option("--url", urls, "the server (several: again); else HOLDFAST_URL, else one here")
+        ->type_name("URL")
+        ->allow_extra_args(false);
+}
+
 void declare_server(CLI::App& command, view_options& options) {
-    command.add_option("--url", options.url, "the server; else HOLDFAST_URL, else one on this machine")
-        ->type_name("URL");
+    declare_urls(command, options.urls);
     command.add_option("--prefix", options.prefix, "stands before tagged keys (hf:)")->type_name("TEXT");
 }
 
@@ -26,6 +42,19 @@ void declare_json(CLI::App& command, view_options& options) {
 void declare_lock(CLI::App& command, view_options& options) {
     command.add_option("NAME", options.name, "of the lock")->type_name("")->required();
     command.add_option("--keys", options.keys, "tagged, or raw: the key is NAME itself (tagged)")->type_name("FORM");
+}
+
+void declare_max_lease(CLI::App& command, std::string& max_lease) {
+    command.add_option("--max-lease", max_lease, "the longest lease of all who use these servers (60s)")
+        ->type_name("TIME");
+}
+
+client_options options_with(const std::string& max_lease) {
+    client_options chosen;
+    const std::string told = max_lease.empty() ? environment("HOLDFAST_MAX_LEASE") : max_lease;
+    if (!told.empty()) chosen.max_lease = duration_of(told, "--max-lease");
+    chosen.fence_retention = std::max(chosen.fence_retention, chosen.max_lease);
+    return chosen;
 }
 
 std::chrono::milliseconds duration_of(const std::string& text, const char* option) {

@@ -2,19 +2,20 @@
 #pragma once
 
 #include "cli/lock_state.hpp"
-#include "cli/server_choice.hpp"
+#include "cli/server_set.hpp"
 
-#include <holdfast/client.hpp>
+#include <holdfast/options.hpp>
 
 #include <CLI/CLI.hpp>
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 namespace holdfast::cli {
 
 struct view_options {
-    std::string url;
+    std::vector<std::string> urls;
     std::string prefix = "hf:";
     std::string name;             // of those that look at one lock
     std::string keys = "tagged";  // of the same
@@ -22,12 +23,21 @@ struct view_options {
 
     // Throws trouble or holdfast::error if the words make no sense, as `run` does.
     lock_ref lock() const;
-    client open() const { return client(choose_server(url, notices::shown).url); }
+    server_set open() const { return server_set(choose_servers(urls, notices::shown).urls); }
+    // Of a command that looks at one server only; throws trouble if more are named.
+    std::string only_url(const char* command) const;
 };
 
+// --url, of a command of its own.
+void declare_urls(CLI::App& command, std::vector<std::string>& urls);
 void declare_server(CLI::App& command, view_options& options);
 void declare_json(CLI::App& command, view_options& options);
 void declare_lock(CLI::App& command, view_options& options);
+
+// The longest lease of all who use the servers: what --max-lease says, else HOLDFAST_MAX_LEASE, else as the library has
+// it.
+void declare_max_lease(CLI::App& command, std::string& max_lease);
+client_options options_with(const std::string& max_lease);
 
 // A number and its unit; throws trouble that names the option.
 std::chrono::milliseconds duration_of(const std::string& text, const char* option);

@@ -1,7 +1,7 @@
 #include "cli/waiting_line.hpp"
 
 #include "cli/holder.hpp"
-#include "cli/lock_look.hpp"
+#include "cli/lock_merge.hpp"
 #include "cli/text.hpp"
 
 #include <fmt/format.h>
@@ -57,8 +57,10 @@ std::string describe_wait(const lock_state& lock, const client_facts& self, mill
     return fmt::format("holdfast: '{}' {}; waiting {}{}", excerpt(lock.where.name.text()), who, about(waited), place);
 }
 
-waiting_line::waiting_line(const client& link, lock_ref lock)
-    : link_(link), lock_(std::move(lock)), thread_([this](const std::stop_token& over) { show(over); }) {}
+waiting_line::waiting_line(server_set servers, lock_ref lock)
+    : servers_(std::move(servers)),
+      lock_(std::move(lock)),
+      thread_([this](const std::stop_token& over) { show(over); }) {}
 
 waiting_line::~waiting_line() {
     thread_.request_stop();
@@ -85,10 +87,10 @@ void waiting_line::show(const std::stop_token& over) {
     }
 }
 
-std::string waiting_line::text() const {
+std::string waiting_line::text() {
     const auto waited = std::chrono::floor<milliseconds>(std::chrono::steady_clock::now() - began_);
     try {
-        return describe_wait(look_at(link_, lock_), self(), waited);
+        return describe_wait(look_at(servers_, lock_), self(), waited);
     } catch (const error& why) {
         return fmt::format("holdfast: waiting {} for '{}': {}", about(waited), excerpt(lock_.name.text()),
                            printable(why.what()));

@@ -2,13 +2,12 @@
 //
 //     holdfast: 'a' is held by alice@web-1 backup[4242] for 2m3s, 28s of its lease left; waiting 12s, place 2 of 5
 //
-// One line, drawn again and again in its place and gone when the wait is over. It asks over the client that waits; that
+// One line, drawn again and again in its place and gone when the wait is over. To look
 // disturbs nobody in line. Nothing is shown in the first second, in a pipe, or by a job in the background.
 #pragma once
 
 #include "cli/lock_state.hpp"
-
-#include <holdfast/client.hpp>
+#include "cli/server_set.hpp"
 
 #include <condition_variable>
 #include <mutex>
@@ -20,7 +19,7 @@ namespace holdfast::cli {
 
 class waiting_line {
 public:
-    waiting_line(const client& link, lock_ref lock);
+    waiting_line(server_set servers, lock_ref lock);
     ~waiting_line();
     waiting_line(const waiting_line&) = delete;
     waiting_line& operator=(const waiting_line&) = delete;
@@ -30,10 +29,10 @@ public:
 
 private:
     void show(const std::stop_token& over);
-    std::string text() const;
+    std::string text();
     void draw(const std::string& text);
 
-    const client& link_;
+    server_set servers_;  // of the thread
     lock_ref lock_;
     std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
     std::mutex mutex_;  // guards the terminal's line: drawn_ is true while something stands there

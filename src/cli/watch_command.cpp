@@ -68,9 +68,9 @@ public:
     }
 
     int watch() {
-        const server_choice server = choose_server(options_.url, notices::shown);
+        const std::string url = options_.only_url("watch");
         signal_inbox signals;  // before the client, whose threads must not get them
-        const client link(server.url);
+        const client link(url);
         lock_state before = look_at(link, where_);
         if (!print(first_events(before))) return all_well;
         for (;;) {

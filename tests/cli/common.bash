@@ -8,7 +8,7 @@ bats_require_minimum_version 1.5.0
 
 setup() {
     : "${HOLDFAST_BIN:?names the binary to test}"
-    unset HOLDFAST_URL HOLDFAST_HELD HOLDFAST_NAME HOLDFAST_TOKEN
+    unset HOLDFAST_URL HOLDFAST_MAX_LEASE HOLDFAST_HELD HOLDFAST_NAME HOLDFAST_TOKEN
     BOX=$(mktemp -d /tmp/hf-cli.XXXXXX)
     export BOX HOLDFAST_HOME=$BOX/home
     started=()
@@ -116,6 +116,26 @@ start_named_server() {
     export HOLDFAST_URL=unix://$BOX/named/redis.sock
 }
 named_redis() { redis-cli -s "$BOX/named/redis.sock" "$@"; }
+
+# Three independent servers, in $servers; ${server[1]} is the pid of the first. Arguments are lines for all configurations.
+start_servers() {
+    local i
+    servers=
+    for i in 1 2 3; do
+        mkdir -p -m 700 "$BOX/s$i"
+        printf '%s\n' "port 0" "unixsocket $BOX/s$i/redis.sock" "pidfile $BOX/s$i.pid" "dir $BOX/s$i" 'save ""' "$@" \
+            >"$BOX/s$i/redis.conf"
+        redis-server "$BOX/s$i/redis.conf" >"$BOX/s$i/log" 2>&1 3>&- &
+        started+=($!)
+        server[i]=$!
+        servers+=${servers:+ }$(url "$i")
+    done
+    for i in 1 2 3; do wait_until test -S "$BOX/s$i/redis.sock"; done
+}
+url() { echo "unix://$BOX/s$1/redis.sock?timeout=500ms"; }
+# on SERVER COMMAND...
+on() { redis-cli -s "$BOX/s$1/redis.sock" "${@:2}"; }
+is_older_than() { [ "$(on "$1" info server | tr -d '\r' | sed -n 's/^uptime_in_seconds://p')" -gt "$2" ]; }
 
 # A tmux with a socket of its own is the terminal.
 terminal() { tmux -S "$BOX/tmux" "$@"; }

@@ -36,6 +36,9 @@ a_server_with_locks() {
     [ "$(complete_bash 'holdfast run --prefer ')" = "arrival readers writers" ]
     [ "$(complete_bash 'holdfast run --sh')" = "--shared --shell" ]
     [ "$(complete_bash 'holdfast run --lease ')" = "" ]
+    [ "$(complete_bash 'holdfast run --ur')" = --url ] # may be repeated, which --help shows by dots
+    [ "$(complete_bash 'holdfast bench --work')" = --workload ]
+    [ "$(complete_bash 'holdfast run --url ')" = "" ]
 }
 
 @test "Completion.BashOffersNamesFromTheServer" {
@@ -47,6 +50,19 @@ a_server_with_locks() {
     [ "$(complete_bash 'holdfast run stock:')" = "1 22 free" ]
     [ "$(complete_bash 'holdfast release --force --url redis://127.0.0.1:1 ')" = "" ]
     [[ " $(complete_bash 'holdfast run a -- tru') " == *" true "* ]]
+}
+
+@test "Completion.OffersTheNamesOfAllServersThatAreNamed" {
+    mkdir "$BOX/bin"
+    ln -s "$HOLDFAST_BIN" "$BOX/bin/holdfast"
+    start_servers
+    on 1 set 'hf:{one}' "$(hold_id 1)" px 60000 >/dev/null
+    on 3 set 'hf:{three}' "$(hold_id 1)" px 60000 >/dev/null
+    local words="--url $(url 1) --url=$(url 2) --url $(url 3)"
+    [ "$(complete_bash "holdfast show $words ")" = "one three" ]
+    command -v fish >/dev/null || return 0
+    words="--url $(url 1) --url $(url 2) --url $(url 3)"
+    [ "$(complete_fish "holdfast show $words ")" = "one three" ]
 }
 
 @test "Completion.StartsNoServer" {

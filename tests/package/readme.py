@@ -4,15 +4,18 @@
     readme.py script README.md    a bash script
 
 sh is run as it stands, all of it in one shell. cpp is a whole program that names its file in its first line; it is
-written there, compiled and run, with HOLDFAST_TEST_URL instead of the address in the text. cmake is the CMakeLists.txt of a
+written there, compiled and run, with HOLDFAST_TEST_URL instead of the address in the text; where several servers are
+named, in sh too, those of HOLDFAST_TEST_SERVERS stand for them. cmake is the CMakeLists.txt of a
 project of the programs before it. Any other block, fenced or indented, is an error: nobody would run it.
 """
 import json
+import os
 import re
 import shlex
 import sys
 
 ADDRESS = "redis://127.0.0.1:6379"
+SEVERAL = [f"redis://{host}.example:6379" for host in "abc"]
 
 
 def fail(line, why):
@@ -40,13 +43,19 @@ def blocks(path):
     return found
 
 
+def at_our_servers(text):
+    for theirs, ours in zip(SEVERAL, os.environ.get("HOLDFAST_TEST_SERVERS", "").split()):
+        text = text.replace(theirs, ours)
+    return text
+
+
 def run_cpp(line, text):
     name = re.match(r"// (\w+)\.cpp\n", text)
     if not name:
         fail(line, "the first line of a program is to name its file")
-    if ADDRESS not in text:
-        fail(line, f"a program is to use {ADDRESS}")
-    program = shlex.quote(text.replace(ADDRESS, "@URL@"))
+    if ADDRESS not in text and not all(server in text for server in SEVERAL):
+        fail(line, f"a program is to use {ADDRESS}, or all of {SEVERAL}")
+    program = shlex.quote(at_our_servers(text).replace(ADDRESS, "@URL@"))
     return f"""printf '%s' {program} | sed "s|@URL@|$HOLDFAST_TEST_URL|" >{name[1]}.cpp
 g++ -std=c++20 -Wall -Wextra -Werror {name[1]}.cpp -o {name[1]}.checked $(pkg-config --cflags --libs holdfast)
 ./{name[1]}.checked
@@ -65,7 +74,7 @@ made/{target[1]}
 
 
 def script(found):
-    kinds = {"sh": lambda line, text: text, "cpp": run_cpp, "cmake": run_cmake}
+    kinds = {"sh": lambda line, text: at_our_servers(text), "cpp": run_cpp, "cmake": run_cmake}
     print("set -euo pipefail")
     for line, kind, text in found:
         if kind not in kinds:

@@ -1,0 +1,61 @@
+// The servers that an operator looks at, one client for each.
+//
+// A lock on several servers is looked at on each of them: a client of all of them would tell what the majority decides,
+// an operator wants to know what each one says. All are asked at the same time. A server that does not answer is told
+// of and left out, as long as another one answers.
+#pragma once
+
+#include "cli/server_choice.hpp"
+
+#include <holdfast/client.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace holdfast::cli {
+
+// A server that could not be asked.
+struct silence {
+    std::string server;
+    std::string why;
+};
+
+class server_set {
+public:
+    explicit server_set(const std::vector<std::string>& urls);
+    // Asks over a client that is there already; it must outlive this.
+    explicit server_set(const client& only) : links_{&only} {}
+
+    std::size_t size() const noexcept { return links_.size(); }
+    std::size_t majority() const noexcept { return size() / 2 + 1; }
+    const client& operator[](std::size_t i) const { return *links_[i]; }
+    std::vector<std::string> names() const;
+    // "a, b, c"
+    std::string text() const;
+
+    // Asks every server; nothing where one did not answer. Throws holdfast::error if none did.
+    template <typename Question>
+    auto ask_each(const Question& question) {
+        std::vector<std::optional<std::invoke_result_t<const Question&, const client&>>> answers(size());
+        in_parallel([&](std::size_t i) { answers[i].emplace(question(*links_[i])); });
+        return answers;
+    }
+
+    // Those that the latest question was not answered by.
+    const std::vector<silence>& silent() const noexcept { return silent_; }
+    // The same to people, on stderr.
+    void tell_silent() const noexcept;
+
+private:
+    void in_parallel(const std::function<void(std::size_t)>& ask);
+
+    std::vector<std::unique_ptr<client>> own_;
+    std::vector<const client*> links_;
+    std::vector<silence> silent_;
+};
+
+}  // namespace holdfast::cli
