@@ -1,4 +1,4 @@
-// A process's connection to the server that keeps its locks.
+// A process's connection to the server, or the servers, that keep its locks.
 #pragma once
 
 #include <holdfast/errors.hpp>
@@ -16,7 +16,7 @@ namespace api {
 class core;
 }
 
-/// One connection, shared by all locks made from it, over which requests of all threads are pipelined.
+/// One connection (to each server), shared by all locks made from it, over which requests of all threads are pipelined.
 ///
 /// The connection is made in the background and made anew whenever it breaks; operations wait for it until
 /// their own deadline. Locks and leases share what is behind a client, so it may be destroyed before them.

@@ -41,9 +41,9 @@ enum class restarted_server {
 /// For everything that goes through one client.
 struct client_options {
     /// No lease is longer than this; the same for all clients of a server if they use
-    /// restarted_server::mistrusted.
+    /// restarted_server::mistrusted, and always where there are several servers.
     milliseconds max_lease{std::chrono::seconds(60)};
-    /// Whether a server that was started a short while ago may grant locks.
+    /// Whether a server that was started a short while ago may grant locks; one of several never may.
     restarted_server after_restart = restarted_server::trusted;
     /// How long tokens are remembered after their last use; they keep growing across a server clock that is
     /// set back by up to this much. At least max_lease.
