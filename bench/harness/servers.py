@@ -98,6 +98,9 @@ class Redis(Server):
         except redis.RedisError:
             return False
 
+    def database(self, number):
+        return redis.Redis(unix_socket_path=self.socket_path, db=number)
+
     def contestants_environment(self):
         return {"HOLDFAST_BENCH_PORT": str(self.port), "HOLDFAST_BENCH_SOCKET": self.socket_path}
 

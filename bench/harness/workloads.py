@@ -67,7 +67,7 @@ def median_gap(measured):
 
 def gap_notes(measured):
     gaps = sorted(measured.gaps())
-    return {**contention_notes(measured), "p99": gaps[int(len(gaps) * 0.99)] if gaps else float("nan")}
+    return {**contention_notes(measured), "script_us": one_script_us(measured), "p99": gaps[int(len(gaps) * 0.99)] if gaps else float("nan")}
 
 
 def one_script_us(measured):

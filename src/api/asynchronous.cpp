@@ -30,7 +30,7 @@ void async_acquire::start(std::shared_ptr<hold_face> target, engine::patience li
 
 void async_acquire::begin(const std::shared_ptr<async_acquire>& operation, std::stop_token stop) {
     operation->self_ = operation;
-    operation->where().loop().expect_in_background();
+    const bool has_company = operation->where().loop().expect_in_background();
     operation->handler_->on_cancellation([weak = std::weak_ptr(operation)] {
         if (const auto live = weak.lock()) live->cancel(errc::cancelled);
     });
@@ -39,7 +39,7 @@ void async_acquire::begin(const std::shared_ptr<async_acquire>& operation, std::
             if (const auto live = weak.lock()) live->cancel(errc::cancelled);
         });
     }
-    operation->acquire_operation::start();
+    has_company ? operation->start_in_company() : operation->acquire_operation::start();
 }
 
 void async_acquire::cancel(errc why) {
@@ -65,8 +65,8 @@ async_hold_operation::async_hold_operation(std::shared_ptr<hold_face> target, wh
 void async_hold_operation::start(std::shared_ptr<hold_face> target, what kind, std::unique_ptr<completion> handler) {
     const auto keep_core = target->where().shared_from_this();  // the operation may be gone before enter() returns
     auto* const operation = new async_hold_operation(std::move(target), kind, std::move(handler));
-    operation->where().loop().expect_in_background();
-    operation->hold_operation::start();
+    const bool has_company = operation->where().loop().expect_in_background();
+    has_company ? operation->start_in_company() : operation->hold_operation::start();
 }
 
 void async_hold_operation::finished() {

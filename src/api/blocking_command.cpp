@@ -14,7 +14,7 @@ namespace {
 using reader = std::function<void(std::size_t, const redis::reply_view&)>;
 
 // Who is asked: one server everything, or each server one question.
-enum class audience { first_server, every_server };
+enum class audience { one_server, every_server };
 
 // Over when the last of its commands is: until then the connection knows where they are.
 class blocking_commands final : private serial_task {
@@ -65,7 +65,8 @@ private:
         }
     }
     void send(one& command, instant now) {
-        core_.session(audience_ == audience::every_server ? command.index() : 0).submit(command, now);
+        redis::session& to = audience_ == audience::every_server ? core_.session(command.index()) : core_.session();
+        to.submit(command, now);
     }
     void one_is_over() {
         if (--open_ == 0) core_.loop().end(answered_);
@@ -85,7 +86,7 @@ private:
 void ask_server(core& where, std::span<const question> questions, const reader& read) {
     where.check_not_forked();
     check_may_block();
-    const auto why = blocking_commands(where, audience::first_server, questions, read).wait();
+    const auto why = blocking_commands(where, audience::one_server, questions, read).wait();
     if (why) throw error(why->code, why->detail);
 }
 

@@ -29,6 +29,18 @@ void check(const client_options& options) {
     require(options.max_depth >= 1, "max_depth must be at least 1");
 }
 
+milliseconds longest_timeout(const std::vector<redis::server_settings>& servers) {
+    milliseconds longest{0};
+    for (const redis::server_settings& server : servers) longest = std::max(longest, server.request_timeout);
+    return longest;
+}
+
+std::string names_of(const std::vector<redis::server_settings>& servers) {
+    std::string names;
+    for (const redis::server_settings& server : servers) names += (names.empty() ? "" : ", ") + server.display();
+    return names;
+}
+
 // In a forked child nothing is taken down: closing would reach into the parent's epoll set, and the threads
 // to join are not there. On a thread that drives the loop or is inside the section (a handler died with its
 // executor and took the last lease along) a thread of its own does it: it could not join itself.
@@ -46,9 +58,12 @@ void take_down(core* made) {
 core::core(const std::vector<redis::server_settings>& servers, client_options options)
     : made_in_(fork_generation()),
       options_(std::move(options)),
+      request_timeout_(longest_timeout(servers)),
+      display_(names_of(servers)),
       watcher_(options_, notifier_),
       alarm_(loop_.context(), *this, *this),
-      engine_(engine_settings_for(request_timeout_, options_), make_nodes(servers), random_, watcher_) {
+      nodes_(make_nodes(servers)),
+      engine_(engine_settings_for(request_timeout_, options_), links(), random_, watcher_) {
     for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i]->attach(engine_.node(i), engine_.id().text());
     // The section is entered once so that settle() connects right away.
     enter_with([this] {
@@ -56,20 +71,28 @@ core::core(const std::vector<redis::server_settings>& servers, client_options op
     });
 }
 
-std::vector<engine::node_link> core::make_nodes(const std::vector<redis::server_settings>& servers) {
-    std::vector<engine::node_link> links;
+std::vector<std::unique_ptr<node>> core::make_nodes(const std::vector<redis::server_settings>& servers) {
+    std::vector<std::unique_ptr<node>> made;
     // Where several vote, one that may have lost its data must not help to elect a second holder.
     const bool mistrusts = options_.after_restart == restarted_server::mistrusted || servers.size() > 1;
     for (const redis::server_settings& server : servers) {
-        request_timeout_ = std::max(request_timeout_, server.request_timeout);
-        display_ += (display_.empty() ? "" : ", ") + server.display();
-        nodes_.push_back(
+        made.push_back(
             std::make_unique<node>(node::surroundings{loop_.context(), *this, watcher_,
                                                       mistrusts ? options_.max_lease : milliseconds(0), random_.next()},
                                    server));
-        links.push_back({nodes_.back().get(), server.display()});
     }
-    return links;
+    return made;
+}
+
+std::vector<engine::node_link> core::links() const {
+    std::vector<engine::node_link> all;
+    for (const auto& one : nodes_) all.push_back({one.get(), one->settings().display()});
+    return all;
+}
+
+redis::session& core::session() noexcept {
+    const auto up = std::find_if(nodes_.begin(), nodes_.end(), [](const auto& one) { return one->session().up(); });
+    return (up == nodes_.end() ? nodes_.front() : *up)->session();
 }
 
 core::~core() {

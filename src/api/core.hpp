@@ -46,20 +46,21 @@ public:
 
     // Inside the section only.
     engine::engine& engine() noexcept { return engine_; }
-    // Of the first server.
-    redis::session& session() noexcept { return session(0); }
+    // Of the first server that is connected; of the first if none is.
+    redis::session& session() noexcept;
     redis::session& session(std::size_t server) noexcept { return nodes_[server]->session(); }
     std::size_t servers() const noexcept { return nodes_.size(); }
 
 private:
     void settle() override;
     void on_alarm() override;
-    std::vector<engine::node_link> make_nodes(const std::vector<redis::server_settings>& servers);
+    std::vector<std::unique_ptr<node>> make_nodes(const std::vector<redis::server_settings>& servers);
+    std::vector<engine::node_link> links() const;
 
     const std::uint64_t made_in_;
     const client_options options_;
-    milliseconds request_timeout_{0};
-    std::string display_;
+    const milliseconds request_timeout_;
+    const std::string display_;
     api::notifier notifier_;
     api::loop loop_;
     api::watcher watcher_;

@@ -17,6 +17,11 @@ namespace {
 // two calls keeps the lead free for itself, short enough that a push nobody waits for is not late.
 constexpr std::chrono::milliseconds linger_time{10};
 
+// What makes company. One caller alone never comes again so soon: a round trip lies in between. And when many have
+// their answers at once, there is a moment in which nothing is under way although all are about to ask again.
+constexpr unsigned many = 8;
+constexpr std::chrono::microseconds close_behind{25};
+
 }  // namespace
 
 loop::loop() : work_(boost::asio::make_work_guard(context_)) {
@@ -100,9 +105,11 @@ void loop::interrupt_leader() {
     if (leader_ != nullptr) boost::asio::post(context_, [] {});
 }
 
-void loop::expect_in_background() {
+bool loop::expect_in_background() {
+    const instant now = boot_now();
     const lock held(mutex_);
     if (expected_++ == 0 && leader_ == nullptr) background_.wake_.notify_one();
+    return expected_ >= many || now - std::exchange(last_expected_, now) < close_behind;
 }
 
 void loop::expected_has_come() {

@@ -64,8 +64,9 @@ public:
     static bool driven_by_this_thread() noexcept { return driving_; }
 
     // Somebody expects something without waiting for it in a thread: the background thread must lead when no
-    // caller does, without lingering.
-    void expect_in_background();
+    // caller does, without lingering. True if it has company: much else is expected, or the last such call was just
+    // now.
+    bool expect_in_background();
     void expected_has_come();
     // The earliest instant at which a timer is due: a lingering background thread does not sleep past it.
     void next_timer(instant when) noexcept { next_timer_.store(when, std::memory_order_relaxed); }
@@ -98,6 +99,7 @@ private:
     std::uint64_t leads_ = 0;         // how often a caller has taken the lead
     std::uint64_t leads_seen_ = 0;    // by the background thread when it last looked
     unsigned expected_ = 0;
+    instant last_expected_{};  // when something was last added to that
     std::atomic<instant> next_timer_{never};
     std::thread thread_;
 };

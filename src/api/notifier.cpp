@@ -24,25 +24,30 @@ notifier::~notifier() {
 
 void notifier::notify(std::function<void()> callback) {
     const std::lock_guard lock(queue_->mutex);
+    const bool sleeping = queue_->waiting.empty();  // else it was told to wake up before, or is awake
     queue_->waiting.push_back(std::move(callback));
     if (!thread_.joinable()) {
         const signals_blocked for_the_new_thread;
         thread_ = std::thread([work = queue_] { run(work); });
     }
-    queue_->wake.notify_one();
+    if (sleeping) queue_->wake.notify_one();
 }
 
 void notifier::run(const std::shared_ptr<queue>& work) {
-    std::unique_lock lock(work->mutex);
+    std::vector<std::function<void()>> batch;
     for (;;) {
-        work->wake.wait(lock, [&] { return work->stopping || !work->waiting.empty(); });
-        if (work->stopping) return;
-        std::function<void()> callback = std::move(work->waiting.front());
-        work->waiting.pop_front();
-        lock.unlock();
-        callback();
-        callback = nullptr;  // what it captured may end the client: not under the lock
-        lock.lock();
+        {
+            std::unique_lock lock(work->mutex);
+            work->wake.wait(lock, [&] { return work->stopping || !work->waiting.empty(); });
+            if (work->stopping) return;
+            batch.swap(work->waiting);
+        }
+        for (std::function<void()>& callback : batch) {
+            if (work->stopping) return;
+            callback();
+            callback = nullptr;  // what it captured may end the client: not under the lock
+        }
+        batch.clear();
     }
 }
 

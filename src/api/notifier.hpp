@@ -4,12 +4,13 @@
 // stop others' requests meanwhile. Started with the first notification; runs them one after the other, in order.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace holdfast::api {
 
@@ -28,8 +29,8 @@ private:
     struct queue {
         std::mutex mutex;
         std::condition_variable wake;
-        std::deque<std::function<void()>> waiting;
-        bool stopping = false;
+        std::vector<std::function<void()>> waiting;
+        std::atomic<bool> stopping = false;  // written under the mutex
     };
     static void run(const std::shared_ptr<queue>& work);
 

@@ -1,9 +1,20 @@
 #include "api/operation.hpp"
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <utility>
 
 namespace holdfast::api {
+namespace {
+
+// A program that starts many operations would send each by itself: with every completion comes the next request, and
+// the thread that starts it finds the section free. So the request is left behind, and whoever drives the loop is sent
+// for it; until that thread is there, more have come. A lone request is quicker sent at once.
+void enter_in_company(core& where, serial_task& task) {
+    if (where.leave(task)) boost::asio::post(where.loop().context(), [&where] { where.enter_with([] {}); });
+}
+
+}  // namespace
 
 acquire_operation::acquire_operation(std::shared_ptr<core> where, engine::acquire_terms terms, face wish)
     : core_(std::move(where)),
@@ -18,6 +29,10 @@ acquire_operation::acquire_operation(std::shared_ptr<hold_face> target, engine::
 
 void acquire_operation::start() {
     core_->enter(*this);
+}
+
+void acquire_operation::start_in_company() {
+    enter_in_company(*core_, *this);
 }
 
 void acquire_operation::run() {
@@ -54,6 +69,10 @@ hold_operation::hold_operation(core& where, owned_hold target, what kind)
 
 void hold_operation::start() {
     core_.enter(*this);
+}
+
+void hold_operation::start_in_company() {
+    enter_in_company(core_, *this);
 }
 
 engine::hold* hold_operation::target() const {

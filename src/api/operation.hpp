@@ -19,6 +19,8 @@ public:
     enum class face { wanted, not_wanted };
 
     void start();
+    // For one that is not alone: goes out together with others, a little later.
+    void start_in_company();
     // Inside the section.
     void cancel_now(errc why);
 
@@ -60,6 +62,8 @@ public:
     };
 
     void start();
+    // For one that is not alone: goes out together with others, a little later.
+    void start_in_company();
 
     // There was something to release or renew.
     bool found() const noexcept { return found_; }

@@ -5,17 +5,24 @@ namespace holdfast {
 void serial_section::enter(serial_task& task) {
     {
         const std::lock_guard lock(mutex_);
-        if (occupied_) {
-            task.next_ = nullptr;
-            (first_ == nullptr ? first_ : last_->next_) = &task;
-            last_ = &task;
-            return;
-        }
-        occupied_ = true;
+        line_up(task);
+        if (std::exchange(occupied_, true)) return;
     }
     ++depth_;
-    task.run();
     work_and_leave();
+}
+
+bool serial_section::leave(serial_task& task) {
+    const std::lock_guard lock(mutex_);
+    const bool alone = !occupied_ && first_ == nullptr;
+    line_up(task);
+    return alone;
+}
+
+void serial_section::line_up(serial_task& task) {
+    task.next_ = nullptr;
+    (first_ == nullptr ? first_ : last_->next_) = &task;
+    last_ = &task;
 }
 
 bool serial_section::occupy() {
@@ -23,15 +30,19 @@ bool serial_section::occupy() {
     return !std::exchange(occupied_, true);
 }
 
+void serial_section::work() {
+    for (serial_task* batch = take_all(); batch != nullptr; batch = take_all()) {
+        while (batch != nullptr) {
+            serial_task* const present = batch;
+            batch = batch->next_;  // before run(): afterwards the task may be gone or queued again
+            present->run();
+        }
+    }
+}
+
 void serial_section::work_and_leave() {
     do {
-        for (serial_task* batch = take_all(); batch != nullptr; batch = take_all()) {
-            while (batch != nullptr) {
-                serial_task* const present = batch;
-                batch = batch->next_;  // before run(): afterwards the task may be gone or queued again
-                present->run();
-            }
-        }
+        work();
         settle();
     } while (!leave_if_idle());
     --depth_;

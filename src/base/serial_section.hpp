@@ -10,7 +10,7 @@
 //
 // Invariants:
 //  (1) At most one thread is inside; a task runs exactly once per enter().
-//  (2) Tasks run in the order they were entered.
+//  (2) Tasks run in the order they were entered or left.
 //  (3) settle() runs after the last task and before the section is left, with no task waiting when it starts.
 #pragma once
 
@@ -40,6 +40,10 @@ public:
     // Runs the task inside the section: now, on this thread, if the section is free; else soon, on the occupant's.
     void enter(serial_task& task);
 
+    // Leaves the task to whoever is inside or comes next. True if that may be nobody: then somebody has to be sent in.
+    // For one who has more tasks to come soon, and would rather see them done together.
+    [[nodiscard]] bool leave(serial_task& task);
+
     // True on a thread that is inside this or any other section.
     static bool inside_any() noexcept { return depth_ > 0; }
 
@@ -48,6 +52,7 @@ public:
     void enter_with(Function&& function) {
         if (occupy()) {
             ++depth_;
+            work();
             function();
             work_and_leave();
         } else {
@@ -73,6 +78,8 @@ private:
     virtual void settle() = 0;
 
     bool occupy();
+    void line_up(serial_task& task);  // with mutex_ held
+    void work();
     void work_and_leave();
     serial_task* take_all();
     bool leave_if_idle();

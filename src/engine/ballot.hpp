@@ -23,6 +23,8 @@ namespace holdfast::engine {
 
 class call;
 
+enum class answer_to : std::uint8_t { release, renewal, change };
+
 class ballot final : public timed, public boost::intrusive::list_base_hook<> {
 public:
     void belong(hold& whole, std::size_t node) noexcept {
@@ -40,7 +42,15 @@ public:
     const std::string& ticket() const noexcept { return quest_.ticket; }
     const std::string& holder() const noexcept { return quest_.holder; }
     std::optional<instant> holder_until() const noexcept { return quest_.holder_until; }
+    bool is_being_asked() const noexcept { return asking_ != nullptr; }
     bool is_being_raised() const noexcept { return raising_ != nullptr; }
+    // Somebody waits for the node's answer to this. Only the first one counts.
+    void expect(answer_to what) noexcept { expected_ |= bit(what); }
+    bool take_expected(answer_to what) noexcept {
+        const bool was = (expected_ & bit(what)) != 0;
+        expected_ = static_cast<std::uint8_t>(expected_ & ~bit(what));
+        return was;
+    }
     // The node may be asked again by the same id: nothing that would undo it can be on its way.
     bool can_be_asked_again() const noexcept { return (is_gone() || is_lost()) && !undone_; }
     fencing_token token() const noexcept { return token_; }
@@ -54,6 +64,9 @@ private:
     enum class state : std::uint8_t { gone, wanted, held, lost, leaving };
     enum class stage : std::uint8_t { none, deferred, asking, in_line };
 
+    static std::uint8_t bit(answer_to what) noexcept {
+        return static_cast<std::uint8_t>(1U << static_cast<unsigned>(what));
+    }
     static bool may_write(shape what) noexcept { return what == shape::writing || what == shape::both; }
 
     // An acquisition or an upgrade under way.
@@ -81,9 +94,11 @@ private:
     bool cancelling_ = false;           // the change takes an upgrade back
     bool may_have_run_ = false;         // a copy of the present release
     bool stray_copies_ = false;         // of an acquiring request: one may still be on its way over a broken link
-    bool undone_ = false;               // an undo of whatever the node has was sent
-    bool orphaned_ask_ = false;         // given up while its acquiring request was written and unanswered
-    unsigned repeats_ = 0;              // of the present release
+    // An undo of whatever the node has was sent. A copy of it may run late, so the node is not asked again by this id.
+    bool undone_ = false;
+    std::uint8_t expected_ = 0;  // answers, by kind
+    bool orphaned_ask_ = false;  // given up while its acquiring request was written and unanswered
+    unsigned repeats_ = 0;       // of the present release
     quest quest_;
     call* asking_ = nullptr;  // calls under way, each at most one
     call* renewing_ = nullptr;

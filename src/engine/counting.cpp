@@ -12,12 +12,19 @@ namespace {
 
 // Of what is asked for: an upgrade is had where it writes.
 bool is_in_favour(const ballot& vote, bool upgrades) {
-    return upgrades ? vote.writes() : vote.counts();
+    return upgrades ? vote.writes() && !vote.asks() : vote.counts();
 }
 
 // Says nothing of the lock, only of the way to the node.
 bool is_silence(errc code) {
-    return code == errc::unreachable || code == errc::request_timed_out;
+    return code == errc::unreachable || code == errc::connection_refused || code == errc::host_not_found ||
+           code == errc::request_timed_out;
+}
+
+// What the lock itself says. Anything else is a trouble of that node, and costs its vote.
+bool is_of_the_lock(errc code) {
+    return code == errc::busy || code == errc::read_held || code == errc::write_held || code == errc::reserved ||
+           code == errc::would_deadlock || code == errc::held_other_mode;
 }
 
 }  // namespace
@@ -135,11 +142,10 @@ void engine::cancel(acquire_request& request, errc why, instant now) {
 void engine::granted(ballot& b, how got, instant now) {
     hold& h = b.whole();
     if (h.state_ == state::leaving || h.state_ == state::lost) return;  // release() is on its way to this node, too
-    const bool more = h.state_ == state::held && !b.writes();
-    if (h.state_ == state::held && (more || h.quest_ == nullptr)) one_more(h);
+    if (h.state_ == state::held && is_backed_by(h, b)) one_more(h);
     if (h.quest_ == nullptr) return;
     // A node that has come back in the middle of an upgrade knows nothing of it.
-    if (more) return voter_of(b).upgrade(b, patience_of_votes(h), now);
+    if (h.state_ == state::held && !b.writes()) return voter_of(b).upgrade(b, patience_of_votes(h), now);
     count(h, got, now);
 }
 
@@ -159,18 +165,14 @@ void engine::count(hold& h, how got, instant now) {
     const bool enough = in_favour(h).size() >= majority();
     if (!enough || !agree_on_token(h, now)) return gather(h, now);
     const bool upgrades = h.state_ == state::held;
+    // A majority that came too late is none: its votes are about to be lost.
+    if (validity_of(in_favour(h)) - margin(h.terms_.lease) <= now) return;
     h.state_ = state::held;
+    (upgrades || h.terms_.want == access::exclusive ? h.exclusive_ : h.shared_) = 1;
     count_validity(h);
-    // A majority that came too late is none: its votes are about to be lost, and asked for again.
-    if (!upgrades && h.valid_until_ - margin(h.terms_.lease) <= now) {
-        h.state_ = state::wanted;
-        return;
-    }
     if (upgrades) {
-        h.exclusive_ = 1;
         if (h.listener_ != nullptr) h.listener_->on_token(h.token_);
     } else {
-        (h.terms_.want == access::shared ? h.shared_ : h.exclusive_) = 1;
         if (h.terms_.owner != owner_id::nobody) owned_.emplace(owned_lock{h.terms_.owner, h.terms_.keys->lock}, &h);
         h.granted_at_ = now;
     }
@@ -196,20 +198,25 @@ void engine::queued(ballot& b, instant now) {
     // Asked before any node's clock was known: the first one's ticket is good for all.
     if (h.ticket_.empty()) h.ticket_ = b.ticket();
     if (b.ticket() != h.ticket_) return voter_of(b).ask_again(b, now);
+    // The upgrade was got without this node.
+    if (h.state_ == state::held && h.quest_ == nullptr && b.counts()) return voter_of(b).give_up(b, now);
     if (h.state_ == state::wanted && !h.opening_) gather(h, now);
 }
 
-// A node that has not granted an upgrade by now may go on as it was.
+// A node that has not granted an upgrade by now may go on as it was. What one that has not answered yet will say is
+// heard: it may grant it, too.
 void engine::leave_lines(hold& h, instant now) {
     for (std::size_t i = 0; i < voters_.size(); ++i) {
-        if (h.ballots_[i].asks() && h.ballots_[i].counts()) voters_[i]->give_up(h.ballots_[i], now);
+        if (h.ballots_[i].in_line() && h.ballots_[i].counts()) voters_[i]->give_up(h.ballots_[i], now);
     }
 }
 
 void engine::refused(ballot& b, const refusal& why, instant now) {
     hold& h = b.whole();
+    // Not of the upgrade that may be under way: a node was asked to vote for the hold, or could not keep its vote.
+    if (h.state_ == state::held && !b.counts()) return one_less(h, why.code, now);
     if (h.quest_ == nullptr) return forget_if_gone(h);
-    if (!h.said_no_ || !is_silence(why.code)) h.said_no_ = why;
+    if (!h.said_no_ || is_silence(h.said_no_->code) || is_of_the_lock(why.code)) h.said_no_ = why;
     if (!h.opening_) check_hope(h, now);
 }
 
@@ -219,7 +226,7 @@ void engine::check_hope(hold& h, instant now) {
     const bool silence = is_silence(h.said_no_->code);
     // One node's refusal of an upgrade is final: two upgrades must not each wait for nodes that the other has.
     const bool upgrades = h.state_ == state::held;
-    const bool final = upgrades && !silence;
+    const bool final = upgrades && is_of_the_lock(h.said_no_->code);
     const std::size_t hope = votes(h, [&](const ballot& one) { return is_in_favour(one, upgrades) || one.asks(); });
     if (!final && hope >= majority()) return;
     refusal told = *h.said_no_;
@@ -263,6 +270,11 @@ void engine::undo_upgrade(hold& h, instant now) {
 refusal engine::too_late(const hold& h, instant now) const {
     refusal why{errc::no_quorum, "", {}, {}};
     const std::size_t heard_from = votes(h, [](const ballot& b) { return b.counts() || b.in_line(); });
+    const auto mistrusted = [&](const ballot& b) { return b.asks() && !voters_[b.node()]->is_trusted(now); };
+    if (heard_from < majority() && heard_from + votes(h, mistrusted) >= majority()) {
+        why.code = errc::recovering;
+        return why;
+    }
     if (heard_from < majority()) {
         why.detail = std::to_string(heard_from) + " of " + std::to_string(voters_.size()) + " servers answered";
         return why;

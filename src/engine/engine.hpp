@@ -139,7 +139,6 @@ private:
     patience patience_of_votes(const hold& h) const noexcept;
     void count(hold& h, how got, instant now);
     void one_more(hold& h);
-    void tell_votes(const hold& h, votes_now what);
     void check_hope(hold& h, instant now);
     void leave_lines(hold& h, instant now);
     void fail(hold& h, refusal why, instant now);
@@ -153,17 +152,24 @@ private:
     void gather(hold& h, instant now);
     void check_gathering(hold& h, instant now);
     void withdraw(hold& h, instant now);
+    void ask_those_who_refused(hold& h, instant now);
     std::string make_ticket(instant now);
     std::optional<std::chrono::microseconds> common_clock(instant now) const;
 
     // keeping.cpp
+    static bool is_backed_by(const hold& h, const ballot& b) noexcept;
+    std::size_t backing(const hold& h) const;
+    instant validity_of(const ballots& backing) const;
     void count_validity(hold& h);
+    void one_less(hold& h, errc why, instant now);
+    void tell_votes(hold& h, votes_now what);
     void lose(hold& h, errc why, instant now);
     void renew_votes(hold& h, instant now);
     void heal(hold& h, instant now);
     void release_level(hold& h, access level, hold_request* request, instant answer_by, instant now);
-    void open_poll(hold::poll_of_nodes& poll, const hold& h, hold_request* request, instant answer_by);
-    void take(hold::poll_of_nodes& poll, const node_answer& said);
+    static hold::poll_of_nodes& poll_about(hold& h, answer_to what) noexcept;
+    void open_poll(hold& h, answer_to what, hold_request* request, instant answer_by);
+    void take(ballot& b, answer_to what, const node_answer& said);
     void answer(hold::poll_of_nodes& poll, const std::optional<refusal>& why_not);
     void check(hold& h, instant now);
 

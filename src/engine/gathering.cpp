@@ -49,21 +49,18 @@ std::string engine::make_ticket(instant now) {
 // majority of the votes shares is: one of these nodes was in every earlier majority, and gave a greater one. So is the
 // greatest of a majority, once a majority has it.
 bool engine::agree_on_token(hold& h, instant now) {
-    const ballots votes = in_favour(h);
+    const ballots mine = in_favour(h);
     fencing_token greatest = 0;
-    bool under_way = false;
-    for (const ballot* const vote : votes) {
+    for (const ballot* const vote : mine) {
         const auto same = [vote](const ballot* other) { return other->token() == vote->token(); };
-        if (static_cast<std::size_t>(std::count_if(votes.begin(), votes.end(), same)) >= majority()) {
+        if (static_cast<std::size_t>(std::count_if(mine.begin(), mine.end(), same)) >= majority()) {
             h.token_ = vote->token();
             return true;
         }
         greatest = std::max(greatest, vote->token());
-        under_way = under_way || vote->is_being_raised();
     }
-    if (under_way) return false;
-    for (ballot* const vote : votes) {
-        if (vote->token() < greatest) voter_of(*vote).raise(*vote, greatest, now);
+    for (ballot* const vote : mine) {
+        if (vote->token() < greatest && !vote->is_being_raised()) voter_of(*vote).raise(*vote, greatest, now);
     }
     return false;
 }
@@ -80,16 +77,16 @@ void engine::gather(hold& h, instant now) {
 void engine::check_gathering(hold& h, instant now) {
     if (now < h.gather_until_) return;
     h.gather_until_ = never;
-    const ballots votes = in_favour(h);
-    if (votes.empty() || h.state_ != state::wanted) return;
+    const ballots mine = in_favour(h);
+    if (mine.empty() || h.state_ != state::wanted) return;
     if (links_up() < majority()) return withdraw(h, now);
-    // Nodes that have not answered yet may make it a majority.
-    const std::size_t answers_due =
-        this->votes(h, [this](const ballot& b) { return b.asks() && !b.in_line() && voters_[b.node()]->link_is_up(); });
-    const bool may_suffice = votes.size() + answers_due >= majority() && now - h.asked_at_ < settings_.request_timeout;
-    if (may_suffice) return gather(h, now);
+    // Enough, once they agree on a token; or there may be enough when those have answered that are asked now.
+    const std::size_t answers_due = votes(h, [this](const ballot& b) {
+        return b.asks() && b.is_being_asked() && !b.in_line() && voters_[b.node()]->link_is_up();
+    });
+    if (mine.size() + answers_due >= majority()) return gather(h, now);
     h.gather_for_ = std::min<milliseconds>(h.gather_for_ * 2, h.terms_.lease / longest_gathering_part);
-    for (ballot* const vote : votes) voter_of(*vote).yield(*vote, now);
+    for (ballot* const vote : mine) voter_of(*vote).yield(*vote, now);
 }
 
 // No majority can be reached: nobody should have to wait for what this one has. It is asked for anew, by another id and
@@ -114,7 +111,20 @@ void engine::links_changed(instant now) {
     if (!several() || links_up() < majority()) return;
     for (auto next = holds_.begin(); next != holds_.end();) {
         hold& h = *next++;  // first: asking may end it
-        if (h.withdrawn_ && h.quest_ != nullptr) ask_all(h, now);
+        if (h.withdrawn_ && h.quest_ != nullptr) {
+            ask_all(h, now);
+        } else if (h.state_ == state::wanted && h.quest_ != nullptr) {
+            ask_those_who_refused(h, now);
+        }
+    }
+}
+
+// Whoever waits in line wants every vote there is: also of a node that was out of reach, or in trouble, before.
+void engine::ask_those_who_refused(hold& h, instant now) {
+    if (h.limit_.wait != waiting::in_line || h.withdrawn_) return;
+    for (std::size_t i = 0; i < voters_.size(); ++i) {
+        const bool can = voters_[i]->link_is_up() && h.ballots_[i].can_be_asked_again();
+        if (can) voters_[i]->ask(h.ballots_[i], patience_of_votes(h), now);
     }
 }
 

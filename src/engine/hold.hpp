@@ -51,8 +51,10 @@ private:
     unsigned shared_ = 0;
     std::unique_ptr<ballot[]> ballots_;  // one for each node
     acquire_request* quest_ = nullptr;
-    bool opening_ = false;    // not all nodes have been asked yet
-    bool withdrawn_ = false;  // not to be asked for before a majority can be reached
+    bool opening_ = false;        // not all nodes have been asked yet
+    bool shrunk_ = false;         // some node stopped voting for it
+    std::size_t told_votes_ = 0;  // how many were left, as the hook knows
+    bool withdrawn_ = false;      // not to be asked for before a majority can be reached
     std::string ticket_;
     patience limit_ = {};                  // of the quest
     std::optional<refusal> said_no_ = {};  // the first node's reason that was not silence

@@ -9,16 +9,31 @@
 
 namespace holdfast::engine {
 
-// The majority-th longest of the votes' validities.
-void engine::count_validity(hold& h) {
+// What is held is what a vote must be for: one that only reads does not back a hold that writes.
+bool engine::is_backed_by(const hold& h, const ballot& b) noexcept {
+    return h.exclusive_ > 0 ? b.writes() : b.counts();
+}
+
+std::size_t engine::backing(const hold& h) const {
+    return votes(h, [&h](const ballot& b) { return is_backed_by(h, b); });
+}
+
+// The majority-th longest of the votes' validities; there must be a majority.
+instant engine::validity_of(const ballots& backing) const {
     boost::container::small_vector<instant, 7> ends;
-    for (std::size_t i = 0; i < voters_.size(); ++i) {
-        if (h.ballots_[i].counts()) ends.push_back(h.ballots_[i].valid_until());
-    }
-    if (ends.size() < majority()) return;
+    for (const ballot* const vote : backing) ends.push_back(vote->valid_until());
     const auto decisive = ends.begin() + static_cast<std::ptrdiff_t>(majority() - 1);
     std::nth_element(ends.begin(), decisive, ends.end(), std::greater<>());
-    h.valid_until_ = *decisive;
+    return *decisive;
+}
+
+void engine::count_validity(hold& h) {
+    ballots backing;
+    for (std::size_t i = 0; i < voters_.size(); ++i) {
+        if (is_backed_by(h, h.ballots_[i])) backing.push_back(&h.ballots_[i]);
+    }
+    if (backing.size() < majority()) return;
+    h.valid_until_ = validity_of(backing);
     if (h.listener_ != nullptr) h.listener_->on_validity(h.valid_until_);
 }
 
@@ -33,14 +48,29 @@ void engine::lost(ballot& b, errc why, instant now) {
         return;
     }
     if (h.state_ != state::held) return;
-    if (votes(h, [](const ballot& one) { return one.counts(); }) < majority()) return lose(h, why, now);
-    count_validity(h);
-    tell_votes(h, votes_now::fewer);
+    const refusal is_lost{errc::lost, "", {}, {}};
+    take(b, answer_to::renewal, {is_lost});
+    take(b, answer_to::change, {is_lost});
+    one_less(h, why, now);
 }
 
-void engine::tell_votes(const hold& h, votes_now what) {
-    if (!several()) return;
-    const std::size_t in_favour = votes(h, [](const ballot& one) { return one.counts(); });
+// A node votes for it no more, or never did. What is left may be a majority, also of an upgrade under way.
+void engine::one_less(hold& h, errc why, instant now) {
+    if (backing(h) < majority()) return lose(h, why, now);
+    count_validity(h);
+    tell_votes(h, votes_now::fewer);
+    if (h.quest_ == nullptr) return;
+    if (in_favour(h).size() >= majority()) return count(h, how::asked, now);
+    check_hope(h, now);
+}
+
+// A node that is merely later than the others is nothing to tell of; one that comes back is.
+void engine::tell_votes(hold& h, votes_now what) {
+    if (!several() || (what == votes_now::more && !h.shrunk_)) return;
+    const std::size_t in_favour = backing(h);
+    if (what == votes_now::fewer && in_favour == h.told_votes_) return;
+    h.told_votes_ = in_favour;
+    h.shrunk_ = in_favour < voters_.size();
     watcher_.on_votes(h.terms_.keys->lock, what, {.in_favour = in_favour, .nodes = voters_.size()});
 }
 
@@ -67,9 +97,8 @@ void engine::lose(hold& h, errc why, instant now) {
     watcher_.on_lost(h.terms_.keys->lock, why);
     if (h.listener_ != nullptr) h.listener_->on_lost(why);
     acquire_request* const waiting_for_more = end_quest(h);
-    for (std::size_t i = 0; i < voters_.size(); ++i) {
-        if (h.ballots_[i].asks()) voters_[i]->give_up(h.ballots_[i], now);
-    }
+    // The votes that are left are of no use to it any more, and in the way of others.
+    undo_votes(h, now);
     if (waiting_for_more != nullptr) waiting_for_more->refused(is_lost);
 }
 
@@ -85,7 +114,7 @@ void engine::renew(hold& h, hold_request& request, instant now) {
     if (h.renewing_.request != nullptr) {
         return request.answered(refusal{errc::too_many, "a renewal is under way", {}, {}});
     }
-    open_poll(h.renewing_, h, &request, now + settings_.request_timeout);
+    open_poll(h, answer_to::renewal, &request, now + settings_.request_timeout);
     renew_votes(h, now);
     set_timer(h);
 }
@@ -94,13 +123,14 @@ void engine::renewed(ballot& b, const node_answer& said, instant now) {
     hold& h = b.whole();
     if (h.state_ != state::held) return;
     if (!said.why_not) {
-        watcher_.on_renewed();
+        const instant before = h.valid_until_;
         count_validity(h);
+        if (h.valid_until_ > before) watcher_.on_renewed();
     }
     // The outcome of a renewal whose link broke is unknown, and it is asked again on the next one.
     const bool unknown = said.why_not && said.why_not->code == errc::outcome_unknown;
     if (unknown && h.renewing_.request != nullptr) return voter_of(b).renew(b, now);
-    take(h.renewing_, said);
+    take(b, answer_to::renewal, said);
     set_timer(h);
 }
 
@@ -113,7 +143,7 @@ void engine::changed(ballot& b, const node_answer& said, instant) {
     hold& h = b.whole();
     if (h.state_ != state::held) return;
     count_validity(h);
-    take(h.changing_, said);
+    take(b, answer_to::change, said);
     set_timer(h);
 }
 
@@ -135,7 +165,7 @@ void engine::release(hold& h, access level, hold_request* request, instant answe
     answer(h.renewing_, meanwhile);
     answer(h.changing_, meanwhile);
     acquire_request* const waiting_for_more = end_quest(h);
-    open_poll(h.releasing_, h, request, answer_by);
+    open_poll(h, answer_to::release, request, answer_by);
     for (std::size_t i = 0; i < voters_.size(); ++i) {
         voters_[i]->release(h.ballots_[i], now);
     }
@@ -155,13 +185,17 @@ void engine::release_level(hold& h, access level, hold_request* request, instant
     if (!downgrades && request != nullptr) request->answered(std::nullopt);
     if (downgrades) {
         HOLDFAST_ASSERT(h.changing_.request == nullptr);  // until it is answered nothing is exclusive again
-        open_poll(h.changing_, h, request, answer_by);
+        open_poll(h, answer_to::change, request, answer_by);
     }
     if (downgrades || stops_reading) {
         const shape rest = downgrades ? shape::reading : shape::writing;
         for (std::size_t i = 0; i < voters_.size(); ++i) {
             // A node that does not vote for it yet would grant all that was asked for.
             if (h.ballots_[i].asks() && !h.ballots_[i].counts()) voters_[i]->give_up(h.ballots_[i], now);
+            // Nor is one of use that would have nothing left.
+            if (stops_reading && h.ballots_[i].counts() && !h.ballots_[i].writes()) {
+                voters_[i]->release(h.ballots_[i], now);
+            }
             voters_[i]->make_less(h.ballots_[i], rest, now);
         }
     }
@@ -170,31 +204,44 @@ void engine::release_level(hold& h, access level, hold_request* request, instant
 
 void engine::released(ballot& b, const node_answer& said, instant) {
     hold& h = b.whole();
-    take(h.releasing_, said);
+    take(b, answer_to::release, said);
     set_timer(h);
     forget_if_gone(h);
 }
 
 void engine::gone(ballot& b) {
     hold& h = b.whole();
-    take(h.releasing_, {refusal{errc::outcome_unknown, voter_of(b).server(), {}, {}}});
+    const refusal unknown{errc::outcome_unknown, voter_of(b).server(), {}, {}};
+    take(b, answer_to::release, {unknown});
     forget_if_gone(h);
 }
 
 // --- answers of many that become one
 
-void engine::open_poll(hold::poll_of_nodes& poll, const hold& h, hold_request* request, instant answer_by) {
+hold::poll_of_nodes& engine::poll_about(hold& h, answer_to what) noexcept {
+    return what == answer_to::release ? h.releasing_ : what == answer_to::renewal ? h.renewing_ : h.changing_;
+}
+
+// Of those that back the hold; what others say is not asked for.
+void engine::open_poll(hold& h, answer_to what, hold_request* request, instant answer_by) {
+    hold::poll_of_nodes& poll = poll_about(h, what);
     poll = {};
     poll.request = request;
     if (request == nullptr) return;
     poll.answer_by = answer_by;
-    poll.open = votes(h, [](const ballot& b) { return b.counts(); });
+    for (std::size_t i = 0; i < voters_.size(); ++i) {
+        h.ballots_[i].take_expected(what);
+        if (!h.ballots_[i].counts()) continue;
+        h.ballots_[i].expect(what);
+        ++poll.open;
+    }
 }
 
 // Done when a majority has done it; failed when no majority can have.
-void engine::take(hold::poll_of_nodes& poll, const node_answer& said) {
-    if (poll.request == nullptr) return;
-    if (poll.open > 0) --poll.open;
+void engine::take(ballot& b, answer_to what, const node_answer& said) {
+    hold::poll_of_nodes& poll = poll_about(b.whole(), what);
+    if (!b.take_expected(what) || poll.request == nullptr) return;
+    --poll.open;
     if (said.why_not) {
         if (!poll.why_not) poll.why_not = said.why_not;
     } else {

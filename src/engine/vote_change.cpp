@@ -107,11 +107,8 @@ void voter::end_change(ballot& b, node_answer answer, instant now) {
     // The place in line is still there, and may be served: what the node has is no longer known.
     if (answer.why_not && b.cancelling_) mark_stray(b);
     b.cancelling_ = false;
-    if (b.quest_.at == stage::deferred) {
-        b.quest_.at = stage::asking;
-        send_ask(b, now);
-        if (b.state_ != state::held) return;
-    }
+    start_deferred(b, now);
+    if (b.state_ != state::held) return;
     set_timer(b, now);
     told_.changed(b, answer, now);
 }

@@ -31,8 +31,12 @@ void voter::answered_raise(ballot& b, const redis::reply_view& reply, instant no
     const auto answer = scripts::read_hold(reply);
     if (!answer) return failed_raise(b, {nonsense().code, nonsense().detail}, now);
     if (answer->what != hold_answer::verdict::done) return lose(b, errc::held_by_other, now);
+    if (ran_out(b, now)) return lose(b, errc::lost, now);
+    const bool believed = terms_of(b).kind == lock_kind::read_write && ballot::may_write(b.shape_);
+    if (believed && !ballot::may_write(answer->held)) return lose(b, errc::held_by_other, now);
     adopt(b, b.raise_to_);
-    told_.raised(b, now);
+    start_deferred(b, now);
+    if (b.state_ == state::held) told_.raised(b, now);
 }
 
 void voter::failed_raise(ballot& b, const failure& why, instant now) {

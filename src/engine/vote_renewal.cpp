@@ -23,8 +23,10 @@ void voter::extend_validity(ballot& b, instant proved_at) {
         // A third of the lease, less up to a tenth of that, so that holds taken together do not renew together.
         const std::chrono::nanoseconds third = terms.lease / 3;
         const auto jitter = static_cast<std::uint64_t>(third.count()) / 10;
-        b.renew_at_ =
+        const instant exactly =
             proved_at + third - std::chrono::nanoseconds(static_cast<std::int64_t>(random_.next() % (jitter + 1)));
+        // Down to a common beat, so that those of many holds go out together and wake nobody one by one.
+        b.renew_at_ = exactly - exactly.time_since_epoch() % std::max(third / 1000, std::chrono::nanoseconds(1));
     }
 }
 
@@ -64,7 +66,8 @@ void voter::answered_renew(ballot& b, const call& asked, const redis::reply_view
             set_timer(b, now);
             told_.renewed(b, {}, now);
             // The upgrade that is waited for has come: the script that served the line tells its caller only by this.
-            if (b.state_ == state::held && b.quest_.at == stage::in_line && answer->held == shape::both) {
+            if (b.state_ == state::held && b.quest_.at == stage::in_line && answer->held == shape::both &&
+                b.quest_.polled_on_this_link && now >= trusted_from_) {
                 upgraded(b, answer->token, asked.written_at(), now, how::handed_over);
             }
             return;

@@ -125,6 +125,7 @@ public:
     instant deadline() const noexcept { return timers_.earliest(); }
 
     bool link_is_up() const { return out_.link_is_up(); }
+    bool is_trusted(instant now) const noexcept { return now >= trusted_from_; }
     // What the node's clock shows now, as far as known; a little less rather than more.
     std::optional<std::chrono::microseconds> clock(instant now) const;
     const std::string& server() const noexcept { return settings_.server; }
@@ -137,6 +138,8 @@ private:
 
     // asking and waiting (voting.cpp)
     void begin_quest(ballot& b, patience limit, instant now, fencing_token gives_way = 0);
+    static bool is_being_changed(const ballot& b) noexcept;
+    void start_deferred(ballot& b, instant now);
     void send_ask(ballot& b, instant now);
     void poll(ballot& b, instant now);
     void answered_acquire(ballot& b, const call& asked, const redis::reply_view& reply, instant now);

@@ -71,10 +71,21 @@ void voter::begin_quest(ballot& b, patience limit, instant now, fencing_token gi
         if (!std::exchange(subscribed_, true)) out_.subscribe(settings_.channel);
         in_line_.emplace(id_of(b), &b);
     }
-    // What is being made less must be less before it is asked to be more.
-    if (b.changing_ != nullptr || b.change_again_at_ != never) b.quest_.at = stage::deferred;
+    if (is_being_changed(b)) b.quest_.at = stage::deferred;
     set_timer(b, now);
     if (b.quest_.at == stage::asking) send_ask(b, now);
+}
+
+// What is being made less must be less before it is asked to be more, and the node must know it by the token that the
+// question names.
+bool voter::is_being_changed(const ballot& b) noexcept {
+    return b.changing_ != nullptr || b.change_again_at_ != never || b.raising_ != nullptr;
+}
+
+void voter::start_deferred(ballot& b, instant now) {
+    if (b.quest_.at != stage::deferred || is_being_changed(b)) return;
+    b.quest_.at = stage::asking;
+    send_ask(b, now);
 }
 
 void voter::send_ask(ballot& b, instant now) {
@@ -142,7 +153,7 @@ void voter::answered_acquire(ballot& b, const call& asked, const redis::reply_vi
     }
     if (answer->what == acquire_answer::verdict::held) {
         const ballot::quest& q = b.quest_;
-        const bool just_now = q.at == stage::asking && !q.may_have_run && q.ticket.empty() && q.gives_way == 0;
+        const bool just_now = q.at == stage::asking && !q.may_have_run && b.token_ == 0 && q.ticket.empty();
         if (just_now) learn_clock(answer->token, asked.proposed(), now);
         return granted(b, answer->token, asked.written_at(), now);
     }

@@ -4,11 +4,13 @@
 #include <holdfast/async.hpp>
 #include <holdfast/holdfast.hpp>
 
+#include <atomic>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/use_future.hpp>
@@ -169,6 +171,37 @@ TEST_F(Async, AHandlerThatBlocksDoesNotStopOthers) {
     EXPECT_TRUE(other.try_lock());
     other.unlock();
     go_on.set_value();
+}
+
+// With so many under way, requests are left for the thread that drives the loop.
+TEST_F(Async, InACrowdEveryOperationEndsAlthoughAHandlerBlocks) {
+    constexpr int callers = 40;
+    constexpr int turns = 25;
+    std::promise<void> go_on;
+    const auto held_up = go_on.get_future().share();
+    std::promise<void> all_done;
+    std::atomic<int> to_go = callers * turns;
+    std::atomic<int> failures = 0;
+    asio::io_context elsewhere;  // its handlers need not wait for the one that blocks
+    const auto work = asio::make_work_guard(elsewhere);
+    std::thread runner([&] { elsewhere.run(); });
+
+    const auto caller = [&](int number) -> asio::awaitable<void> {
+        mutex own{subject, "own:" + std::to_string(number)};
+        for (int i = 0; i < turns; ++i) {
+            lease held = co_await own.async_acquire(asio::use_awaitable);
+            if (!held) ++failures;
+            co_await held.async_release(asio::use_awaitable);
+            if (--to_go == 0) all_done.set_value();
+        }
+    };
+    for (int i = 0; i < callers; ++i) asio::co_spawn(elsewhere, caller(i), asio::detached);
+    stock.async_acquire([held_up](error_code, const lease&) { held_up.wait(); });
+    EXPECT_EQ(all_done.get_future().wait_for(60s), std::future_status::ready);
+    EXPECT_EQ(failures, 0);
+    go_on.set_value();
+    elsewhere.stop();
+    runner.join();
 }
 
 TEST_F(Async, AHandlerDroppedByItsExecutorGivesTheLockBack) {

@@ -4,6 +4,7 @@
 // from words. Time stands still until the test moves it.
 #pragma once
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -90,61 +91,54 @@ inline std::string list(std::initializer_list<std::string_view> words) {
     return out;
 }
 
-class engine_fixture : public ::testing::Test, public outbox, public redis::push_listener {
-protected:
-    engine_fixture() { wires.open_gate(); }
+/// A server as the engine sees it: a real multiplexer, and the test behind it.
+class played_server final : public outbox, public redis::push_listener {
+public:
+    played_server() { wires_.open_gate(); }
 
-    void submit(redis::command& request) override { wires.submit(request); }
-    bool withdraw(redis::command& request) override { return wires.withdraw(request); }
-    void distrust(const failure&) override {}
-    void subscribe(const std::string&) override {}
-    bool link_is_up() const override { return true; }
-    void on_push(const redis::reply_view& message, instant at) override { subject.node(0).on_push(message, at); }
+    /// Whose pushes it has.
+    void belong_to(engine& subject, std::size_t number) {
+        subject_ = &subject;
+        number_ = number;
+    }
 
     /// What the engine wants to have sent goes out.
-    std::vector<question> send() {
-        std::vector<question> asked = read_questions(wires.begin_write(now));
-        wires.end_write();
+    std::vector<question> send(instant now) {
+        std::vector<question> asked = read_questions(wires_.begin_write(now));
+        wires_.end_write();
         return asked;
     }
-    /// The same, of exactly one question.
-    question send_one() {
-        std::vector<question> asked = send();
-        EXPECT_EQ(asked.size(), 1U);
-        return asked.empty() ? question{} : asked.front();
-    }
-    void receive(std::string_view bytes) {
-        const std::span<char> room = wires.prepare(bytes.size());
+    void receive(std::string_view bytes, instant now) {
+        const std::span<char> room = wires_.prepare(bytes.size());
         std::copy(bytes.begin(), bytes.end(), room.begin());
-        wires.commit(bytes.size());
-        ASSERT_FALSE(wires.deliver(*this, now));
+        wires_.commit(bytes.size());
+        ASSERT_FALSE(wires_.deliver(*this, now));
     }
-    void push(const std::string& text) {
-        receive(">3\r\n" + bulk("message") + bulk("hf:wake:" + subject.id().text()) + bulk(text));
+    void push(const std::string& text, instant now) {
+        receive(">3\r\n" + bulk("message") + bulk("hf:wake:" + subject_->id().text()) + bulk(text), now);
     }
-    /// What was written and not answered has an unknown end; the next link is there at once.
-    void break_link() {
-        wires.link_down({errc::unreachable, "cut"}, now);
-        subject.node(0).on_link_down(now);
-        wires.link_up();
-        wires.open_gate();
-        subject.node(0).on_link_up({}, now);
+    void take_link_down(instant now) {
+        up_ = false;
+        wires_.link_down({errc::unreachable, "cut"}, now);
+        subject_->node(number_).on_link_down(now);
     }
-    void later(milliseconds by) {
-        now += by;
-        subject.on_timer(now);
+    void bring_link_up(const node_facts& facts, instant now) {
+        up_ = true;
+        wires_.link_up();
+        wires_.open_gate();
+        subject_->node(number_).on_link_up(facts, now);
     }
-
-    counting_random random;
-    silent_observer nobody;
-    redis::multiplexer wires;
-    engine subject{{.max_depth = 10}, {{this, "redis://h"}}, random, nobody};
-    std::shared_ptr<const lock_keys> keys = std::make_shared<const lock_keys>(
-        scripts::make_keys(scripts::lock_name("x"), scripts::key_naming::tagged, "hf:"));
-    recorded_request first;
-    instant now{1h};
 
 private:
+    void submit(redis::command& request) override { wires_.submit(request); }
+    bool withdraw(redis::command& request) override { return wires_.withdraw(request); }
+    void distrust(const failure&) override {}
+    void subscribe(const std::string&) override {}
+    bool link_is_up() const override { return up_; }
+    void on_push(const redis::reply_view& message, instant at) override {
+        subject_->node(number_).on_push(message, at);
+    }
+
     static std::vector<question> read_questions(std::string_view bytes) {
         const auto take_number = [&bytes](char kind) {
             EXPECT_EQ(bytes.front(), kind);
@@ -176,6 +170,44 @@ private:
         out.arguments.assign(words.begin() + from, words.end());
         return out;
     }
+
+    redis::multiplexer wires_;
+    engine* subject_ = nullptr;
+    std::size_t number_ = 0;
+    bool up_ = true;
+};
+
+class engine_fixture : public ::testing::Test {
+protected:
+    engine_fixture() { server.belong_to(subject, 0); }
+
+    std::vector<question> send() { return server.send(now); }
+    /// The same, of exactly one question.
+    question send_one() {
+        std::vector<question> asked = send();
+        EXPECT_EQ(asked.size(), 1U);
+        return asked.empty() ? question{} : asked.front();
+    }
+    void receive(std::string_view bytes) { server.receive(bytes, now); }
+    void push(const std::string& text) { server.push(text, now); }
+    /// What was written and not answered has an unknown end; the next link is there at once.
+    void break_link() {
+        server.take_link_down(now);
+        server.bring_link_up({}, now);
+    }
+    void later(milliseconds by) {
+        now += by;
+        subject.on_timer(now);
+    }
+
+    counting_random random;
+    silent_observer nobody;
+    played_server server;
+    engine subject{{.max_depth = 10}, {{&server, "redis://h"}}, random, nobody};
+    std::shared_ptr<const lock_keys> keys = std::make_shared<const lock_keys>(
+        scripts::make_keys(scripts::lock_name("x"), scripts::key_naming::tagged, "hf:"));
+    recorded_request first;
+    instant now{1h};
 };
 
 /// A read-write lock, and a hold on it that reads.

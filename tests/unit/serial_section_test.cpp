@@ -55,6 +55,35 @@ TEST(SerialSection, WhatIsEnteredInsideRunsAfterwardsInOrderAndSettlesOnce) {
     EXPECT_THAT(log, ElementsAre("a", "b", "c", "settle"));
 }
 
+TEST(SerialSection, WhatIsLeftRunsBeforeTheTaskOfTheNextWhoEntersAndIsSettledWithIt) {
+    std::vector<std::string> log;
+    section subject([&] { log.push_back("settle"); });
+    task a([&] { log.push_back("a"); });
+    task b([&] { log.push_back("b"); });
+    task c([&] { log.push_back("c"); });
+    EXPECT_TRUE(subject.leave(a)) << "nobody is inside";
+    EXPECT_FALSE(subject.leave(b)) << "somebody is sent in for the first";
+    EXPECT_THAT(log, ElementsAre());
+    subject.enter(c);
+    EXPECT_THAT(log, ElementsAre("a", "b", "c", "settle"));
+    log.clear();
+    EXPECT_TRUE(subject.leave(a));
+    subject.enter_with([&] { log.push_back("d"); });
+    EXPECT_THAT(log, ElementsAre("a", "d", "settle"));
+}
+
+TEST(SerialSection, WhatIsLeftWhileSomebodyIsInsideIsRunByThatOne) {
+    std::vector<std::string> log;
+    section subject([&] { log.push_back("settle"); });
+    task b([&] { log.push_back("b"); });
+    task a([&] {
+        EXPECT_FALSE(subject.leave(b));
+        log.push_back("a");
+    });
+    subject.enter(a);
+    EXPECT_THAT(log, ElementsAre("a", "b", "settle"));
+}
+
 TEST(SerialSection, WhatSettlingEntersIsRunAndSettledToo) {
     std::vector<std::string> log;
     task late([&] { log.push_back("late"); });

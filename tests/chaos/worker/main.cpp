@@ -50,9 +50,10 @@ milliseconds to_milliseconds(const std::string& text) {
 int main(int count, char** words) {
     using namespace holdfast::chaos;
     const std::map<std::string, int (*)(arguments)> modes = {
-        {"count", &holdfast::chaos::count}, {"hold", &holdfast::chaos::hold},
-        {"crowd", &holdfast::chaos::crowd}, {"cycle", &holdfast::chaos::cycle},
-        {"share", &holdfast::chaos::share}, {"share-hold", &holdfast::chaos::share_hold},
+        {"count", &holdfast::chaos::count},       {"hold", &holdfast::chaos::hold},
+        {"crowd", &holdfast::chaos::crowd},       {"cycle", &holdfast::chaos::cycle},
+        {"share", &holdfast::chaos::share},       {"share-hold", &holdfast::chaos::share_hold},
+        {"lock-set", &holdfast::chaos::lock_set},
     };
     const std::vector<std::string> given(words + 1, words + count);
     try {

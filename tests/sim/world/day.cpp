@@ -141,7 +141,7 @@ client& day::add_client() {
     setup.server.backoff_max = 400ms;
     setup.engine.request_timeout = 500ms;
     setup.engine.fence_retention = luck_.percent(50) ? 60'000ms : 3'600'000ms;
-    if (mistrusted_) setup.max_lease = longest_lease;
+    if (mistrusted_ && !options_.forgetful_servers_vote) setup.max_lease = longest_lease;
     setup.clock_stops_in_pauses = options_.clock_stops_in_pauses;
     ids_.push_back(std::make_unique<chance>(options_.ids_repeat ? options_.seed : luck_.next()));
     clients_.push_back(std::make_unique<client>(time_, luck_.fork(), *ids_.back(), setup, *this));

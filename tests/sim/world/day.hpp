@@ -53,6 +53,7 @@ struct day_options {
     bool pushes_overtake = false;
     bool ids_repeat = false;
     bool clock_stops_in_pauses = false;
+    bool forgetful_servers_vote = false;
 };
 
 struct day_result {

@@ -1,0 +1,152 @@
+// Twelve processes and five servers, of which at most two at a time are killed, stopped or restarted empty: R40 to R46.
+//
+// Runs for a short time; HOLDFAST_CHAOS_SECONDS makes it longer.
+#include <gtest/gtest.h>
+
+#include <signal.h>
+#include <algorithm>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "chaos/chaos_fixture.hpp"
+#include "support/temp_directory.hpp"
+
+namespace holdfast::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct interval {
+    std::int64_t from_us = 0;
+    std::int64_t to_us = 0;
+    std::int64_t token = 0;
+};
+
+class FiveServers : public ::testing::Test {
+protected:
+    static constexpr std::size_t so_many = 5;
+    static constexpr std::size_t processes = 12;
+    static constexpr std::chrono::milliseconds longest_lease = 1500ms;
+
+    void SetUp() override {
+        for (std::size_t i = 0; i < so_many; ++i) servers.emplace_back();
+        for (std::size_t i = 0; i < so_many; ++i) ASSERT_TRUE(votes_again(servers[i]));
+        std::ofstream(path) << "0 0\n";
+    }
+
+    void TearDown() override {
+        for (redis_server& each : servers) {
+            EXPECT_TRUE(eventually([&] { return leftovers(each).empty(); }, 40s)) << "left behind:" << leftovers(each);
+        }
+    }
+
+    void start_workers() {
+        std::string urls;
+        for (const redis_server& each : servers) urls += (urls.empty() ? "" : ",") + each.url() + "?timeout=500ms";
+        for (std::size_t i = 0; i < processes; ++i) {
+            workers.emplace_back(
+                std::vector<std::string>{"lock-set", urls, "stock", path, std::to_string(longest_lease.count())});
+        }
+    }
+
+    [[nodiscard]] static bool votes_again(redis_server& which) {
+        return eventually([&] { return std::stoll(which.info("server", "uptime_in_seconds")) * 1s > longest_lease; },
+                          an_age);
+    }
+
+    std::int64_t counted() const {
+        std::int64_t count = 0;
+        std::ifstream(path) >> count;
+        return count;
+    }
+    [[nodiscard]] bool goes_on() const {
+        const auto before = counted();
+        return eventually([&] { return counted() > before + 3; }, an_age);
+    }
+
+    /// Two of them at most; they are whole again when it returns.
+    void something_happens() {
+        std::vector<std::size_t> order{0, 1, 2, 3, 4};
+        std::shuffle(order.begin(), order.end(), chance);
+        const std::size_t victims = 1 + chance() % 2;
+        const auto kind = chance() % 3;
+        for (std::size_t i = 0; i < victims; ++i) {
+            redis_server& victim = servers[order[i]];
+            kind == 0 ? victim.pause() : kind == 1 ? victim.kill() : victim.restart(redis_server::data::lose);
+        }
+        EXPECT_TRUE(goes_on()) << "with " << victims << (kind == 0 ? " stopped" : kind == 1 ? " killed" : " restarted");
+        for (std::size_t i = 0; i < victims; ++i) {
+            redis_server& victim = servers[order[i]];
+            if (kind == 0) victim.resume();
+            if (kind == 1) victim.restart(redis_server::data::lose);
+        }
+        // One that forgot everything counts as absent until it votes again.
+        for (std::size_t i = 0; i < victims && kind != 0; ++i) EXPECT_TRUE(votes_again(servers[order[i]]));
+        EXPECT_TRUE(goes_on()) << "afterwards";
+        ++faults;
+    }
+
+    std::int64_t updates() {
+        std::int64_t sum = 0;
+        for (worker& each : workers) each.process().close_input();
+        for (worker& each : workers) {
+            EXPECT_EQ(each.finish(), went_well) << each.process().errors();
+            sum += to_number(each.wait_for("done").at(1));
+        }
+        return sum;
+    }
+
+    std::vector<interval> beliefs() const {
+        std::vector<interval> all;
+        for (const worker& each : workers) {
+            for (const told_line& line : each.lines("interval"))
+                all.push_back({to_number(line.at(1)), to_number(line.at(2)), to_number(line.at(3))});
+        }
+        std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.from_us < b.from_us; });
+        return all;
+    }
+
+    temp_directory directory;
+    std::string path = directory.path() / "store";
+    std::vector<redis_server> servers;
+    std::vector<worker> workers;
+    std::mt19937 chance{std::random_device{}()};
+    int faults = 0;
+};
+
+// R40, R41, R43, R44, R45
+TEST_F(FiveServers, LoseNoUpdateAndNeverHaveTwoBelieversWhileTwoOfThemFail) {
+    start_workers();
+    ASSERT_TRUE(goes_on());
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{std::stol(seconds_to_run("12"))};
+    while (std::chrono::steady_clock::now() < end && !HasFailure()) something_happens();
+    const auto done = updates();
+    const auto all = beliefs();
+    std::cout << "faults: " << faults << ", updates: " << done << '\n';
+    EXPECT_EQ(counted(), done);
+    for (std::size_t i = 1; i < all.size(); ++i) {
+        EXPECT_GT(all[i].from_us, all[i - 1].to_us)
+            << "two believers, tokens " << all[i - 1].token << ' ' << all[i].token;
+        EXPECT_GT(all[i].token, all[i - 1].token);
+    }
+}
+
+// R46
+TEST_F(FiveServers, AHolderThatIsKilledIsOutWhenItsLeaseIsOver) {
+    std::string urls;
+    for (const redis_server& each : servers) urls += (urls.empty() ? "" : ",") + each.url();
+    workers.emplace_back(
+        std::vector<std::string>{"lock-set", urls, "stock", path, std::to_string(longest_lease.count())});
+    ASSERT_TRUE(goes_on());
+    workers[0].signal(SIGKILL);
+    const auto before = counted();
+    workers.emplace_back(
+        std::vector<std::string>{"lock-set", urls, "stock", path, std::to_string(longest_lease.count())});
+    EXPECT_TRUE(eventually([&] { return counted() > before + 3; }, an_age));
+    workers[1].process().close_input();
+    EXPECT_EQ(workers[1].finish(), went_well);
+}
+
+}  // namespace
+}  // namespace holdfast::testing

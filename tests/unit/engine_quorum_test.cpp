@@ -1,0 +1,290 @@
+// The engine with three servers played by the test: how votes are counted, and what is asked when they are not enough.
+// Longer stories are the simulator's.
+#include <array>
+
+#include "unit/engine_fixture.hpp"
+
+namespace holdfast::engine {
+namespace {
+
+using namespace testing;
+
+class watching_observer final : public observer {
+public:
+    std::vector<std::size_t> fewer;
+    std::vector<std::size_t> more;
+
+private:
+    void on_acquired(std::chrono::nanoseconds, how) override {}
+    void on_reentered() override {}
+    void on_refused() override {}
+    void on_released(std::chrono::nanoseconds) override {}
+    void on_renewed() override {}
+    void on_renewal_failed(const failure&) override {}
+    void on_lost(const std::string&, errc) override {}
+    void on_votes(const std::string&, votes_now what, vote_count count) override {
+        EXPECT_EQ(count.nodes, 3U);
+        (what == votes_now::fewer ? fewer : more).push_back(count.in_favour);
+    }
+};
+
+class EngineQuorum : public ::testing::Test {
+protected:
+    static constexpr std::chrono::microseconds clock{1'700'000'000'000'000};
+
+    EngineQuorum() {
+        for (std::size_t i = 0; i < servers.size(); ++i) {
+            servers[i].belong_to(subject, i);
+            servers[i].bring_link_up({.clock = clock}, now);
+        }
+    }
+
+    acquire_terms terms(waiting wait = waiting::in_line) const {
+        return {.keys = keys, .owner = owner_id{7}, .lease = 3000ms, .limit = {wait, now + 2s}};
+    }
+    question ask(std::size_t server) {
+        std::vector<question> asked = servers[server].send(now);
+        EXPECT_EQ(asked.size(), 1U) << "server " << server;
+        return asked.empty() ? question{} : asked.front();
+    }
+    bool is_silent(std::size_t server) { return servers[server].send(now).empty(); }
+    void begin(waiting wait = waiting::in_line) {
+        subject.acquire(first, terms(wait), now);
+        for (std::size_t i = 0; i < servers.size(); ++i) {
+            const question asked = ask(i);
+            EXPECT_EQ(asked.script, "mutex/acquire");
+            id = asked.arguments.at(0);
+            ticket = asked.arguments.at(5);
+            proposal = asked.arguments.at(8);
+        }
+    }
+    void answer(std::size_t server, std::initializer_list<std::string_view> words) {
+        servers[server].receive(list(words), now);
+    }
+    void grant(std::size_t server, const std::string& token) { answer(server, {"1", token}); }
+    void queue(std::size_t server) { answer(server, {"2", "900", "other", ticket, "0", "41"}); }
+    void later(milliseconds by) {
+        now += by;
+        subject.on_timer(now);
+    }
+
+    counting_random random;
+    watching_observer watcher;
+    std::array<played_server, 3> servers;
+    engine subject{{.max_depth = 10},
+                   {{&servers[0], "redis://a"}, {&servers[1], "redis://b"}, {&servers[2], "redis://c"}},
+                   random,
+                   watcher};
+    std::shared_ptr<const lock_keys> keys = std::make_shared<const lock_keys>(
+        scripts::make_keys(scripts::lock_name("x"), scripts::key_naming::tagged, "hf:"));
+    recorded_request first;
+    std::string id;
+    std::string ticket;
+    std::string proposal;
+    instant now{1h};
+};
+
+// R40
+TEST_F(EngineQuorum, IsHeldWhenAMajorityHasGranted) {
+    begin();
+    grant(0, proposal);
+    EXPECT_EQ(first.held, nullptr);
+    grant(2, proposal);
+    ASSERT_NE(first.held, nullptr);
+    EXPECT_EQ(std::to_string(first.held->token()), proposal);
+}
+
+// R40
+TEST_F(EngineQuorum, ProposesOneTicketAndOneTokenFromTheServersClocks) {
+    begin();
+    EXPECT_EQ(ticket, std::to_string(clock.count()));
+    EXPECT_EQ(proposal, std::to_string(clock.count()));
+}
+
+// R40: the majority-th longest, each counted from before its own request.
+TEST_F(EngineQuorum, IsValidAsLongAsAMajorityIs) {
+    begin();
+    const instant sent = now;
+    now += 100ms;
+    grant(0, proposal);
+    grant(1, proposal);
+    hold& held = *first.held;
+    EXPECT_EQ(held.valid_until(), sent + 3000ms - 32ms);
+    recorded_answer renewed;
+    now += 500ms;
+    subject.renew(held, renewed, now);
+    EXPECT_EQ(ask(0).script, "mutex/renew");
+    answer(0, {"1"});
+    EXPECT_EQ(held.valid_until(), sent + 3000ms - 32ms) << "one of two is not enough";
+    EXPECT_FALSE(renewed.code);
+    EXPECT_EQ(ask(1).script, "mutex/renew");
+    answer(1, {"1"});
+    EXPECT_EQ(held.valid_until(), now + 3000ms - 32ms);
+    EXPECT_EQ(renewed.code, errc{});
+}
+
+// R45: design rule 4.7
+TEST_F(EngineQuorum, WritesTheGreatestTokenToAMajorityBeforeItTells) {
+    begin();
+    grant(0, "1700000000000005");
+    grant(1, "1700000000000009");
+    EXPECT_EQ(first.held, nullptr);
+    const question raise = ask(0);
+    EXPECT_EQ(raise.script, "mutex/raise");
+    EXPECT_EQ(raise.arguments.at(1), "1700000000000005");
+    EXPECT_EQ(raise.arguments.at(2), "1700000000000009");
+    EXPECT_TRUE(is_silent(1));
+    answer(0, {"1"});
+    ASSERT_NE(first.held, nullptr);
+    EXPECT_EQ(first.held->token(), 1700000000000009U);
+}
+
+TEST_F(EngineQuorum, TakesTheTokenThatAMajoritySharesEvenIfAnotherIsGreater) {
+    begin();
+    grant(0, "1700000000000005");
+    grant(1, "1700000000000009");
+    grant(2, "1700000000000005");
+    ASSERT_NE(first.held, nullptr);
+    EXPECT_EQ(first.held->token(), 1700000000000005U);
+}
+
+// A vote stops counting when it is offered to whoever is first.
+TEST_F(EngineQuorum, GivesAVoteUpByItsTokenWhenThereIsNoMajority) {
+    begin();
+    grant(0, "1700000000000005");
+    queue(1);
+    queue(2);
+    later(10ms);
+    const question yielded = ask(0);
+    EXPECT_EQ(yielded.script, "mutex/acquire");
+    EXPECT_EQ(yielded.arguments.at(0), id);
+    EXPECT_EQ(yielded.arguments.at(5), ticket) << "its place is kept";
+    EXPECT_EQ(yielded.arguments.at(9), "1700000000000005");
+    servers[1].push("grant " + id + " 1700000000000007", now);
+    EXPECT_EQ(first.held, nullptr) << "one vote only: the other was offered";
+    grant(0, "1700000000000008");
+    EXPECT_EQ(ask(1).script, "mutex/raise");
+    answer(1, {"1"});
+    ASSERT_NE(first.held, nullptr);
+}
+
+TEST_F(EngineQuorum, KeepsItsVotesWhileAnswersAreDueThatMayMakeAMajority) {
+    begin();
+    grant(0, proposal);
+    later(30ms);
+    EXPECT_TRUE(is_silent(0));
+    grant(1, proposal);
+    EXPECT_NE(first.held, nullptr);
+}
+
+// R41
+TEST_F(EngineQuorum, ARefusedAttemptIsUndoneAlsoWhereNobodyAnswered) {
+    begin(waiting::not_at_all);
+    grant(0, proposal);
+    answer(1, {"0", "900", "other"});
+    EXPECT_FALSE(first.refusal_code);
+    later(2s);
+    EXPECT_EQ(first.refusal_code, errc::no_quorum);
+    const question undo = ask(0);
+    EXPECT_EQ(undo.script, "mutex/release");
+    EXPECT_EQ(ask(2).script, "mutex/release");
+    EXPECT_TRUE(is_silent(1)) << "that one said no, and has nothing to undo";
+}
+
+TEST_F(EngineQuorum, IsBusyAsSoonAsAMajorityHasRefused) {
+    begin(waiting::not_at_all);
+    answer(1, {"0", "900", "other"});
+    answer(2, {"0", "900", "other"});
+    EXPECT_EQ(first.refusal_code, errc::busy);
+}
+
+TEST_F(EngineQuorum, WaitsOutItsTimeInLineAndSaysSo) {
+    begin();
+    queue(0);
+    queue(1);
+    later(2s);
+    EXPECT_EQ(first.refusal_code, errc::timed_out);
+}
+
+// R41, R42
+TEST_F(EngineQuorum, WithdrawsWhenNoMajorityCanBeReachedAndComesBackInItsPlaceByAnotherId) {
+    begin();
+    grant(0, proposal);
+    servers[1].take_link_down(now);
+    servers[2].take_link_down(now);
+    later(10ms);
+    const question undo = ask(0);
+    EXPECT_EQ(undo.script, "mutex/release");
+    EXPECT_EQ(undo.arguments.at(0), id);
+    answer(0, {"1", "0"});
+    EXPECT_FALSE(first.refusal_code);
+    EXPECT_TRUE(is_silent(0));
+    servers[1].bring_link_up({.clock = clock}, now);
+    const question again = ask(0);
+    EXPECT_EQ(again.script, "mutex/acquire");
+    EXPECT_NE(again.arguments.at(0), id);
+    EXPECT_EQ(again.arguments.at(5), ticket);
+}
+
+TEST_F(EngineQuorum, WithdrawnItStillEndsAtItsDeadline) {
+    begin();
+    grant(0, proposal);
+    servers[1].take_link_down(now);
+    servers[2].take_link_down(now);
+    later(10ms);
+    later(2s);
+    EXPECT_EQ(first.refusal_code, errc::no_quorum);
+}
+
+// R43, R44
+TEST_F(EngineQuorum, OneLostVoteIsToldToTheHookAndASecondToTheHolder) {
+    begin();
+    for (std::size_t i = 0; i < 3; ++i) grant(i, proposal);
+    hold& held = *first.held;
+    const auto life = std::make_shared<recorded_life>();
+    held.listen(life);
+    later(1s);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(ask(i).script, "mutex/renew");
+    answer(0, {"0"});
+    EXPECT_THAT(watcher.fewer, ::testing::ElementsAre(2U));
+    EXPECT_FALSE(life->lost);
+    answer(1, {"0"});
+    EXPECT_EQ(life->lost, errc::not_held);
+}
+
+// R43
+TEST_F(EngineQuorum, AServerThatForgotTheHoldIsAskedAgainByTheSameId) {
+    begin();
+    for (std::size_t i = 0; i < 3; ++i) grant(i, proposal);
+    later(1s);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(ask(i).script, "mutex/renew");
+    answer(0, {"0"});
+    answer(1, {"1"});
+    answer(2, {"1"});
+    later(1s);
+    const question heal = ask(0);
+    EXPECT_EQ(heal.script, "mutex/acquire");
+    EXPECT_EQ(heal.arguments.at(0), id);
+    EXPECT_EQ(heal.arguments.at(4), "") << "it does not stand in line there";
+    grant(0, "1700000002000000");
+    EXPECT_THAT(watcher.more, ::testing::ElementsAre(3U));
+    EXPECT_EQ(std::to_string(first.held->token()), proposal) << "the token that was told stays";
+}
+
+TEST_F(EngineQuorum, ReleasesEverywhereAndIsAnsweredByAMajority) {
+    begin();
+    for (std::size_t i = 0; i < 3; ++i) grant(i, proposal);
+    recorded_answer released;
+    subject.release(*first.held, access::exclusive, &released, now + 2s, now);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(ask(i).script, "mutex/release");
+    answer(0, {"1", "0"});
+    EXPECT_FALSE(released.code);
+    answer(1, {"1", "0"});
+    EXPECT_EQ(released.code, errc{});
+    EXPECT_EQ(subject.holds(), 1U) << "one server has not answered yet";
+    answer(2, {"1", "0"});
+    EXPECT_EQ(subject.holds(), 0U);
+}
+
+}  // namespace
+}  // namespace holdfast::engine
