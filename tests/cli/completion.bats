@@ -107,4 +107,11 @@ TEXT
     terminal send-keys -t t C-u 'holdfast server sta' Tab
     wait_until shows '^start '
     wait_until shows '^status '
+    start_servers
+    on 1 set 'hf:{first}' "$(hold_id 1)" px 60000 >/dev/null
+    on 2 set 'hf:{second}' "$(hold_id 1)" px 60000 >/dev/null
+    terminal send-keys -t t C-u "holdfast show --url '$(url 1)' fi" Tab
+    wait_until shows "' first"
+    terminal send-keys -t t C-u "holdfast show --url '$(url 1)' --url '$(url 2)' sec" Tab
+    wait_until shows "' second"
 }

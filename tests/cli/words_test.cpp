@@ -22,6 +22,23 @@ run_options parsed(std::vector<std::string> words) {
     return options;
 }
 
+TEST(RunOptions, UrlMayBeRepeatedAndTakesOneWord) {
+    const run_options options = parsed({"--url", "redis://x", "--url=redis://y", "a"});
+    EXPECT_EQ(options.urls, (std::vector<std::string>{"redis://x", "redis://y"}));
+    EXPECT_EQ(options.name, "a");
+    EXPECT_EQ(joined({"redis://x", "unix:///a b"}), "redis://x unix:///a%20b");
+}
+
+TEST(RunOptions, LeaseIsTheLongestOneIfThatIsShorter) {
+    EXPECT_EQ(parsed({"--max-lease", "5s", "a"}).lock_options().lease, 5s);
+    EXPECT_EQ(parsed({"--max-lease", "5s", "a"}).terms().lease, 5s);
+    EXPECT_EQ(parsed({"--max-lease", "5s", "--lease", "2s", "a"}).lock_options().lease, 2s);
+    EXPECT_EQ(parsed({"--max-lease", "2h", "a"}).lock_options().lease, 30s);
+    EXPECT_EQ(parsed({"--max-lease", "2h", "a"}).link_options().fence_retention, 2h);
+    EXPECT_EQ(parsed({"a"}).link_options().max_lease, client_options{}.max_lease);
+    EXPECT_THROW(parsed({"--max-lease", "soon", "a"}).link_options(), trouble);
+}
+
 TEST(RunOptions, WithoutOptionsAreAPlainLockWithoutALimit) {
     const run_options options = parsed({"a"});
     EXPECT_EQ(options.lock_side(), side::plain);

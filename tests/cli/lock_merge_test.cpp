@@ -1,0 +1,88 @@
+// What several servers say of one lock, as one.
+#include "cli/lock_merge.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace holdfast::cli {
+namespace {
+
+using ::testing::ElementsAre;
+
+lock_state seen(const std::vector<std::string>& holders, const std::vector<std::string>& waiters = {}) {
+    lock_state lock(lock_ref(scripts::lock_name("a"), scripts::key_naming::tagged, "hf:"));
+    for (const std::string& id : holders) lock.holders.push_back({.id = id});
+    for (const std::string& id : waiters) lock.waiters.push_back({.id = id});
+    return lock;
+}
+
+std::vector<std::string> told(const lock_state& lock) {
+    std::vector<std::string> result;
+    for (const lock_holder& one : lock.holders) result.push_back(one.id + " " + std::to_string(one.backing));
+    return result;
+}
+
+TEST(LockMerge, HolderIsToldOnceWithTheNumberOfItsServers) {
+    const lock_state all = merge({seen({"x"}), seen({"x"}), seen({})}, 3);
+    EXPECT_THAT(told(all), ElementsAre("x 2"));
+    EXPECT_TRUE(all.is_backed(all.holders.front()));
+}
+
+TEST(LockMerge, BestBackedHolderComesFirst) {
+    const lock_state all = merge({seen({"late"}), seen({"x"}), seen({"x"})}, 3);
+    EXPECT_THAT(told(all), ElementsAre("x 2", "late 1"));
+    EXPECT_FALSE(all.is_backed(all.holders.back()));
+}
+
+TEST(LockMerge, SilentServersCountAgainstAMajority) {
+    const lock_state all = merge({seen({"x"})}, 3);
+    EXPECT_FALSE(all.is_backed(all.holders.front()));
+    EXPECT_FALSE(merge({seen({"x"}), seen({"x"})}, 4).is_backed({.backing = 2}));  // half is not a majority
+}
+
+TEST(LockMerge, OfOneServerNothingChanges) {
+    const lock_state all = merge({seen({"x", "y"}, {"z"})}, 1);
+    EXPECT_THAT(told(all), ElementsAre("x 1", "y 1"));
+    EXPECT_TRUE(all.is_backed(all.holders.back()));
+    EXPECT_EQ(all.waiters.size(), 1U);
+}
+
+TEST(LockMerge, LineIsThatOfTheFirstServerAndThenWhoIsMissingThere) {
+    const lock_state all = merge({seen({}, {"p", "q"}), seen({}, {"q", "r", "p"})}, 2);
+    std::vector<std::string> line;
+    for (const lock_waiter& one : all.waiters) line.push_back(one.id + " " + std::to_string(one.backing));
+    EXPECT_THAT(line, ElementsAre("p 2", "q 2", "r 1"));
+}
+
+TEST(LockMerge, ModeIsThatOfTheBestBacked) {
+    lock_state behind = seen({"writer"});
+    behind.is_shared_kind = true;
+    behind.holders.front().mode = access::write;
+    lock_state ahead = seen({"reader"});
+    ahead.is_shared_kind = true;
+    ahead.holders.front().mode = access::read;
+    EXPECT_EQ(mode_of(merge({behind, ahead, ahead}, 3)), "read");
+    EXPECT_EQ(mode_of(merge({behind, behind, ahead}, 3)), "write");
+}
+
+TEST(LockMerge, LastTokenIsTheLargest) {
+    lock_state one = seen({});
+    lock_state other = seen({});
+    other.fence = 7;
+    EXPECT_EQ(merge({one, other}, 2).fence, 7U);
+    one.fence = 9;
+    EXPECT_EQ(merge({other, one}, 2).fence, 9U);
+}
+
+TEST(LockMerge, OnlyMajoritiesAreKept) {
+    std::vector<lock_state> locks{merge({seen({"late"}), seen({"x"}), seen({"x"})}, 3), merge({seen({"x"})}, 3)};
+    keep_majorities(locks);
+    EXPECT_THAT(told(locks[0]), ElementsAre("x 2"));
+    EXPECT_TRUE(locks[1].is_free());
+}
+
+}  // namespace
+}  // namespace holdfast::cli
