@@ -140,7 +140,7 @@ private:
     void run() override {
         const instant now = boot_now();
         for (request& each : requests_) {
-            each.give_up_at(now + core_.settings().request_timeout);
+            each.give_up_at(now + core_.request_timeout());
             core_.session().submit(each, now);
         }
     }
@@ -221,7 +221,7 @@ figure measure_throughput(const server_place& server, subject& what) {
         {.name = "connection.throughput", .unit = "requests/s", .direction = figure::better::higher, .target = 0.9});
     request_cost ours;
     request_cost theirs;
-    const auto core = api::make_core(server.tcp_url(), {});
+    const auto core = api::make_core({server.tcp_url()}, {});
     batch(*core, what).round_trip();  // connected and warm
     for (int i = 0; i < throughput_rounds; ++i) {
         figure::round measured;
@@ -249,7 +249,7 @@ public:
 private:
     void run() override {
         const instant now = boot_now();
-        give_up_at(now + core_.settings().request_timeout);
+        give_up_at(now + core_.request_timeout());
         core_.session().submit(*this, now);
     }
     void on_reply(const redis::reply_view& reply, instant) override {
@@ -269,7 +269,7 @@ void time_calls(std::vector<double>& into, Call&& call) {
 
 figure measure_roundtrip(figure::meaning meaning, std::string_view url, bare_socket bare, subject& what) {
     figure result(meaning);
-    const auto core = api::make_core(url, {});
+    const auto core = api::make_core({std::string(url)}, {});
     const std::string wire = what.wire();
     const auto call_bare = [&] {
         if (bare.line(wire) != ":1") throw std::runtime_error("the script did not answer 1");

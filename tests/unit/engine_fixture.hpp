@@ -31,7 +31,7 @@ private:
     std::uint64_t count_ = 0;
 };
 
-class silent_observer final : public observer {
+class silent_observer : public observer {
     void on_acquired(std::chrono::nanoseconds, holdfast::engine::how) override {}
     void on_reentered() override {}
     void on_refused() override {}

@@ -9,19 +9,12 @@ namespace {
 
 using namespace testing;
 
-class watching_observer final : public observer {
+class watching_observer final : public silent_observer {
 public:
     std::vector<std::size_t> fewer;
     std::vector<std::size_t> more;
 
 private:
-    void on_acquired(std::chrono::nanoseconds, how) override {}
-    void on_reentered() override {}
-    void on_refused() override {}
-    void on_released(std::chrono::nanoseconds) override {}
-    void on_renewed() override {}
-    void on_renewal_failed(const failure&) override {}
-    void on_lost(const std::string&, errc) override {}
     void on_votes(const std::string&, votes_now what, vote_count count) override {
         EXPECT_EQ(count.nodes, 3U);
         (what == votes_now::fewer ? fewer : more).push_back(count.in_favour);
