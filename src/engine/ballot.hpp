@@ -43,7 +43,7 @@ public:
     const std::string& holder() const noexcept { return quest_.holder; }
     std::optional<instant> holder_until() const noexcept { return quest_.holder_until; }
     bool is_being_asked() const noexcept { return asking_ != nullptr; }
-    bool is_being_raised() const noexcept { return raising_ != nullptr; }
+    bool is_being_raised() const noexcept { return raising_ != nullptr || raise_again_at_ != never; }
     // Somebody waits for the node's answer to this. Only the first one counts.
     void expect(answer_to what) noexcept { expected_ |= bit(what); }
     bool take_expected(answer_to what) noexcept {
@@ -108,7 +108,9 @@ private:
     fencing_token token_ = 0;
     fencing_token raise_to_ = 0;
     instant valid_until_{};
+    bool kept_ = true;  // renewed, if it is one that is
     instant renew_at_ = never;
+    instant raise_again_at_ = never;
     instant release_again_at_ = never;
     instant change_again_at_ = never;
 };

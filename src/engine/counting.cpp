@@ -214,7 +214,12 @@ void engine::leave_lines(hold& h, instant now) {
 void engine::refused(ballot& b, const refusal& why, instant now) {
     hold& h = b.whole();
     // Not of the upgrade that may be under way: a node was asked to vote for the hold, or could not keep its vote.
-    if (h.state_ == state::held && !b.counts()) return one_less(h, why.code, now);
+    if (h.state_ == state::held && !b.counts()) {
+        const node_answer no{why};
+        take(b, answer_to::renewal, no);
+        take(b, answer_to::change, no);
+        return one_less(h, why.code, now);
+    }
     if (h.quest_ == nullptr) return forget_if_gone(h);
     if (!h.said_no_ || is_silence(h.said_no_->code) || is_of_the_lock(why.code)) h.said_no_ = why;
     if (!h.opening_) check_hope(h, now);
@@ -237,6 +242,7 @@ void engine::check_hope(hold& h, instant now) {
 // Ends the quest and undoes what there is of it; what was held before stays held.
 void engine::fail(hold& h, refusal why, instant now) {
     acquire_request* const request = end_quest(h);
+    const in_hand kept(h);
     if (h.state_ == state::held) {
         undo_upgrade(h, now);
     } else {
@@ -244,6 +250,7 @@ void engine::fail(hold& h, refusal why, instant now) {
         undo_votes(h, now);
     }
     watcher_.on_refused();
+    kept.let_go();
     forget_if_gone(h);
     request->refused(why);
 }
@@ -251,7 +258,7 @@ void engine::fail(hold& h, refusal why, instant now) {
 void engine::undo_votes(hold& h, instant now) {
     for (std::size_t i = 0; i < voters_.size(); ++i) {
         ballot& b = h.ballots_[i];
-        if (b.asks()) {
+        if (b.asks() && !b.counts()) {
             voters_[i]->give_up(b, now);
         } else {
             voters_[i]->release(b, now);

@@ -45,6 +45,7 @@ std::size_t engine::links_up() const {
 }
 
 void engine::forget_if_gone(hold& h) {
+    if (h.in_hand_) return;
     if (votes(h, [](const ballot& b) { return !b.is_gone(); }) > 0) return;
     HOLDFAST_ASSERT(h.quest_ == nullptr && h.releasing_.request == nullptr && h.renewing_.request == nullptr);
     if (h.state_ != state::leaving) return;

@@ -109,6 +109,15 @@ public:
 
 private:
     using state = hold::state;
+    // While something is done to all its votes it is not forgotten, whatever becomes of them.
+    class in_hand {
+    public:
+        explicit in_hand(hold& h) noexcept : h_(h) { h_.in_hand_ = true; }
+        void let_go() const noexcept { h_.in_hand_ = false; }
+
+    private:
+        hold& h_;
+    };
     // Nodes that do not vote for a hold are asked again after this part of its lease.
     static constexpr int heal_part = 3;
 
@@ -162,6 +171,7 @@ private:
     instant validity_of(const ballots& backing) const;
     void count_validity(hold& h);
     void one_less(hold& h, errc why, instant now);
+    void count_again(hold& h, instant now);
     void tell_votes(hold& h, votes_now what);
     void lose(hold& h, errc why, instant now);
     void renew_votes(hold& h, instant now);

@@ -102,8 +102,10 @@ void engine::withdraw(hold& h, instant now) {
     later.quest_->subject_ = &later;
     set_timer(later);
     h.state_ = state::leaving;
+    const in_hand kept(h);
     undo_votes(h, now);
     set_timer(h);
+    kept.let_go();
     forget_if_gone(h);
 }
 

@@ -51,6 +51,7 @@ private:
     unsigned shared_ = 0;
     std::unique_ptr<ballot[]> ballots_;  // one for each node
     acquire_request* quest_ = nullptr;
+    bool in_hand_ = false;        // see engine::in_hand
     bool opening_ = false;        // not all nodes have been asked yet
     bool shrunk_ = false;         // some node stopped voting for it
     std::size_t told_votes_ = 0;  // how many were left, as the hook knows

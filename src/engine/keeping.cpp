@@ -37,8 +37,15 @@ void engine::count_validity(hold& h) {
     if (h.listener_ != nullptr) h.listener_->on_validity(h.valid_until_);
 }
 
-void engine::extended(ballot& b, instant) {
-    if (b.whole().state_ == state::held) count_validity(b.whole());
+void engine::extended(ballot& b, instant now) {
+    hold& h = b.whole();
+    if (h.state_ == state::held) count_validity(h);
+    count_again(h, now);
+}
+
+// A majority that was too late is one again, or had to wait for a token.
+void engine::count_again(hold& h, instant now) {
+    if (h.quest_ != nullptr && in_favour(h).size() >= majority()) count(h, how::asked, now);
 }
 
 void engine::lost(ballot& b, errc why, instant now) {
@@ -59,8 +66,7 @@ void engine::one_less(hold& h, errc why, instant now) {
     if (backing(h) < majority()) return lose(h, why, now);
     count_validity(h);
     tell_votes(h, votes_now::fewer);
-    if (h.quest_ == nullptr) return;
-    if (in_favour(h).size() >= majority()) return count(h, how::asked, now);
+    count_again(h, now);
     check_hope(h, now);
 }
 
@@ -93,12 +99,11 @@ void engine::lose(hold& h, errc why, instant now) {
     const refusal is_lost{errc::lost, "", {}, {}};
     answer(h.renewing_, is_lost);
     answer(h.changing_, is_lost);
-    set_timer(h);
     watcher_.on_lost(h.terms_.keys->lock, why);
     if (h.listener_ != nullptr) h.listener_->on_lost(why);
     acquire_request* const waiting_for_more = end_quest(h);
-    // The votes that are left are of no use to it any more, and in the way of others.
-    undo_votes(h, now);
+    set_timer(h);
+    for (std::size_t i = 0; i < voters_.size(); ++i) voters_[i]->let_run_out(h.ballots_[i], now);
     if (waiting_for_more != nullptr) waiting_for_more->refused(is_lost);
 }
 
@@ -121,6 +126,7 @@ void engine::renew(hold& h, hold_request& request, instant now) {
 
 void engine::renewed(ballot& b, const node_answer& said, instant now) {
     hold& h = b.whole();
+    if (h.state_ == state::wanted) return count_again(h, now);
     if (h.state_ != state::held) return;
     if (!said.why_not) {
         const instant before = h.valid_until_;
@@ -132,6 +138,7 @@ void engine::renewed(ballot& b, const node_answer& said, instant now) {
     if (unknown && h.renewing_.request != nullptr) return voter_of(b).renew(b, now);
     take(b, answer_to::renewal, said);
     set_timer(h);
+    count_again(h, now);
 }
 
 void engine::downgrade(hold& h, hold_request& request, instant answer_by, instant now) {
@@ -166,11 +173,11 @@ void engine::release(hold& h, access level, hold_request* request, instant answe
     answer(h.changing_, meanwhile);
     acquire_request* const waiting_for_more = end_quest(h);
     open_poll(h, answer_to::release, request, answer_by);
-    for (std::size_t i = 0; i < voters_.size(); ++i) {
-        voters_[i]->release(h.ballots_[i], now);
-    }
+    const in_hand kept(h);
+    for (std::size_t i = 0; i < voters_.size(); ++i) voters_[i]->release(h.ballots_[i], now);
     set_timer(h);
     if (waiting_for_more != nullptr) waiting_for_more->refused(meanwhile);
+    kept.let_go();
     forget_if_gone(h);
 }
 
@@ -184,16 +191,18 @@ void engine::release_level(hold& h, access level, hold_request* request, instant
     const bool stops_reading = level == access::shared && h.shared_ == 0;
     if (!downgrades && request != nullptr) request->answered(std::nullopt);
     if (downgrades) {
-        HOLDFAST_ASSERT(h.changing_.request == nullptr);  // until it is answered nothing is exclusive again
+        // One node's answer to the last downgrade may still be missing, when a majority has granted it anew.
+        answer(h.changing_, refusal{errc::outcome_unknown, "downgraded again meanwhile", {}, {}});
         open_poll(h, answer_to::change, request, answer_by);
     }
     if (downgrades || stops_reading) {
         const shape rest = downgrades ? shape::reading : shape::writing;
         for (std::size_t i = 0; i < voters_.size(); ++i) {
-            // A node that does not vote for it yet would grant all that was asked for.
-            if (h.ballots_[i].asks() && !h.ballots_[i].counts()) voters_[i]->give_up(h.ballots_[i], now);
+            // A node that has not answered yet would grant all that was asked for.
+            if (h.ballots_[i].asks()) voters_[i]->give_up(h.ballots_[i], now);
             // Nor is one of use that would have nothing left.
             if (stops_reading && h.ballots_[i].counts() && !h.ballots_[i].writes()) {
+                take(h.ballots_[i], answer_to::renewal, {refusal{errc::not_held, "", {}, {}}});
                 voters_[i]->release(h.ballots_[i], now);
             }
             voters_[i]->make_less(h.ballots_[i], rest, now);
@@ -222,7 +231,7 @@ hold::poll_of_nodes& engine::poll_about(hold& h, answer_to what) noexcept {
     return what == answer_to::release ? h.releasing_ : what == answer_to::renewal ? h.renewing_ : h.changing_;
 }
 
-// Of those that back the hold; what others say is not asked for.
+// Of those that vote for the hold; what others say is not asked for.
 void engine::open_poll(hold& h, answer_to what, hold_request* request, instant answer_by) {
     hold::poll_of_nodes& poll = poll_about(h, what);
     poll = {};
@@ -231,7 +240,7 @@ void engine::open_poll(hold& h, answer_to what, hold_request* request, instant a
     poll.answer_by = answer_by;
     for (std::size_t i = 0; i < voters_.size(); ++i) {
         h.ballots_[i].take_expected(what);
-        if (!h.ballots_[i].counts()) continue;
+        if (what == answer_to::renewal ? !is_backed_by(h, h.ballots_[i]) : !h.ballots_[i].counts()) continue;
         h.ballots_[i].expect(what);
         ++poll.open;
     }

@@ -17,6 +17,7 @@ void voter::raise(ballot& b, fencing_token to, instant now) {
 }
 
 void voter::send_raise(ballot& b, instant now) {
+    b.raise_again_at_ = never;
     call& question = start_call(purpose::raise, b);
     scripts::write(question, lock_of(b, now),
                    scripts::raise_question{.id = id_of(b), .token = b.token_, .to = b.raise_to_});
@@ -42,6 +43,10 @@ void voter::answered_raise(ballot& b, const redis::reply_view& reply, instant no
 void voter::failed_raise(ballot& b, const failure& why, instant now) {
     if (b.state_ != state::held) return;
     if (why.code == errc::outcome_unknown) return send_raise(b, now);  // repeatable: goes out on the next link
+    if (may_pass(why.code)) {
+        b.raise_again_at_ = now + again_after;
+        return set_timer(b, now);
+    }
     // A vote that does not remember its token is none.
     release(b, now);
     told_.refused(b, {why.code, why.detail, {}, {}}, now);

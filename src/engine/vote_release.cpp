@@ -18,7 +18,7 @@ void voter::release(ballot& b, instant now) {
     // What the node has of this id is not quite known: a poll may run so late that it finds the lease over and stands
     // in line again, an upgrade may be granted meanwhile. All of it goes.
     const bool certain = b.state_ == state::held && b.asking_ == nullptr && !b.stray_copies_ && !b.cancelling_ &&
-                         b.raising_ == nullptr && b.quest_.at == stage::none;
+                         b.raising_ == nullptr && b.raise_again_at_ == never && b.quest_.at == stage::none;
     if (!certain) b.token_ = 0;
     end_quest(b);
     leave(b, now);
@@ -31,6 +31,7 @@ void voter::leave(ballot& b, instant now) {
     drop_call(b.raising_);
     b.state_ = state::leaving;
     b.undone_ = true;
+    b.raise_again_at_ = never;
     if (b.stray_copies_) mark_stray(b);
     b.may_have_run_ = false;
     b.repeats_ = 0;

@@ -19,7 +19,7 @@ constexpr int retry_part = 10;
 void voter::extend_validity(ballot& b, instant proved_at) {
     const acquire_terms& terms = terms_of(b);
     b.valid_until_ = std::max(b.valid_until_, proved_at + terms.lease - drift(terms.lease));
-    if (terms.renewing == renewal::automatic) {
+    if (terms.renewing == renewal::automatic && b.kept_) {
         // A third of the lease, less up to a tenth of that, so that holds taken together do not renew together.
         const std::chrono::nanoseconds third = terms.lease / 3;
         const auto jitter = static_cast<std::uint64_t>(third.count()) / 10;
@@ -34,8 +34,18 @@ void voter::check_holding(ballot& b, instant now) {
     if (now >= b.valid_until_ - margin(terms_of(b).lease)) return lose(b, errc::lost, now);
     if (now >= b.renew_at_ && b.renewing_ == nullptr) send_renewal(b, now);
     check_change(b, now);
+    if (now >= b.raise_again_at_) send_raise(b, now);
     set_timer(b, now);
     if (b.quest_.at != stage::none) check_waiting(b, now);
+}
+
+void voter::let_run_out(ballot& b, instant now) {
+    if (b.quest_.at != stage::none) give_up(b, now);
+    if (b.state_ != state::held) return;
+    drop_call(b.renewing_);
+    b.kept_ = false;
+    b.renew_at_ = never;
+    set_timer(b, now);
 }
 
 void voter::renew(ballot& b, instant now) {
@@ -98,6 +108,8 @@ void voter::lose(ballot& b, errc why, instant now) {
     drop_call(b.changing_);
     drop_call(b.raising_);
     b.change_again_at_ = never;
+    b.raise_again_at_ = never;
+    b.cancelling_ = false;
     end_quest(b);
     told_.lost(b, why, now);
 }

@@ -52,7 +52,7 @@ void voter::set_timer(ballot& b, instant now) {
     if (b.state_ == state::held) {
         const instant last_moment = b.valid_until_ - margin(terms_of(b).lease);
         const instant renewal_due = b.renewing_ == nullptr ? std::max(b.renew_at_, now) : never;
-        due = std::min({due, last_moment, renewal_due, b.change_again_at_});
+        due = std::min({due, last_moment, renewal_due, b.change_again_at_, b.raise_again_at_});
     }
     if (due == never) {
         timers_.cancel(b);

@@ -112,6 +112,8 @@ public:
     void ask_again(ballot& b, instant now) { poll(b, now); }
     // Has the node know a vote by a greater token; answered by raised(), lost() or refused().
     void raise(ballot& b, fencing_token to, instant now);
+    // A vote is kept no longer, and not given back either: its lease ends it, when the holder has had its time to stop.
+    void let_run_out(ballot& b, instant now);
     // Nothing is sent any more; it is gone when this returns.
     void abandon(ballot& b);
 

@@ -49,6 +49,7 @@ errc code_for(acquire_answer::reason why) {
 void voter::ask(ballot& b, patience limit, instant now) {
     if (b.state_ == state::gone) ballots_.push_back(b);
     b.state_ = state::wanted;
+    b.kept_ = true;
     b.at_most_ = terms_of(b).want == access::shared ? shape::reading : shape::both;
     begin_quest(b, limit, now);
 }
@@ -79,7 +80,7 @@ void voter::begin_quest(ballot& b, patience limit, instant now, fencing_token gi
 // What is being made less must be less before it is asked to be more, and the node must know it by the token that the
 // question names.
 bool voter::is_being_changed(const ballot& b) noexcept {
-    return b.changing_ != nullptr || b.change_again_at_ != never || b.raising_ != nullptr;
+    return b.changing_ != nullptr || b.change_again_at_ != never || b.raising_ != nullptr || b.raise_again_at_ != never;
 }
 
 void voter::start_deferred(ballot& b, instant now) {
@@ -126,6 +127,7 @@ void voter::send_ask(ballot& b, instant now) {
 void voter::yield(ballot& b, instant now) {
     drop_call(b.renewing_);
     drop_call(b.raising_);
+    b.raise_again_at_ = never;
     // An answer to a poll under way would be taken for one to this.
     drop_ask(b);
     b.state_ = state::wanted;

@@ -42,6 +42,12 @@ instant multiplexer::earliest_deadline() const noexcept {
     return waiting_.empty() ? never : deadline_bound_;
 }
 
+// All are over before the first is told: what that does may reach for another of them.
+void multiplexer::fail_all(const std::deque<command*>& ended, const failure& why, instant now) {
+    for (command* request : ended) request->state_ = command::state::done;
+    for (command* request : ended) request->on_failure(why, now);
+}
+
 void multiplexer::expire(const failure& why, instant now) {
     if (now < earliest_deadline()) return;
     // Ended ones are told only after the line is in order again: on_failure() may submit.
@@ -61,20 +67,14 @@ void multiplexer::expire(const failure& why, instant now) {
     }
     waiting_ = std::move(kept);
     sent_again_ = kept_of_sent_again;
-    for (command* request : ended) {
-        request->state_ = command::state::done;
-        request->on_failure(why, now);
-    }
+    fail_all(ended, why, now);
 }
 
 void multiplexer::fail_waiting(const failure& why, instant now) {
     const std::deque<command*> ended = std::exchange(waiting_, {});
     sent_again_ = 0;
     deadline_bound_ = never;
-    for (command* request : ended) {
-        request->state_ = command::state::done;
-        request->on_failure(why, now);
-    }
+    fail_all(ended, why, now);
 }
 
 void multiplexer::take_from(std::deque<command*>& line, instant now) {

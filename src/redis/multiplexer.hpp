@@ -91,6 +91,7 @@ public:
     void link_up();
 
 private:
+    static void fail_all(const std::deque<command*>& ended, const failure& why, instant now);
     void take_from(std::deque<command*>& line, instant now);
     bool confirms_subscription(const reply_view& push) const;
     bool retry_with_text(command& request, const reply_view& reply);

@@ -142,7 +142,8 @@ void actor::on_token(engine::fencing_token token) {
 
 void actor::on_lost(errc why) {
     note("has lost " + belief_->id + ", code " + std::to_string(static_cast<int>(why)));
-    belief_->over = true;
+    // By the clock it may be believed in to its end: that is the time to stop in.
+    if (why != errc::lost) belief_->over = true;
     where_.watch.lost.insert(belief_->id);
     const bool renews = held_->terms().renewing == engine::renewal::automatic;
     if (renews && where_.home.calm_since(granted_at_)) where_.watch.lost_without_reason(*belief_);
