@@ -37,6 +37,7 @@ private:
     struct poll_of_nodes {
         hold_request* request = nullptr;
         instant answer_by = never;
+        bool asked_in_vain = false;  // a link broke before its answer
         std::size_t done = 0;
         std::size_t open = 0;
         std::optional<refusal> why_not = {};

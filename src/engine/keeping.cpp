@@ -135,7 +135,10 @@ void engine::renewed(ballot& b, const node_answer& said, instant now) {
     }
     // The outcome of a renewal whose link broke is unknown, and it is asked again on the next one.
     const bool unknown = said.why_not && said.why_not->code == errc::outcome_unknown;
-    if (unknown && h.renewing_.request != nullptr) return voter_of(b).renew(b, now);
+    if (unknown && h.renewing_.request != nullptr) {
+        h.renewing_.asked_in_vain = true;
+        return voter_of(b).renew(b, now);
+    }
     take(b, answer_to::renewal, said);
     set_timer(h);
     count_again(h, now);
@@ -278,7 +281,8 @@ void engine::check(hold& h, instant now) {
     late(h.releasing_, "the release");
     late(h.changing_, "the downgrade");
     if (now >= h.renewing_.answer_by) {
-        const errc why = links_up() >= majority() ? errc::request_timed_out : errc::unreachable;
+        const bool asked = h.renewing_.asked_in_vain || links_up() >= majority();
+        const errc why = asked ? errc::request_timed_out : errc::unreachable;
         answer(h.renewing_, refusal{why, voters_[0]->server(), {}, {}});
     }
     heal(h, now);
