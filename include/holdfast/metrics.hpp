@@ -52,9 +52,9 @@ struct HOLDFAST_EXPORT metrics {
     std::atomic<std::uint64_t> losses{0};           ///< holds that ended before they were released
     /// Times one of several servers stopped backing a hold that the others still do.
     std::atomic<std::uint64_t> votes_lost{0};
-    std::atomic<std::uint64_t> links{0};            ///< times a connection came up; all but the first are reconnects
-    latency_histogram acquire_wait;                 ///< from the request to the grant
-    latency_histogram hold_time;                    ///< from the grant to the release
+    std::atomic<std::uint64_t> links{0};  ///< times a connection came up; all but the first are reconnects
+    latency_histogram acquire_wait;       ///< from the request to the grant
+    latency_histogram hold_time;          ///< from the grant to the release
 };
 
 }  // namespace holdfast
