@@ -18,7 +18,7 @@ struct campaign_options {
     std::uint64_t seeds = 2000;
     unsigned jobs = 1;
     std::uint64_t counted = 2000;  // on so many of the first days the scripts' lines are counted; that is slow
-    day_options day;  // its seed and engine are set by the campaign
+    day_options day;               // its seed and engine are set by the campaign
     std::function<void(std::uint64_t done)> progress;
     enum class after_a_find : std::uint8_t { stop, go_on } then = after_a_find::stop;
 };
