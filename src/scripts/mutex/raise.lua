@@ -17,5 +17,4 @@ if holder == id and (not mark or mark == ARGV[2] or mark == ARGV[3]) then
     remember_token(retention)
     return {1}
 end
-if not holder then return {0} end
-return {-1, redis.call('PTTL', KEYS[1]), holder}
+return holder and {-1, redis.call('PTTL', KEYS[1]), holder} or {0}

@@ -16,8 +16,8 @@ constexpr std::uint64_t read_write_salt = 49;
 constexpr std::uint64_t quorum_salt = 0x71756f72756d;
 
 // One day in five has three servers, one in twenty-five has five.
-std::size_t servers_on(std::uint64_t seed) {
-    return seed % 25 == 1 ? 5 : seed % 5 == 3 ? 3 : 1;
+std::size_t servers_on(const day_options& day) {
+    return day.servers != 0 ? day.servers : day.seed % 25 == 1 ? 5 : day.seed % 5 == 3 ? 3 : 1;
 }
 }  // namespace
 
@@ -27,7 +27,7 @@ day::day(const day_options& options)
       quorum_luck_(options.seed ^ quorum_salt),
       rw_luck_(options.seed ^ read_write_salt),
       network_luck_(luck_.fork()),
-      judge_(time_, servers_on(options.seed) > 1 ? judge::view::of_beliefs : judge::view::of_the_server),
+      judge_(time_, servers_on(options) > 1 ? judge::view::of_beliefs : judge::view::of_the_server),
       servers_(make_servers()),
       visitors_(time_, rw_luck_.fork(), *servers_[0], judge_),
       begin_(time_.now()) {
@@ -49,7 +49,7 @@ std::vector<std::unique_ptr<server>> day::make_servers() {
     // Most people's clocks agree within a second. Where they do not, data that is lost is like a clock that is set
     // back.
     const bool agree = quorum_luck_.percent(75);
-    while (made.size() < servers_on(options_.seed)) {
+    while (made.size() < servers_on(options_)) {
         made.push_back(std::make_unique<server>(time_, quorum_luck_.fork(), setup, judge_));
         if (agree) made.back()->set_clock(made[0]->now_us() + static_cast<std::int64_t>(quorum_luck_.below(1'000'000)));
     }

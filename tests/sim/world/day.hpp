@@ -46,6 +46,7 @@ std::string_view to_string(mishap kind);
 
 struct day_options {
     std::uint64_t seed = 1;
+    std::size_t servers = 0;  // 0: the seed decides that, too
     std::shared_ptr<script_engine> engine;
     std::function<void(const std::string&)> trace;
     // Mutants, to see whether the judge notices.

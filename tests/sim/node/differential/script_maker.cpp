@@ -151,6 +151,9 @@ argument_kind kind_of(std::string_view description) {
     if (about({"wants"})) return argument_kind::wish;
     if (subject.starts_with("what is left")) return argument_kind::rest;
     if (description.starts_with("for u")) return argument_kind::moment;
+    if (mentions(description, "from now on")) return argument_kind::later_moment;
+    if (subject.starts_with("token of the grant") && subject.size() == description.size())
+        return argument_kind::past_moment;
     if (about({"token", "floor", "ticket"})) return argument_kind::moment;
     if (about({"ms", "retention", "lease"})) return argument_kind::duration;
     if (about({"channel"})) return argument_kind::channel;
@@ -228,7 +231,11 @@ std::string script_maker::make(argument_kind kind) {
     switch (kind) {
         case argument_kind::moment:
             if (random_.one_in(2)) return "0";
+            [[fallthrough]];
+        case argument_kind::past_moment:
             return std::to_string(now_us_ + static_cast<std::int64_t>(random_.below(20'000)) - 15'000);
+        case argument_kind::later_moment:
+            return std::to_string(now_us_ + 10'000 + static_cast<std::int64_t>(random_.below(20'000)));
         case argument_kind::duration:
             return std::to_string(1 + random_.below(random_.one_in(3) ? 5000 : 40));
         case argument_kind::channel:

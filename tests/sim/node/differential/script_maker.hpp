@@ -14,7 +14,18 @@
 namespace holdfast::sim {
 
 /// What an argument of holdfast's scripts is about, by its description.
-enum class argument_kind : std::uint8_t { unknown, id, duration, moment, channel, preference, wish, rest };
+enum class argument_kind : std::uint8_t {
+    unknown,
+    id,
+    duration,
+    moment,
+    past_moment,
+    later_moment,
+    channel,
+    preference,
+    wish,
+    rest
+};
 
 class script_maker {
 public:
