@@ -10,6 +10,15 @@
 #include <limits>
 
 namespace holdfast::sim {
+namespace {
+
+// As a double it is the same number.
+bool is_exact(std::int64_t number) {
+    constexpr std::int64_t limit = std::int64_t{1} << 53;
+    return number > -limit && number < limit;
+}
+
+}  // namespace
 
 std::optional<std::int64_t> parse_integer(std::string_view text) {
     if (text.empty() || text.size() > 20) return std::nullopt;
@@ -24,7 +33,7 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
 
 std::optional<double> parse_score(std::string_view text) {
     // Most scores are integers; strtod needs a copy and is slow.
-    if (const auto integer = parse_integer(text); integer && std::abs(*integer) < (std::int64_t{1} << 53)) {
+    if (const auto integer = parse_integer(text); integer && is_exact(*integer)) {
         return static_cast<double>(*integer);
     }
     if (text.empty() || std::isspace(static_cast<unsigned char>(text.front())) != 0) return std::nullopt;
@@ -43,7 +52,7 @@ std::optional<score_bound> parse_score_bound(std::string_view text) {
         bound.at = score_bound::edge::excluded;
         text.remove_prefix(1);
     }
-    if (const auto integer = parse_integer(text); integer && std::abs(*integer) < (std::int64_t{1} << 53)) {
+    if (const auto integer = parse_integer(text); integer && is_exact(*integer)) {
         bound.score = static_cast<double>(*integer);
         return bound;
     }

@@ -127,6 +127,7 @@ void day::draw_mishaps() {
         if (luck_.percent(outside ? 8 : 30)) likely_.push_back(kind);
     }
     if (quorum_luck_.percent(6)) likely_.push_back(mishap::fail_over);
+    if (options_.forgetful_servers_vote) likely_.insert(likely_.end(), 4, mishap::restart_empty);
     if (luck_.percent(15)) likely_.clear();
     pace_ = {10ms, luck_.percent(50) ? nanoseconds(300ms) : nanoseconds(1500ms)};
 }
