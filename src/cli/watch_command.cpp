@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
+#include <algorithm>
 
 #include <iostream>
 #include <memory>
@@ -60,6 +61,19 @@ std::string line_of(const lock_event& event, const palette& colours) {
                        facts.empty() ? "" : "  ", facts);
 }
 
+// Who ends takes the card along before the hold is seen to be over: what was known of it is known still.
+void keep_clients(const lock_state& before, lock_state& now) {
+    const auto fill = [](const auto& known, auto& present) {
+        for (auto& one : present) {
+            const auto same = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.id == one.id; });
+            if (!one.client && same != known.end()) one.client = same->client;
+        }
+    };
+    fill(before.holders, now.holders);
+    fill(before.waiters, now.waiters);
+    fill(before.waiters, now.holders);
+}
+
 class watcher {
 public:
     explicit watcher(const watch_options& options)
@@ -79,6 +93,7 @@ public:
             if (why == woken::by_stop) stop_this_process();
             std::optional<lock_state> now = look_again(link);
             if (!now) continue;
+            keep_clients(before, *now);
             if (!print(events_between(before, *now))) return all_well;
             before = std::move(*now);
         }
