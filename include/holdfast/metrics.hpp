@@ -50,7 +50,7 @@ struct HOLDFAST_EXPORT metrics {
     std::atomic<std::uint64_t> renewals{0};         ///< that the server confirmed
     std::atomic<std::uint64_t> failed_renewals{0};  ///< that were not confirmed, and tried again
     std::atomic<std::uint64_t> losses{0};           ///< holds that ended before they were released
-    /// Times one of several servers stopped backing a hold that the others still do.
+    /// Times a hold was found to be backed by fewer of several servers than before, or than there are.
     std::atomic<std::uint64_t> votes_lost{0};
     std::atomic<std::uint64_t> links{0};  ///< times a connection came up; all but the first are reconnects
     latency_histogram acquire_wait;       ///< from the request to the grant
