@@ -9,8 +9,8 @@
 #include <holdfast/async.hpp>
 #include <holdfast/holdfast.hpp>
 
+#include <deque>
 #include <latch>
-#include <memory>
 
 namespace holdfast::bench {
 namespace {
@@ -26,11 +26,9 @@ double resident_bytes() {
 
 class crowd_of_locks {
 public:
-    crowd_of_locks(const client& redis, std::size_t count) : locks_(count), leases_(count) {
+    crowd_of_locks(const client& redis, std::size_t count) : leases_(count) {
         constexpr std::size_t at_once = 500;
-        for (std::size_t i = 0; i < count; ++i) {
-            locks_[i] = std::make_unique<mutex>(redis, "many:" + std::to_string(i));
-        }
+        for (std::size_t i = 0; i < count; ++i) locks_.emplace_back(redis, "many:" + std::to_string(i));
         for (std::size_t first = 0; first < count; first += at_once) acquire(first, std::min(first + at_once, count));
     }
 
@@ -38,7 +36,7 @@ private:
     void acquire(std::size_t first, std::size_t end) {
         std::latch all(static_cast<std::ptrdiff_t>(end - first));
         for (std::size_t i = first; i < end; ++i) {
-            locks_[i]->async_acquire([this, &all, i](boost::system::error_code failed, lease hold) {
+            locks_[i].async_acquire([this, &all, i](boost::system::error_code failed, lease hold) {
                 if (failed) std::abort();
                 leases_[i] = std::move(hold);
                 all.count_down();
@@ -47,7 +45,7 @@ private:
         all.wait();
     }
 
-    std::vector<std::unique_ptr<mutex>> locks_;
+    std::deque<mutex> locks_;
     std::vector<lease> leases_;
 };
 

@@ -60,10 +60,10 @@ public:
 
     /// Requested when the hold is lost, before its validity ends. Callbacks run on a thread of the library's
     /// own and may call the library.
-    std::stop_token lost() const noexcept;
+    std::stop_token lost() const;
 
     /// The hold's id on the wire: what the key of the lock holds.
-    const std::string& id() const noexcept;
+    std::string id() const;
 
     /// How many wait in line behind this hold, as the server sees it now: a question of its own, not free.
     ///

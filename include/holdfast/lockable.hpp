@@ -14,7 +14,7 @@
 namespace holdfast {
 
 namespace api {
-struct lock_setup;
+struct named_setup;
 }
 
 /// A lock that one owner at a time can have, across processes and machines. Made as a `mutex` or a `shared_mutex`.
@@ -32,7 +32,7 @@ public:
     lockable& operator=(const lockable&) = delete;
 
     /// As given to the constructor, without prefix or tag.
-    const std::string& name() const noexcept;
+    std::string_view name() const noexcept;
 
     /// Where this lock stands among all locks: the order in which several are taken. See `lock_all`.
     std::string place_in_order() const;
@@ -106,7 +106,7 @@ protected:
     /// @cond internal: what mutex and shared_mutex are made of
     using acquire_completion = detail::completion<boost::system::error_code, lease>;
 
-    lockable(const client& client, std::string name, const api::lock_setup& setup);
+    lockable(const client& client, const std::string& name, const api::named_setup& setup);
     ~lockable();
 
     // A wait of zero does not wait; detail::for_ever has no end.

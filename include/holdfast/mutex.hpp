@@ -12,7 +12,7 @@ namespace holdfast {
 class HOLDFAST_EXPORT mutex : public lockable {
 public:
     /// Throws `error` with errc::bad_name or errc::bad_option. Sends nothing.
-    mutex(const client& client, std::string name, mutex_options options = {});
+    mutex(const client& client, const std::string& name, const mutex_options& options = {});
     ~mutex();
 };
 

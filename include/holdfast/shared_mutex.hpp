@@ -23,7 +23,7 @@ namespace holdfast {
 class HOLDFAST_EXPORT shared_mutex : public lockable {
 public:
     /// Throws `error` with errc::bad_name or errc::bad_option. Sends nothing.
-    shared_mutex(const client& client, std::string name, shared_mutex_options options = {});
+    shared_mutex(const client& client, const std::string& name, const shared_mutex_options& options = {});
     ~shared_mutex();
 
     /// Waits in line until the calling thread may read. Throws `error` if that cannot be.
@@ -89,7 +89,7 @@ public:
 
 private:
     friend class striped_shared_mutex;
-    shared_mutex(const client& client, std::string name, const api::lock_setup& setup);
+    shared_mutex(const client& client, const std::string& name, const api::named_setup& setup);
 };
 
 }  // namespace holdfast

@@ -14,6 +14,9 @@ namespace holdfast::api {
 class hold_face final : public engine::hold_listener {
 public:
     explicit hold_face(std::shared_ptr<core> where) : core_(std::move(where)) {}
+    ~hold_face();
+    hold_face(const hold_face&) = delete;
+    hold_face& operator=(const hold_face&) = delete;
 
     // Inside the section. The face of a hold that has one already is shared, otherwise `fresh` becomes its face.
     static std::shared_ptr<hold_face> of(engine::hold& held, std::shared_ptr<hold_face> fresh);
@@ -23,11 +26,12 @@ public:
     engine::hold* held() const noexcept { return hold_; }
     std::uint64_t token() const noexcept { return token_.load(std::memory_order_relaxed); }
     engine::lock_kind kind() const noexcept { return kind_; }
-    const std::string& id() const noexcept { return id_; }
+    std::string id() const { return id_.text(core_->engine().id()); }
     const engine::lock_keys& keys() const noexcept { return *keys_; }
     instant valid_until() const noexcept { return valid_until_.load(std::memory_order_relaxed); }
     bool is_lost() const noexcept { return is_lost_.load(std::memory_order_relaxed); }
-    std::stop_token lost() const noexcept { return lost_.get_token(); }
+    // Fires when it is lost, or has fired if it was.
+    std::stop_token lost() const;
 
 private:
     void on_validity(instant until) override;
@@ -37,13 +41,14 @@ private:
 
     const std::shared_ptr<core> core_;
     engine::hold* hold_ = nullptr;
+    [[no_unique_address]] engine::hold_id id_;  // its last bytes are used for the next two
     engine::lock_kind kind_ = engine::lock_kind::mutex;
-    std::atomic<std::uint64_t> token_ = 0;
-    std::string id_;
-    std::shared_ptr<const engine::lock_keys> keys_;
-    std::atomic<instant> valid_until_{};
     std::atomic<bool> is_lost_ = false;
-    std::stop_source lost_;
+    std::shared_ptr<const engine::lock_keys> keys_;
+    std::atomic<std::uint64_t> token_ = 0;
+    std::atomic<instant> valid_until_{};
+    // Made for the first who asks: few do, and it is memory.
+    mutable std::atomic<std::stop_source*> lost_ = nullptr;
 };
 
 }  // namespace holdfast::api

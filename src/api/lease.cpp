@@ -77,19 +77,18 @@ milliseconds lease::validity() const noexcept {
     return std::chrono::duration_cast<milliseconds>(face_->valid_until() - boot_now());
 }
 
-std::stop_token lease::lost() const noexcept {
+std::stop_token lease::lost() const {
     return face_ ? face_->lost() : std::stop_token();
 }
 
-const std::string& lease::id() const noexcept {
-    static const std::string none;
-    return face_ ? face_->id() : none;
+std::string lease::id() const {
+    return face_ ? face_->id() : std::string();
 }
 
 std::size_t lease::waiters() const {
     if (!face_) throw error(errc::not_held, "an empty lease");
     std::size_t count = 0;
-    api::ask_server(face_->where(), {"ZCARD", face_->keys().queue}, [&count](const redis::reply_view& reply) {
+    api::ask_server(face_->where(), {"ZCARD", face_->keys().queue()}, [&count](const redis::reply_view& reply) {
         count = static_cast<std::size_t>(reply.to_integer().value_or(0));
     });
     return count;
@@ -121,7 +120,7 @@ lease lease::upgrade_within(milliseconds wait, upgrade_options options) {
     if (options.why_not != nullptr) *options.why_not = {why.code, why.holder, why.holder_left};
     if (api::is_plain_no(why.code, wait)) return {};
     throw error(why.code,
-                api::describe_refusal("upgrade of '" + face_->keys().lock + "'", face_->where().display(), why));
+                api::describe_refusal("upgrade of '" + face_->keys().lock() + "'", face_->where().display(), why));
 }
 
 lease lease::downgrade() {

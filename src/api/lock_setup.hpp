@@ -12,15 +12,20 @@
 namespace holdfast::api {
 
 struct lock_setup {
+    milliseconds lease{0};
+    unsigned max_repeats = 0;
+    std::uint16_t stripes = 0;  // see engine::acquire_terms
     engine::lock_kind kind = engine::lock_kind::mutex;
     engine::preference prefer = engine::preference::arrival;
     engine::upgrades upgrades = engine::upgrades::allowed;
-    std::shared_ptr<const std::vector<scripts::lock_keys>> stripes;  // see engine::acquire_terms
-    milliseconds lease{0};
     engine::renewal renewing = engine::renewal::automatic;
-    unsigned max_repeats = 0;
+};
+
+// And what its keys are called, which matters only until they are made.
+struct named_setup : lock_setup {
     scripts::key_naming naming = scripts::key_naming::tagged;
     std::string prefix;
+    std::shared_ptr<const scripts::lock_keys> keys;  // made already, if there are any
 };
 
 // Which stripe an owner reads.
@@ -30,8 +35,8 @@ inline std::size_t stripe_of(engine::owner_id owner, std::size_t stripes) noexce
 
 // Of mutex_options and shared_mutex_options alike: what they have in common.
 template <typename Options>
-lock_setup common_setup(const Options& options) {
-    lock_setup out;
+named_setup common_setup(const Options& options) {
+    named_setup out;
     out.lease = options.lease;
     out.renewing = options.renew ? engine::renewal::automatic : engine::renewal::none;
     out.max_repeats = options.max_repeats;
@@ -40,11 +45,11 @@ lock_setup common_setup(const Options& options) {
     return out;
 }
 
-inline scripts::lock_keys keys_of(const std::string& name, const lock_setup& setup) {
+inline scripts::lock_keys keys_of(const std::string& name, const named_setup& setup) {
     return scripts::make_keys(scripts::lock_name(name), setup.naming, setup.prefix);
 }
 
-lock_setup read_write_setup(const shared_mutex_options& options);
+named_setup read_write_setup(const shared_mutex_options& options);
 
 inline engine::access to_access(mode kind) noexcept {
     return kind == mode::shared ? engine::access::shared : engine::access::exclusive;

@@ -19,9 +19,8 @@ constexpr milliseconds shortest_lease{10};
 
 struct lockable::parts {
     std::shared_ptr<api::core> where;
-    std::string name;
-    api::lock_setup setup;
     std::shared_ptr<const scripts::lock_keys> keys;
+    api::lock_setup setup;
 
     engine::acquire_terms terms(engine::owner_id owner, mode kind, milliseconds lease, milliseconds wait) const {
         return {.keys = keys,
@@ -83,27 +82,26 @@ struct lockable::parts {
     // False if a plain no is the answer to such a wait; throws otherwise.
     bool answer_no(const engine::refusal& why, milliseconds wait) const {
         if (api::is_plain_no(why.code, wait)) return false;
-        throw error(why.code, api::describe_refusal("lock '" + name + "'", where->display(), why));
+        throw error(why.code, api::describe_refusal("lock '" + std::string(keys->name()) + "'", where->display(), why));
     }
 };
 
-lockable::lockable(const client& client, std::string name, const api::lock_setup& setup)
+lockable::lockable(const client& client, const std::string& name, const api::named_setup& setup)
     : parts_(std::make_unique<parts>()) {
     parts_->where = client.shared_core();
-    parts_->keys = std::make_shared<const scripts::lock_keys>(api::keys_of(name, setup));
-    parts_->name = std::move(name);
+    parts_->keys = setup.keys ? setup.keys : std::make_shared<const scripts::lock_keys>(api::keys_of(name, setup));
     parts_->setup = setup;
     parts_->check_lease(setup.lease);
 }
 
 lockable::~lockable() = default;
 
-const std::string& lockable::name() const noexcept {
-    return parts_->name;
+std::string_view lockable::name() const noexcept {
+    return parts_->keys->name();
 }
 
 std::string lockable::place_in_order() const {
-    return parts_->where->display() + ' ' + parts_->keys->lock;
+    return parts_->where->display() + ' ' + parts_->keys->lock();
 }
 
 void lockable::lock_as(mode kind) {

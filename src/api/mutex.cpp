@@ -6,8 +6,8 @@
 
 namespace holdfast {
 
-mutex::mutex(const client& client, std::string name, mutex_options options)
-    : lockable(client, std::move(name), api::common_setup(options)) {}
+mutex::mutex(const client& client, const std::string& name, const mutex_options& options)
+    : lockable(client, name, api::common_setup(options)) {}
 
 mutex::~mutex() = default;
 

@@ -21,18 +21,18 @@ engine::preference to_preference(prefer chosen) {
 
 }  // namespace
 
-api::lock_setup api::read_write_setup(const shared_mutex_options& options) {
-    lock_setup out = common_setup(options);
+api::named_setup api::read_write_setup(const shared_mutex_options& options) {
+    named_setup out = common_setup(options);
     out.kind = engine::lock_kind::read_write;
     out.prefer = to_preference(options.prefer);
     return out;
 }
 
-shared_mutex::shared_mutex(const client& client, std::string name, shared_mutex_options options)
-    : lockable(client, std::move(name), api::read_write_setup(options)) {}
+shared_mutex::shared_mutex(const client& client, const std::string& name, const shared_mutex_options& options)
+    : lockable(client, name, api::read_write_setup(options)) {}
 
-shared_mutex::shared_mutex(const client& client, std::string name, const api::lock_setup& setup)
-    : lockable(client, std::move(name), setup) {}
+shared_mutex::shared_mutex(const client& client, const std::string& name, const api::named_setup& setup)
+    : lockable(client, name, setup) {}
 
 shared_mutex::~shared_mutex() = default;
 

@@ -96,16 +96,17 @@ striped_shared_mutex::striped_shared_mutex(const client& client, std::string nam
                                            shared_mutex_options options)
     : name_(std::move(name)) {
     if (stripes < 1 || stripes > most_stripes) throw error(errc::bad_option, "stripes must be from 1 to 1024");
-    api::lock_setup setup = api::read_write_setup(options);
+    api::named_setup setup = api::read_write_setup(options);
     setup.upgrades = engine::upgrades::refused;
     api::keys_of(name_, setup);  // a name that cannot be used is not made usable by a number behind it
     const auto name_of = [this](std::size_t stripe) { return name_ + "#" + std::to_string(stripe); };
     auto all = std::make_shared<std::vector<scripts::lock_keys>>();
     for (std::size_t i = 0; i < stripes; ++i) all->push_back(api::keys_of(name_of(i), setup));
-    setup.stripes = std::move(all);
+    setup.stripes = static_cast<std::uint16_t>(stripes);
     for (std::size_t i = 0; i < stripes; ++i) {
+        setup.keys = std::shared_ptr<const scripts::lock_keys>(all, &(*all)[i]);
         stripes_.push_back(std::unique_ptr<shared_mutex>(new shared_mutex(client, name_of(i), setup)));
-        setup.stripes.reset();  // who has got the first one need not be asked at the others
+        setup.stripes = 0;  // who has got the first one need not be asked at the others
     }
 }
 

@@ -55,7 +55,7 @@ private:
         try {
             for (const lock_ref& lock : made_) {
                 const scripts::lock_keys& k = lock.keys;
-                ask(server, {"DEL", k.lock, k.queue, k.waiters, k.fence, k.leases, k.grants});
+                ask(server, {"DEL", k.lock(), k.queue(), k.waiters(), k.fence(), k.leases(), k.grants()});
             }
         } catch (const error&) {
             return;  // the server is away; all of them expire, within a minute

@@ -24,9 +24,9 @@ bool lease_runs(const answer& deadline_ms, const answer& time) {
 }
 
 standing standing_in_hash(const client& server, const lock_ref& lock, const std::string& hold_id) {
-    const auto told = ask_all(
-        server,
-        {{{"HMGET", lock.keys.lock, "writer", "r:" + hold_id}}, {{"ZSCORE", lock.keys.leases, hold_id}}, {{"TIME"}}});
+    const auto told = ask_all(server, {{{"HMGET", lock.keys.lock(), "writer", "r:" + hold_id}},
+                                       {{"ZSCORE", lock.keys.leases(), hold_id}},
+                                       {{"TIME"}}});
     for (const answer& one : told) {
         if (!one.is_error) continue;
         const failure why = redis::classify_error(one.text, server.server());
@@ -41,7 +41,7 @@ standing standing_in_hash(const client& server, const lock_ref& lock, const std:
 
 standing standing_of(const client& server, const lock_ref& lock, const std::string& hold_id) {
     try {
-        const answer holder = ask(server, {"GET", lock.keys.lock});
+        const answer holder = ask(server, {"GET", lock.keys.lock()});
         return !holder.is_null && holder.text == hold_id ? standing::holds_alone : standing::none;
     } catch (const error& why) {
         if (why.condition() != errc::wrong_type) throw;

@@ -80,7 +80,7 @@ json to_json(const lock_state& lock) {
     for (const lock_waiter& waiter : lock.waiters) waiters.push_back(to_json(waiter, lock));
     return {{"name", lock.where.name.text()},
             {"keys", lock.where.naming == scripts::key_naming::raw ? "raw" : "tagged"},
-            {"key", lock.where.keys.lock},
+            {"key", lock.where.keys.lock()},
             {"mode", mode_of(lock)},
             {"last_token", or_null(lock.fence)},
             {"holders", std::move(holders)},

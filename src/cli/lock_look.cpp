@@ -39,9 +39,9 @@ return {string.format('%.0f', clock[1] * 1000000 + clock[2]), kind, redis.call('
 }
 
 question look_question(const lock_ref& lock) {
-    return {
-        {"6", lock.keys.lock, lock.keys.queue, lock.keys.waiters, lock.keys.fence, lock.keys.leases, lock.keys.grants},
-        &look_script()};
+    return {{"6", lock.keys.lock(), lock.keys.queue(), lock.keys.waiters(), lock.keys.fence(), lock.keys.leases(),
+             lock.keys.grants()},
+            &look_script()};
 }
 
 using cards = std::map<std::string, std::optional<client_facts>, std::less<>>;
@@ -102,7 +102,7 @@ std::vector<lock_state> look_at(const client& server, const std::vector<lock_ref
 
 lock_state look_at(const client& server, const lock_ref& lock) {
     lock_state seen = std::move(look_at(server, std::vector{lock}).front());
-    if (seen.is_no_lock) throw error(errc::wrong_type, server.server() + ": " + lock.keys.lock);
+    if (seen.is_no_lock) throw error(errc::wrong_type, server.server() + ": " + lock.keys.lock());
     return seen;
 }
 

@@ -53,7 +53,7 @@ std::vector<lock_state> find_locks(server_set& servers, std::string_view prefix)
     for (auto& one : servers.ask_each([prefix](const client& server) { return find_locks(server, prefix); })) {
         if (!one) continue;
         for (lock_state& lock : *one) {
-            std::pair key(lock.where.name.text(), lock.where.keys.lock);
+            std::pair key(lock.where.name.text(), lock.where.keys.lock());
             seen[std::move(key)].push_back(std::move(lock));
         }
     }

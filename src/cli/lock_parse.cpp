@@ -158,7 +158,7 @@ void read_shared(lock_state& lock, const fields& hash, const side_facts& side) {
 
 lock_state parse_lock(const lock_ref& where, const answer& told) {
     const auto& parts = told.items;
-    if (parts.size() != 9 || !parts[0].integer) throw error(errc::protocol_error, where.keys.lock);
+    if (parts.size() != 9 || !parts[0].integer) throw error(errc::protocol_error, where.keys.lock());
     lock_state lock(where);
     lock.server_time = microseconds(*parts[0].integer);
     lock.fence = token(parts[6].text);

@@ -22,7 +22,7 @@ std::string heading(const lock_state& lock, const palette& colours) {
     }
     if (!lock.is_free() && !lock.is_backed(lock.holders.front())) text += ", but not by a majority of the servers";
     if (!lock.waiters.empty()) text += fmt::format(", {}", counted(lock.waiters.size(), "waiter"));
-    return text + colours.paint(emphasis::dim, fmt::format("  (key {})", excerpt(lock.where.keys.lock))) + "\n";
+    return text + colours.paint(emphasis::dim, fmt::format("  (key {})", excerpt(lock.where.keys.lock()))) + "\n";
 }
 
 std::string holder_lines(const lock_state& lock, const lock_holder& holder, const palette& colours) {

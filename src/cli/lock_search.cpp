@@ -78,15 +78,15 @@ void drop_doubles(std::vector<lock_state>& locks) {
     std::set<std::string> held;
     std::set<std::string> plain;
     for (const lock_state& lock : locks) {
-        if (!lock.is_free()) held.insert(lock.where.keys.queue);
-        if (lock.where.keys.lock != lock.where.keys.queue.substr(0, lock.where.keys.lock.size())) {
-            plain.insert(lock.where.keys.queue);
+        if (!lock.is_free()) held.insert(lock.where.keys.queue());
+        if (lock.where.keys.lock() != lock.where.keys.queue().substr(0, lock.where.keys.lock().size())) {
+            plain.insert(lock.where.keys.queue());
         }
     }
     std::erase_if(locks, [&](const lock_state& lock) {
         if (lock.where.naming == key_naming::tagged || !lock.is_free()) return false;
-        const std::string& queue = lock.where.keys.queue;
-        return held.contains(queue) || (plain.contains(queue) && lock.where.keys.lock.starts_with('{'));
+        const std::string& queue = lock.where.keys.queue();
+        return held.contains(queue) || (plain.contains(queue) && lock.where.keys.lock().starts_with('{'));
     });
 }
 

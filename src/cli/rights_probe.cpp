@@ -45,10 +45,10 @@ question plain_form(const std::string& command, std::int64_t arity, const std::s
 
 std::vector<trial> trials(const client& server, std::string_view prefix) {
     const lock_ref lock(scripts::lock_name(probe_name), scripts::key_naming::tagged, prefix);
-    const std::string& key = lock.keys.lock;
+    const std::string& key = lock.keys.lock();
     std::vector<trial> result{
-        {{{"EVALSHA", std::string(40, '0'), "2", key, lock.keys.queue}}},
-        {{{"EVAL", "return 1", "2", key, lock.keys.queue}}},
+        {{{"EVALSHA", std::string(40, '0'), "2", key, lock.keys.queue()}}},
+        {{{"EVAL", "return 1", "2", key, lock.keys.queue()}}},
         {{{"SUBSCRIBE", probe_channel}}},
         {{{"PUBLISH", probe_channel, "1"}}},
         {{{"PUBSUB", "NUMSUB", probe_channel}}, false},

@@ -94,7 +94,7 @@ public:
         servers_ = choose_servers(options_.urls, options_.wanted_notices());
         // From here on signals are read, not suffered; before the client is made, whose threads must not get them.
         signals_.emplace();
-        const lock_place place{servers_.identity, lock_.keys.lock};
+        const lock_place place{servers_.identity, lock_.keys.lock()};
         held_list above = held_list::parse(environment("HOLDFAST_HELD"));
         if (const auto held = above.find(place); held && may_borrow(*held)) {
             become({command_, environment_with(*held, above, options_)}, *signals_);

@@ -16,6 +16,8 @@
 #include "engine/timer_heap.hpp"
 
 #include <boost/intrusive/list.hpp>
+
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -25,25 +27,22 @@ class call;
 
 enum class answer_to : std::uint8_t { release, renewal, change };
 
-class ballot final : public timed, public boost::intrusive::list_base_hook<> {
+class ballot final : public boost::intrusive::list_base_hook<>, public timed {
 public:
-    void belong(hold& whole, std::size_t node) noexcept {
-        whole_ = &whole;
-        node_ = node;
-    }
+    ballot(hold& whole, std::size_t node) noexcept : whole_(whole), node_(static_cast<std::uint16_t>(node)) {}
 
-    hold& whole() const noexcept { return *whole_; }
+    hold& whole() const noexcept { return whole_; }
     std::size_t node() const noexcept { return node_; }
     bool counts() const noexcept { return state_ == state::held; }
     bool is_lost() const noexcept { return state_ == state::lost; }
     bool is_gone() const noexcept { return state_ == state::gone; }
-    bool asks() const noexcept { return quest_.at != stage::none; }
-    bool in_line() const noexcept { return quest_.at == stage::in_line; }
-    const std::string& ticket() const noexcept { return quest_.ticket; }
-    const std::string& holder() const noexcept { return quest_.holder; }
-    std::optional<instant> holder_until() const noexcept { return quest_.holder_until; }
-    bool is_being_asked() const noexcept { return asking_ != nullptr; }
-    bool is_being_raised() const noexcept { return raising_ != nullptr || raise_again_at_ != never; }
+    bool asks() const noexcept { return quest().at != stage::none; }
+    bool in_line() const noexcept { return quest().at == stage::in_line; }
+    const std::string& ticket() const noexcept { return quest().ticket; }
+    const std::string& holder() const noexcept { return quest().holder; }
+    std::optional<instant> holder_until() const noexcept { return quest().holder_until; }
+    bool is_being_asked() const noexcept { return errands().asking != nullptr; }
+    bool is_being_raised() const noexcept { return errands().raising != nullptr || errands().raise_again_at != never; }
     // Somebody waits for the node's answer to this. Only the first one counts.
     void expect(answer_to what) noexcept { expected_ |= bit(what); }
     bool take_expected(answer_to what) noexcept {
@@ -70,7 +69,7 @@ private:
     static bool may_write(shape what) noexcept { return what == shape::writing || what == shape::both; }
 
     // An acquisition or an upgrade under way.
-    struct quest {
+    struct quest_state {
         stage at = stage::none;
         bool may_have_run = false;  // a copy of the request may have run without our knowing
         bool polled_on_this_link = false;
@@ -84,35 +83,51 @@ private:
         instant last_answered_poll{};  // when that poll was sent
         instant poll_at = never;
     };
+    // Whatever is under way at the node.
+    struct errands_state {
+        bool idle() const noexcept {
+            return quest.at == stage::none && asking == nullptr && renewing == nullptr && changing == nullptr &&
+                   leaving == nullptr && raising == nullptr && raise_again_at == never && release_again_at == never &&
+                   change_again_at == never;
+        }
 
-    hold* whole_ = nullptr;
-    std::size_t node_ = 0;
+        quest_state quest = {};
+        call* asking = nullptr;  // calls under way, each at most one
+        call* renewing = nullptr;
+        call* changing = nullptr;
+        call* leaving = nullptr;
+        call* raising = nullptr;
+        fencing_token raise_to = 0;
+        instant raise_again_at = never;
+        instant release_again_at = never;
+        instant change_again_at = never;
+    };
+
+    // To look at; voter::busy() is to change.
+    const errands_state& errands() const noexcept { return errands_ ? *errands_ : none; }
+    const quest_state& quest() const noexcept { return errands().quest; }
+
+    static const errands_state none;
+
+    unsigned repeats_ = 0;  // of the present release
+    hold& whole_;
+    std::unique_ptr<errands_state> errands_;  // while there are any
+    fencing_token token_ = 0;
+    instant valid_until_{};
+    instant renew_at_ = never;
+    std::uint16_t node_;
     state state_ = state::gone;
     shape shape_ = shape::nothing;      // what the node has of it, as far as we know
     shape change_to_ = shape::nothing;  // what the change under way leaves
     shape at_most_ = shape::both;       // what the node should have of it at most
+    bool kept_ = true;                  // renewed, if it is one that is
     bool cancelling_ = false;           // the change takes an upgrade back
     bool may_have_run_ = false;         // a copy of the present release
     bool stray_copies_ = false;         // of an acquiring request: one may still be on its way over a broken link
     // An undo of whatever the node has was sent. A copy of it may run late, so the node is not asked again by this id.
     bool undone_ = false;
-    std::uint8_t expected_ = 0;  // answers, by kind
     bool orphaned_ask_ = false;  // given up while its acquiring request was written and unanswered
-    unsigned repeats_ = 0;       // of the present release
-    quest quest_;
-    call* asking_ = nullptr;  // calls under way, each at most one
-    call* renewing_ = nullptr;
-    call* changing_ = nullptr;
-    call* leaving_ = nullptr;
-    call* raising_ = nullptr;
-    fencing_token token_ = 0;
-    fencing_token raise_to_ = 0;
-    instant valid_until_{};
-    bool kept_ = true;  // renewed, if it is one that is
-    instant renew_at_ = never;
-    instant raise_again_at_ = never;
-    instant release_again_at_ = never;
-    instant change_again_at_ = never;
+    std::uint8_t expected_ = 0;  // answers, by kind
 };
 
 using ballot_list = boost::intrusive::list<ballot>;

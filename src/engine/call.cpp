@@ -10,24 +10,24 @@ void call::on_reply(const redis::reply_view& reply, instant now) {
         ballot& subject = *subject_;
         switch (what_) {
             case purpose::acquire:
-                subject.asking_ = nullptr;
+                subject.errands_->asking = nullptr;
                 owner_.answered_acquire(subject, *this, reply, now);
                 break;
             case purpose::release:
-                subject.leaving_ = nullptr;
+                subject.errands_->leaving = nullptr;
                 owner_.answered_release(subject, reply, now);
                 break;
             case purpose::renew:
-                subject.renewing_ = nullptr;
+                subject.errands_->renewing = nullptr;
                 owner_.answered_renew(subject, *this, reply, now);
                 break;
             case purpose::change:
             case purpose::cancel:
-                subject.changing_ = nullptr;
+                subject.errands_->changing = nullptr;
                 owner_.answered_change(subject, *this, reply, now);
                 break;
             case purpose::raise:
-                subject.raising_ = nullptr;
+                subject.errands_->raising = nullptr;
                 owner_.answered_raise(subject, reply, now);
                 break;
         }
@@ -40,24 +40,24 @@ void call::on_failure(const failure& why, instant now) {
         ballot& subject = *subject_;
         switch (what_) {
             case purpose::acquire:
-                subject.asking_ = nullptr;
+                subject.errands_->asking = nullptr;
                 owner_.failed_acquire(subject, why, now);
                 break;
             case purpose::release:
-                subject.leaving_ = nullptr;
+                subject.errands_->leaving = nullptr;
                 owner_.failed_release(subject, why, now);
                 break;
             case purpose::renew:
-                subject.renewing_ = nullptr;
+                subject.errands_->renewing = nullptr;
                 owner_.failed_renew(subject, why, now);
                 break;
             case purpose::change:
             case purpose::cancel:
-                subject.changing_ = nullptr;
+                subject.errands_->changing = nullptr;
                 owner_.failed_change(subject, why, now);
                 break;
             case purpose::raise:
-                subject.raising_ = nullptr;
+                subject.errands_->raising = nullptr;
                 owner_.failed_raise(subject, why, now);
                 break;
         }

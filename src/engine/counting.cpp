@@ -5,6 +5,7 @@
 #include "base/assert.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace holdfast::engine {
@@ -30,8 +31,9 @@ bool is_of_the_lock(errc code) {
 }  // namespace
 
 bool engine::reads_a_stripe(const acquire_terms& terms) {
-    if (!terms.stripes || terms.want != access::exclusive || terms.owner == owner_id::nobody) return false;
-    return std::any_of(terms.stripes->begin(), terms.stripes->end(), [&](const lock_keys& stripe) {
+    if (terms.want != access::exclusive || terms.owner == owner_id::nobody) return false;
+    const std::span stripes(terms.keys.get(), terms.stripes);
+    return std::any_of(stripes.begin(), stripes.end(), [&](const lock_keys& stripe) {
         const hold* const mine = find(terms.owner, stripe);
         return mine != nullptr && mine->exclusive_ == 0;
     });
@@ -43,30 +45,27 @@ void engine::acquire(acquire_request& request, acquire_terms terms, instant now)
             {errc::would_deadlock, "the caller reads it, and a striped lock cannot be upgraded", {}, {}});
     }
     if (hold* const mine = find(terms.owner, *terms.keys)) return reenter(*mine, request, terms, now);
-    hold& h = make_hold(std::move(terms));
-    begin_quest(h, request, h.terms_.limit, now);
+    hold& h = make_hold(hold_terms(terms));
+    begin_quest(h, request, terms.limit, now);
     ask_all(h, now);
 }
 
-hold& engine::make_hold(acquire_terms terms) {
-    hold& h = holds_.emplace_back();
-    h.self_ = std::prev(holds_.end());
-    h.id_ = hold_id(client_, ++next_counter_, random_);
-    h.terms_ = std::move(terms);
-    h.ballots_ = std::make_unique<ballot[]>(voters_.size());
-    for (std::size_t i = 0; i < voters_.size(); ++i) h.ballots_[i].belong(h, i);
+hold& engine::make_hold(hold_terms terms) {
+    hold& h = *hold::make(hold_id(++next_counter_, random_), std::move(terms), voters_.size()).release();
+    holds_.push_back(h);
     return h;
 }
 
 // Of several nodes none says when it is too late: the engine does.
 patience engine::patience_of_votes(const hold& h) const noexcept {
-    return several() ? patience{h.limit_.wait, never} : h.limit_;
+    const patience limit = h.affairs_ ? h.affairs_->quest.limit : patience();
+    return several() ? patience{limit.wait, never} : limit;
 }
 
 void engine::ask_all(hold& h, instant now) {
     h.withdrawn_ = false;
     h.opening_ = true;
-    for (std::size_t i = 0; i < voters_.size(); ++i) voters_[i]->ask(h.ballots_[i], patience_of_votes(h), now);
+    for (std::size_t i = 0; i < voters_.size(); ++i) voters_[i]->ask(h.vote(i), patience_of_votes(h), now);
     h.opening_ = false;
     set_timer(h);
     check_hope(h, now);
@@ -108,13 +107,13 @@ void engine::upgrade(hold& h, acquire_request& request, patience limit, instant 
     if (h.terms_.upgrading == upgrades::refused) {
         return request.refused({errc::would_deadlock, "a striped lock cannot be upgraded", {}, {}});
     }
-    if (h.quest_ != nullptr) {
+    if (h.is_asked_for()) {
         return request.refused({errc::too_many, "an upgrade of this hold is under way", {}, {}});
     }
     begin_quest(h, request, limit, now);
     h.opening_ = true;
     for (std::size_t i = 0; i < voters_.size(); ++i) {
-        if (h.ballots_[i].counts()) voters_[i]->upgrade(h.ballots_[i], patience_of_votes(h), now);
+        if (h.vote(i).counts()) voters_[i]->upgrade(h.vote(i), patience_of_votes(h), now);
     }
     h.opening_ = false;
     set_timer(h);
@@ -122,18 +121,15 @@ void engine::upgrade(hold& h, acquire_request& request, patience limit, instant 
 }
 
 void engine::begin_quest(hold& h, acquire_request& request, patience limit, instant now) {
-    h.quest_ = &request;
+    affairs& all = under_way(h);
+    all.quest = {.request = &request, .limit = limit, .asked_at = now};
     request.subject_ = &h;
-    h.limit_ = limit;
-    h.said_no_.reset();
-    h.asked_at_ = now;
-    h.gather_for_ = milliseconds(0);
-    if (several()) h.ticket_ = make_ticket(now);
+    if (several()) all.ticket = make_ticket(now);
 }
 
 void engine::cancel(acquire_request& request, errc why, instant now) {
     hold* const h = request.subject_;
-    if (h == nullptr || h->quest_ != &request) return;
+    if (h == nullptr || !h->is_asked_for() || h->affairs_->quest.request != &request) return;
     fail(*h, {why, "", {}, {}}, now);
 }
 
@@ -143,7 +139,7 @@ void engine::granted(ballot& b, how got, instant now) {
     hold& h = b.whole();
     if (h.state_ == state::leaving || h.state_ == state::lost) return;  // release() is on its way to this node, too
     if (h.state_ == state::held && is_backed_by(h, b)) one_more(h);
-    if (h.quest_ == nullptr) return;
+    if (!h.is_asked_for()) return;
     // A node that has come back in the middle of an upgrade knows nothing of it.
     if (h.state_ == state::held && !b.writes()) return voter_of(b).upgrade(b, patience_of_votes(h), now);
     count(h, got, now);
@@ -157,7 +153,7 @@ void engine::one_more(hold& h) {
 
 void engine::raised(ballot& b, instant now) {
     hold& h = b.whole();
-    if (h.quest_ != nullptr) count(h, how::asked, now);
+    if (h.is_asked_for()) count(h, how::asked, now);
 }
 
 // A majority has it, and one token for it: so has the caller.
@@ -173,13 +169,13 @@ void engine::count(hold& h, how got, instant now) {
     if (upgrades) {
         if (h.listener_ != nullptr) h.listener_->on_token(h.token_);
     } else {
-        if (h.terms_.owner != owner_id::nobody) owned_.emplace(owned_lock{h.terms_.owner, h.terms_.keys->lock}, &h);
+        if (h.terms_.owner != owner_id::nobody) owned_.emplace(owned_lock{h.terms_.owner, h.terms_.keys->lock()}, &h);
         h.granted_at_ = now;
     }
-    watcher_.on_acquired(now - h.asked_at_, got);
+    watcher_.on_acquired(now - h.affairs_->quest.asked_at, got);
     acquire_request* const request = end_quest(h);
     if (upgrades) leave_lines(h, now);
-    if (several() && h.terms_.renewing == renewal::automatic) h.heal_at_ = now + h.terms_.lease / heal_part;
+    if (several() && h.terms_.renewing == renewal::automatic) under_way(h).heal_at = now + h.terms_.lease / heal_part;
     set_timer(h);
     request->acquired(h);
 }
@@ -187,7 +183,7 @@ void engine::count(hold& h, how got, instant now) {
 ballots engine::in_favour(const hold& h) const {
     ballots found;
     for (std::size_t i = 0; i < voters_.size(); ++i) {
-        if (is_in_favour(h.ballots_[i], h.state_ == state::held)) found.push_back(&h.ballots_[i]);
+        if (is_in_favour(h.vote(i), h.state_ == state::held)) found.push_back(&h.vote(i));
     }
     return found;
 }
@@ -196,10 +192,11 @@ void engine::queued(ballot& b, instant now) {
     hold& h = b.whole();
     if (!several()) return;
     // Asked before any node's clock was known: the first one's ticket is good for all.
-    if (h.ticket_.empty()) h.ticket_ = b.ticket();
-    if (b.ticket() != h.ticket_) return voter_of(b).ask_again(b, now);
+    std::string& ticket = under_way(h).ticket;
+    if (ticket.empty()) ticket = b.ticket();
+    if (b.ticket() != ticket) return voter_of(b).ask_again(b, now);
     // The upgrade was got without this node.
-    if (h.state_ == state::held && h.quest_ == nullptr && b.counts()) return voter_of(b).give_up(b, now);
+    if (h.state_ == state::held && !h.is_asked_for() && b.counts()) return voter_of(b).give_up(b, now);
     if (h.state_ == state::wanted && !h.opening_) gather(h, now);
 }
 
@@ -207,7 +204,7 @@ void engine::queued(ballot& b, instant now) {
 // heard: it may grant it, too.
 void engine::leave_lines(hold& h, instant now) {
     for (std::size_t i = 0; i < voters_.size(); ++i) {
-        if (h.ballots_[i].in_line() && h.ballots_[i].counts()) voters_[i]->give_up(h.ballots_[i], now);
+        if (h.vote(i).in_line() && h.vote(i).counts()) voters_[i]->give_up(h.vote(i), now);
     }
 }
 
@@ -220,21 +217,23 @@ void engine::refused(ballot& b, const refusal& why, instant now) {
         take(b, answer_to::change, no);
         return one_less(h, why.code, now);
     }
-    if (h.quest_ == nullptr) return forget_if_gone(h);
-    if (!h.said_no_ || is_silence(h.said_no_->code) || is_of_the_lock(why.code)) h.said_no_ = why;
+    if (!h.is_asked_for()) return forget_if_gone(h);
+    std::optional<refusal>& said_no = h.affairs_->quest.said_no;
+    if (!said_no || is_silence(said_no->code) || is_of_the_lock(why.code)) said_no = why;
     if (!h.opening_) check_hope(h, now);
 }
 
 // Ends a quest that cannot succeed any more.
 void engine::check_hope(hold& h, instant now) {
-    if (h.quest_ == nullptr || !h.said_no_) return;
-    const bool silence = is_silence(h.said_no_->code);
+    if (!h.is_asked_for() || !h.affairs_->quest.said_no) return;
+    const refusal& said_no = *h.affairs_->quest.said_no;
+    const bool silence = is_silence(said_no.code);
     // One node's refusal of an upgrade is final: two upgrades must not each wait for nodes that the other has.
     const bool upgrades = h.state_ == state::held;
-    const bool final = upgrades && is_of_the_lock(h.said_no_->code);
+    const bool final = upgrades && is_of_the_lock(said_no.code);
     const std::size_t hope = votes(h, [&](const ballot& one) { return is_in_favour(one, upgrades) || one.asks(); });
     if (!final && hope >= majority()) return;
-    refusal told = *h.said_no_;
+    refusal told = said_no;
     if (several() && silence) told.code = errc::no_quorum;
     fail(h, std::move(told), now);
 }
@@ -257,7 +256,7 @@ void engine::fail(hold& h, refusal why, instant now) {
 
 void engine::undo_votes(hold& h, instant now) {
     for (std::size_t i = 0; i < voters_.size(); ++i) {
-        ballot& b = h.ballots_[i];
+        ballot& b = h.vote(i);
         if (b.asks() && !b.counts()) {
             voters_[i]->give_up(b, now);
         } else {
@@ -268,8 +267,8 @@ void engine::undo_votes(hold& h, instant now) {
 
 void engine::undo_upgrade(hold& h, instant now) {
     for (std::size_t i = 0; i < voters_.size(); ++i) {
-        if (h.ballots_[i].asks() && h.ballots_[i].counts()) voters_[i]->give_up(h.ballots_[i], now);
-        voters_[i]->make_less(h.ballots_[i], shape::reading, now);
+        if (h.vote(i).asks() && h.vote(i).counts()) voters_[i]->give_up(h.vote(i), now);
+        voters_[i]->make_less(h.vote(i), shape::reading, now);
     }
 }
 
@@ -286,9 +285,9 @@ refusal engine::too_late(const hold& h, instant now) const {
         why.detail = std::to_string(heard_from) + " of " + std::to_string(voters_.size()) + " servers answered";
         return why;
     }
-    why.code = h.limit_.wait == waiting::in_line ? errc::timed_out : errc::request_timed_out;
+    why.code = h.affairs_->quest.limit.wait == waiting::in_line ? errc::timed_out : errc::request_timed_out;
     for (std::size_t i = 0; i < voters_.size(); ++i) {
-        const ballot& b = h.ballots_[i];
+        const ballot& b = h.vote(i);
         if (!b.in_line() || b.holder().empty()) continue;
         why.holder = b.holder();
         if (b.holder_until()) {
@@ -300,9 +299,10 @@ refusal engine::too_late(const hold& h, instant now) const {
 }
 
 acquire_request* engine::end_quest(hold& h) {
-    acquire_request* const request = std::exchange(h.quest_, nullptr);
+    if (!h.affairs_) return nullptr;
+    acquire_request* const request = std::exchange(h.affairs_->quest.request, nullptr);
     if (request != nullptr) request->subject_ = nullptr;
-    h.gather_until_ = never;
+    h.affairs_->quest.gather_until = never;
     return request;
 }
 

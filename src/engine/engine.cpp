@@ -16,12 +16,13 @@ engine::engine(engine_settings settings, const std::vector<node_link>& nodes, ra
                                                                  .lost_margin_percent = settings_.lost_margin_percent,
                                                                  .server = node.server,
                                                                  .channel = settings_.channel_prefix + client_.text()},
-                                                  *node.out, random_, *this));
+                                                  client_, *node.out, random_, *this));
     }
 }
 
 engine::~engine() {
     voters_.clear();  // before the ballots that they know
+    holds_.clear_and_dispose(hold::deleter{});
 }
 
 std::size_t engine::owned_lock_hash::operator()(const owned_lock& key) const noexcept {
@@ -31,7 +32,7 @@ std::size_t engine::owned_lock_hash::operator()(const owned_lock& key) const noe
 
 hold* engine::find(owner_id owner, const lock_keys& keys) {
     if (owner == owner_id::nobody) return nullptr;
-    const auto found = owned_.find(owned_lock{owner, keys.lock});
+    const auto found = owned_.find(owned_lock{owner, keys.lock()});
     return found == owned_.end() ? nullptr : found->second;
 }
 
@@ -47,30 +48,49 @@ std::size_t engine::links_up() const {
 void engine::forget_if_gone(hold& h) {
     if (h.in_hand_) return;
     if (votes(h, [](const ballot& b) { return !b.is_gone(); }) > 0) return;
-    HOLDFAST_ASSERT(h.quest_ == nullptr && h.releasing_.request == nullptr && h.renewing_.request == nullptr);
+    HOLDFAST_ASSERT(!h.is_asked_for() && !is_waited_for(h, answer_to::release) &&
+                    !is_waited_for(h, answer_to::renewal));
     if (h.state_ != state::leaving) return;
-    timers_.cancel(h);
-    holds_.erase(h.self_);
+    drop_affairs(h);
+    holds_.erase_and_dispose(holds_.iterator_to(h), hold::deleter{});
+}
+
+void engine::drop_affairs(hold& h) noexcept {
+    if (!h.affairs_) return;
+    timers_.cancel(*h.affairs_);
+    spare_affairs_.give_back(std::move(h.affairs_));
+}
+
+affairs& engine::under_way(hold& h) {
+    if (!h.affairs_) {
+        h.affairs_ = spare_affairs_.take();
+        h.affairs_->whole = &h;
+    }
+    return *h.affairs_;
 }
 
 void engine::disown(hold& h) {
-    const auto owned = owned_.find(owned_lock{h.terms_.owner, h.terms_.keys->lock});
+    const auto owned = owned_.find(owned_lock{h.terms_.owner, h.terms_.keys->lock()});
     if (owned != owned_.end() && owned->second == &h) owned_.erase(owned);
 }
 
+// Where there is one node, a hold that is simply held has no affairs, and needs no memory for them.
 void engine::set_timer(hold& h) {
-    const instant due = std::min({h.quest_ != nullptr && several() ? h.limit_.deadline : never, h.gather_until_,
-                                  h.heal_at_, h.releasing_.answer_by, h.renewing_.answer_by, h.changing_.answer_by});
-    if (due == never) {
-        timers_.cancel(h);
-    } else {
-        timers_.set(h, due);
-    }
+    if (!h.affairs_) return;
+    affairs& all = *h.affairs_;
+    const instant due =
+        std::min({h.is_asked_for() && several() ? all.quest.limit.deadline : never, all.quest.gather_until, all.heal_at,
+                  all.releasing.answer_by, all.renewing.answer_by, all.changing.answer_by});
+    if (due != never) return timers_.set(all, due);
+    timers_.cancel(all);
+    const bool idle = !h.is_asked_for() && !is_waited_for(h, answer_to::release) &&
+                      !is_waited_for(h, answer_to::renewal) && !is_waited_for(h, answer_to::change);
+    if (idle && !several()) drop_affairs(h);
 }
 
 void engine::on_timer(instant now) {
     for (const auto& one : voters_) one->on_timer(now);
-    while (timed* const due = timers_.take_due(now)) check(static_cast<hold&>(*due), now);
+    while (timed* const due = timers_.take_due(now)) check(*static_cast<affairs&>(*due).whole, now);
 }
 
 instant engine::deadline() const noexcept {
@@ -87,7 +107,7 @@ void engine::abandon(owner_id owner, instant now) {
     for (hold* const held : left) {
         if (held->state_ == state::held) lose(*held, errc::not_held, now);
         disown(*held);
-        for (std::size_t i = 0; i < voters_.size(); ++i) voters_[i]->abandon(held->ballots_[i]);
+        for (ballot& b : held->votes()) voter_of(b).abandon(b);
         held->state_ = state::leaving;
         forget_if_gone(*held);
     }

@@ -20,7 +20,6 @@
 #include <boost/container/small_vector.hpp>
 
 #include <algorithm>
-#include <list>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -142,7 +141,7 @@ private:
     bool reads_a_stripe(const acquire_terms& terms);
     bool is_too_deep(const hold& h) const noexcept;
     void reentered(hold& h, acquire_request& request, instant now);
-    hold& make_hold(acquire_terms terms);
+    hold& make_hold(hold_terms terms);
     void begin_quest(hold& h, acquire_request& request, patience limit, instant now);
     void ask_all(hold& h, instant now);
     patience patience_of_votes(const hold& h) const noexcept;
@@ -177,10 +176,12 @@ private:
     void renew_votes(hold& h, instant now);
     void heal(hold& h, instant now);
     void release_level(hold& h, access level, hold_request* request, instant answer_by, instant now);
-    static hold::poll_of_nodes& poll_about(hold& h, answer_to what) noexcept;
+    static affairs::poll_of_nodes& poll_about(affairs& all, answer_to what) noexcept;
+    static bool is_waited_for(const hold& h, answer_to what) noexcept;
     void open_poll(hold& h, answer_to what, hold_request* request, instant answer_by);
     void take(ballot& b, answer_to what, const node_answer& said);
-    void answer(hold::poll_of_nodes& poll, const std::optional<refusal>& why_not);
+    void answer(hold& h, answer_to what, std::optional<refusal> why_not);
+    void answer_late(hold& h, answer_to what, instant now, refusal why_not);
     void check(hold& h, instant now);
 
     // shared
@@ -191,7 +192,8 @@ private:
     voter& voter_of(const ballot& b) noexcept;
     template <typename Counts>
     std::size_t votes(const hold& h, Counts counts) const {
-        return static_cast<std::size_t>(std::count_if(h.ballots_.get(), h.ballots_.get() + voters_.size(), counts));
+        const auto all = h.votes();
+        return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), counts));
     }
     std::size_t links_up() const;
     // By our own clock; the timer that tells so may be late.
@@ -199,6 +201,8 @@ private:
     void disown(hold& h);
     void forget_if_gone(hold& h);
     void set_timer(hold& h);
+    affairs& under_way(hold& h);
+    void drop_affairs(hold& h) noexcept;
 
     struct owned_lock {
         owner_id owner;
@@ -216,7 +220,8 @@ private:
     std::vector<std::unique_ptr<voter>> voters_;
     std::uint64_t next_counter_ = 0;
     timer_heap timers_;
-    std::list<hold> holds_;
+    spares<affairs> spare_affairs_;
+    boost::intrusive::list<hold> holds_;  // in the order they were asked for
     std::unordered_map<owned_lock, hold*, owned_lock_hash> owned_;
     // The highest token seen per lock would grow without bound; one floor for all names of this client is as
     // good: tokens are server times, and a floor only has to be high enough.

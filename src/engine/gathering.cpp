@@ -67,16 +67,18 @@ bool engine::agree_on_token(hold& h, instant now) {
 
 // Not enough yet: what there is will not be kept for ever.
 void engine::gather(hold& h, instant now) {
-    if (!several() || h.state_ != state::wanted || h.gather_until_ != never) return;
-    if (h.limit_.wait != waiting::in_line || in_favour(h).empty()) return;
-    if (h.gather_for_ == milliseconds(0)) h.gather_for_ = first_gathering;
-    h.gather_until_ = now + h.gather_for_;
+    if (!several() || h.state_ != state::wanted) return;
+    affairs::search& quest = under_way(h).quest;
+    if (quest.gather_until != never || quest.limit.wait != waiting::in_line || in_favour(h).empty()) return;
+    if (quest.gather_for == milliseconds(0)) quest.gather_for = first_gathering;
+    quest.gather_until = now + quest.gather_for;
     set_timer(h);
 }
 
 void engine::check_gathering(hold& h, instant now) {
-    if (now < h.gather_until_) return;
-    h.gather_until_ = never;
+    if (!h.affairs_ || now < h.affairs_->quest.gather_until) return;
+    affairs::search& quest = h.affairs_->quest;
+    quest.gather_until = never;
     const ballots mine = in_favour(h);
     if (mine.empty() || h.state_ != state::wanted) return;
     if (links_up() < majority()) return withdraw(h, now);
@@ -85,7 +87,7 @@ void engine::check_gathering(hold& h, instant now) {
         return b.asks() && b.is_being_asked() && !b.in_line() && voters_[b.node()]->link_is_up();
     });
     if (mine.size() + answers_due >= majority()) return gather(h, now);
-    h.gather_for_ = std::min<milliseconds>(h.gather_for_ * 2, h.terms_.lease / longest_gathering_part);
+    quest.gather_for = std::min<milliseconds>(quest.gather_for * 2, h.terms_.lease / longest_gathering_part);
     for (ballot* const vote : mine) voter_of(*vote).yield(*vote, now);
 }
 
@@ -93,19 +95,22 @@ void engine::check_gathering(hold& h, instant now) {
 // in its old place, when enough nodes can be reached again.
 void engine::withdraw(hold& h, instant now) {
     hold& later = make_hold(h.terms_);
-    later.limit_ = h.limit_;
-    later.asked_at_ = h.asked_at_;
-    later.ticket_ = h.ticket_;
-    later.said_no_ = h.said_no_;
+    affairs& kept = under_way(later);
+    const affairs& until_now = *h.affairs_;
+    kept.quest = {.request = nullptr,
+                  .limit = until_now.quest.limit,
+                  .said_no = until_now.quest.said_no,
+                  .asked_at = until_now.quest.asked_at};
+    kept.ticket = until_now.ticket;
+    kept.quest.request = end_quest(h);
+    kept.quest.request->subject_ = &later;
     later.withdrawn_ = true;
-    later.quest_ = end_quest(h);
-    later.quest_->subject_ = &later;
     set_timer(later);
     h.state_ = state::leaving;
-    const in_hand kept(h);
+    const in_hand not_yet_forgotten(h);
     undo_votes(h, now);
     set_timer(h);
-    kept.let_go();
+    not_yet_forgotten.let_go();
     forget_if_gone(h);
 }
 
@@ -113,9 +118,9 @@ void engine::links_changed(instant now) {
     if (!several() || links_up() < majority()) return;
     for (auto next = holds_.begin(); next != holds_.end();) {
         hold& h = *next++;  // first: asking may end it
-        if (h.withdrawn_ && h.quest_ != nullptr) {
+        if (h.withdrawn_ && h.is_asked_for()) {
             ask_all(h, now);
-        } else if (h.state_ == state::wanted && h.quest_ != nullptr) {
+        } else if (h.state_ == state::wanted && h.is_asked_for()) {
             ask_those_who_refused(h, now);
         }
     }
@@ -123,10 +128,10 @@ void engine::links_changed(instant now) {
 
 // Whoever waits in line wants every vote there is: also of a node that was out of reach, or in trouble, before.
 void engine::ask_those_who_refused(hold& h, instant now) {
-    if (h.limit_.wait != waiting::in_line || h.withdrawn_) return;
+    if (h.affairs_->quest.limit.wait != waiting::in_line || h.withdrawn_) return;
     for (std::size_t i = 0; i < voters_.size(); ++i) {
-        const bool can = voters_[i]->link_is_up() && h.ballots_[i].can_be_asked_again();
-        if (can) voters_[i]->ask(h.ballots_[i], patience_of_votes(h), now);
+        const bool can = voters_[i]->link_is_up() && h.vote(i).can_be_asked_again();
+        if (can) voters_[i]->ask(h.vote(i), patience_of_votes(h), now);
     }
 }
 

@@ -2,6 +2,9 @@
 //
 // The nodes' ballots are counted: it is held while a majority of them are. A hold lives until the last of its ballots
 // is gone, which may be long after its owner has forgotten it.
+//
+// A client may have a hundred thousand of them. So hold and ballots are one piece of memory, and what is needed only
+// while something is under way exists only then.
 #pragma once
 
 #include "engine/ballot.hpp"
@@ -9,30 +12,18 @@
 #include "engine/terms.hpp"
 #include "engine/timer_heap.hpp"
 
-#include <list>
+#include <boost/intrusive/list.hpp>
+
 #include <memory>
 #include <optional>
+#include <span>
 
 namespace holdfast::engine {
 
-class hold final : public timed {
-public:
-    const hold_id& id() const noexcept { return id_; }
-    fencing_token token() const noexcept { return token_; }
-    instant valid_until() const noexcept { return valid_until_; }
-    const acquire_terms& terms() const noexcept { return terms_; }
-    // Its place in every node's line; empty where there is only one node, which then says.
-    const std::string& ticket() const noexcept { return ticket_; }
-    // How many releases of that kind are due.
-    unsigned levels(access kind) const noexcept { return kind == access::shared ? shared_ : exclusive_; }
-    void listen(std::shared_ptr<hold_listener> listener) noexcept { listener_ = std::move(listener); }
-    const std::shared_ptr<hold_listener>& listener() const noexcept { return listener_; }
+class hold;
 
-private:
-    friend class engine;
-    friend class voter;
-    enum class state : std::uint8_t { wanted, held, lost, leaving };
-
+// What is under way about a hold: a quest, answers that somebody waits for, the next look at nodes that do not vote.
+struct affairs final : timed {
     // Answers of the nodes to a release, a renewal or a downgrade that somebody waits for.
     struct poll_of_nodes {
         hold_request* request = nullptr;
@@ -41,36 +32,79 @@ private:
         std::size_t done = 0;
         std::size_t open = 0;
         std::optional<refusal> why_not = {};
-        node_answer best = {};
+        std::size_t holders = 0;  // the most that a node told of
+        std::size_t waiters = 0;
+    };
+    // An acquisition or an upgrade.
+    struct search {
+        acquire_request* request = nullptr;
+        patience limit = {};
+        std::optional<refusal> said_no = {};  // the first node's reason that was not silence
+        instant asked_at{};
+        instant gather_until = never;  // some votes, no majority: until then others may still come
+        milliseconds gather_for{0};    // the last such wait
     };
 
-    std::list<hold>::iterator self_;
+    hold* whole = nullptr;
+    search quest = {};
+    // Its place in every node's line; empty where there is only one node, which then says.
+    std::string ticket = {};
+    instant heal_at = never;  // when nodes that do not vote for it are asked again
+    poll_of_nodes releasing = {};
+    poll_of_nodes renewing = {};
+    poll_of_nodes changing = {};
+};
+
+class hold final : public boost::intrusive::list_base_hook<> {
+public:
+    struct deleter {
+        void operator()(hold* h) const noexcept;
+    };
+    // Wanted from now on, with a ballot for each node.
+    static std::unique_ptr<hold, deleter> make(hold_id id, hold_terms terms, std::size_t nodes);
+    hold(const hold&) = delete;
+    hold& operator=(const hold&) = delete;
+
+    const hold_id& id() const noexcept { return id_; }
+    fencing_token token() const noexcept { return token_; }
+    instant valid_until() const noexcept { return valid_until_; }
+    const hold_terms& terms() const noexcept { return terms_; }
+    // See affairs.
+    std::string_view ticket() const noexcept { return affairs_ ? affairs_->ticket : std::string_view(); }
+    // How many releases of that kind are due.
+    unsigned levels(access kind) const noexcept { return kind == access::shared ? shared_ : exclusive_; }
+    void listen(std::shared_ptr<hold_listener> listener) noexcept { listener_ = std::move(listener); }
+    const std::shared_ptr<hold_listener>& listener() const noexcept { return listener_; }
+
+private:
+    friend class engine;
+    enum class state : std::uint8_t { wanted, held, lost, leaving };
+
+    hold(hold_id id, hold_terms terms, std::size_t nodes) noexcept;
+    ~hold();
+
+    // They stand right behind the hold.
+    ballot& vote(std::size_t number) const noexcept;
+    std::span<ballot> votes() const noexcept { return {&vote(0), nodes_}; }
+
+    bool is_asked_for() const noexcept { return affairs_ && affairs_->quest.request != nullptr; }
+
     hold_id id_;
-    acquire_terms terms_;
-    state state_ = state::wanted;
-    unsigned exclusive_ = 0;  // n acquires need n releases
-    unsigned shared_ = 0;
-    std::unique_ptr<ballot[]> ballots_;  // one for each node
-    acquire_request* quest_ = nullptr;
-    bool in_hand_ = false;        // see engine::in_hand
-    bool opening_ = false;        // not all nodes have been asked yet
-    bool shrunk_ = false;         // some node stopped voting for it
-    std::size_t told_votes_ = 0;  // how many were left, as the hook knows
-    bool withdrawn_ = false;      // not to be asked for before a majority can be reached
-    std::string ticket_;
-    patience limit_ = {};                  // of the quest
-    std::optional<refusal> said_no_ = {};  // the first node's reason that was not silence
-    instant asked_at_{};
-    instant gather_until_ = never;  // some votes, no majority: until then others may still come
-    milliseconds gather_for_{0};    // the last such wait
-    instant heal_at_ = never;       // when nodes that do not vote for it are asked again
-    poll_of_nodes releasing_;
-    poll_of_nodes renewing_;
-    poll_of_nodes changing_;
+    hold_terms terms_;
+    std::unique_ptr<affairs> affairs_;  // while there are any
     std::shared_ptr<hold_listener> listener_;
     fencing_token token_ = 0;
     instant valid_until_{};
     instant granted_at_{};
+    unsigned exclusive_ = 0;  // n acquires need n releases
+    unsigned shared_ = 0;
+    std::uint16_t nodes_;
+    std::uint16_t told_votes_ = 0;  // how many were left, as the hook knows
+    state state_ = state::wanted;
+    bool in_hand_ : 1 = false;    // see engine::in_hand
+    bool opening_ : 1 = false;    // not all nodes have been asked yet
+    bool shrunk_ : 1 = false;     // some node stopped voting for it
+    bool withdrawn_ : 1 = false;  // not to be asked for before a majority can be reached
 };
 
 }  // namespace holdfast::engine

@@ -1,5 +1,11 @@
 #include "engine/hold_id.hpp"
 
+#include "base/assert.hpp"
+
+#include <charconv>
+#include <cstring>
+#include <span>
+
 namespace holdfast::engine {
 namespace {
 
@@ -9,15 +15,15 @@ constexpr std::size_t random_digits = 22;
 constexpr std::string_view digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
 
 // Six random bits a character.
-void append_random(std::string& out, random_source& source, std::size_t count) {
+void fill_random(std::span<char> out, random_source& source) {
     std::uint64_t bits = 0;
     unsigned left = 0;
-    for (std::size_t i = 0; i < count; ++i) {
+    for (char& one : out) {
         if (left < 6) {
             bits = source.next();
             left = 64;
         }
-        out += digits[bits & 63U];
+        one = digits[bits & 63U];
         bits >>= 6U;
         left -= 6;
     }
@@ -30,14 +36,30 @@ bool all_digits(std::string_view text) noexcept {
 }  // namespace
 
 client_id::client_id(random_source& source) : text_(mark) {
-    append_random(text_, source, client_digits);
+    text_.resize(mark.size() + client_digits);
+    fill_random(std::span(text_).subspan(mark.size()), source);
 }
 
-hold_id::hold_id(const client_id& client, std::uint64_t counter, random_source& source) : text_(client.text()) {
-    text_ += '.';
-    text_ += std::to_string(counter);
-    text_ += '.';
-    append_random(text_, source, random_digits);
+hold_id::hold_id(std::uint64_t counter, random_source& source) : counter_(counter) {
+    fill_random(random_, source);
+}
+
+void hold_id::spelled::add(std::string_view part) noexcept {
+    HOLDFAST_ASSERT(part.size() <= sizeof text_ - size_);
+    std::memcpy(text_ + size_, part.data(), part.size());
+    size_ += part.size();
+}
+
+hold_id::spelled hold_id::spell(const client_id& client) const noexcept {
+    spelled out;
+    char number[20];
+    const auto end = std::to_chars(number, number + sizeof number, counter_).ptr;
+    out.add(client.text());
+    out.add(".");
+    out.add({number, static_cast<std::size_t>(end - number)});
+    out.add(".");
+    out.add({random_.data(), random_.size()});
+    return out;
 }
 
 std::string_view client_of(std::string_view id) noexcept {
@@ -49,6 +71,14 @@ std::string_view client_of(std::string_view id) noexcept {
     if (counter.find_first_not_of("0123456789") != std::string_view::npos) return {};
     if (!all_digits(id.substr(mark.size(), client_digits)) || !all_digits(id.substr(second_dot + 1))) return {};
     return id.substr(0, length);
+}
+
+std::optional<std::uint64_t> counter_of(std::string_view id) noexcept {
+    const std::string_view client = client_of(id);
+    if (client.empty()) return std::nullopt;
+    std::uint64_t counter = 0;
+    const auto [end, bad] = std::from_chars(id.data() + client.size() + 1, id.data() + id.size(), counter);
+    return bad == std::errc() && *end == '.' ? std::optional(counter) : std::nullopt;
 }
 
 bool is_ours(std::string_view id) noexcept {

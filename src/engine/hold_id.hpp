@@ -7,7 +7,9 @@
 // holder whose id is not of this form is a foreign program.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,17 +33,36 @@ private:
     std::string text_;
 };
 
+// Kept as its parts, but for the client, because there may be a hundred thousand of them.
 class hold_id {
 public:
+    // The text, on the stack.
+    class spelled {
+    public:
+        operator std::string_view() const noexcept { return {text_, size_}; }
+
+    private:
+        friend class hold_id;
+        void add(std::string_view part) noexcept;
+        char text_[64];  // 3 + 16 + 1 + 20 + 1 + 22 is 63
+        std::size_t size_ = 0;
+    };
+
     hold_id() = default;
-    hold_id(const client_id& client, std::uint64_t counter, random_source& source);
-    const std::string& text() const noexcept { return text_; }
-    friend bool operator==(const hold_id&, const hold_id&) = default;
+    hold_id(std::uint64_t counter, random_source& source);
+    std::uint64_t counter() const noexcept { return counter_; }
+    spelled spell(const client_id& client) const noexcept;
+    std::string text(const client_id& client) const { return std::string(std::string_view(spell(client))); }
 
 private:
-    std::string text_;
+    static constexpr std::size_t random_digits = 22;
+
+    std::uint64_t counter_ = 0;
+    std::array<char, random_digits> random_{};
 };
 
+// The counter of an id of ours; nothing for a foreign one.
+std::optional<std::uint64_t> counter_of(std::string_view id) noexcept;
 // True for an id that some holdfast client minted.
 bool is_ours(std::string_view id) noexcept;
 // The client part of one of our ids; empty for a foreign one.

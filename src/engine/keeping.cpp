@@ -30,7 +30,7 @@ instant engine::validity_of(const ballots& backing) const {
 void engine::count_validity(hold& h) {
     ballots backing;
     for (std::size_t i = 0; i < voters_.size(); ++i) {
-        if (is_backed_by(h, h.ballots_[i])) backing.push_back(&h.ballots_[i]);
+        if (is_backed_by(h, h.vote(i))) backing.push_back(&h.vote(i));
     }
     if (backing.size() < majority()) return;
     h.valid_until_ = validity_of(backing);
@@ -45,7 +45,7 @@ void engine::extended(ballot& b, instant now) {
 
 // A majority that was too late is one again, or had to wait for a token.
 void engine::count_again(hold& h, instant now) {
-    if (h.quest_ != nullptr && in_favour(h).size() >= majority()) count(h, how::asked, now);
+    if (h.is_asked_for() && in_favour(h).size() >= majority()) count(h, how::asked, now);
 }
 
 void engine::lost(ballot& b, errc why, instant now) {
@@ -75,48 +75,48 @@ void engine::tell_votes(hold& h, votes_now what) {
     if (!several() || (what == votes_now::more && !h.shrunk_)) return;
     const std::size_t in_favour = backing(h);
     if (what == votes_now::fewer && in_favour == h.told_votes_) return;
-    h.told_votes_ = in_favour;
+    h.told_votes_ = static_cast<std::uint16_t>(in_favour);
     h.shrunk_ = in_favour < voters_.size();
-    watcher_.on_votes(h.terms_.keys->lock, what, {.in_favour = in_favour, .nodes = voters_.size()});
+    watcher_.on_votes(h.terms_.keys->lock(), what, {.in_favour = in_favour, .nodes = voters_.size()});
 }
 
 // Nodes that do not vote for it (they forgot it, or were out of reach, or had another holder) are asked again, if what
 // is held is still what was asked for. They are not waited for, and lost is lost: this only makes a majority firmer.
 void engine::heal(hold& h, instant now) {
-    if (now < h.heal_at_) return;
-    h.heal_at_ = now + h.terms_.lease / heal_part;
+    if (!h.affairs_ || now < h.affairs_->heal_at) return;
+    h.affairs_->heal_at = now + h.terms_.lease / heal_part;
     const bool as_asked = (h.exclusive_ > 0) == (h.terms_.want == access::exclusive);
     if (!as_asked) return;
     for (std::size_t i = 0; i < voters_.size(); ++i) {
-        ballot& b = h.ballots_[i];
+        ballot& b = h.vote(i);
         if (b.can_be_asked_again()) voters_[i]->ask(b, {waiting::not_at_all, never}, now);
     }
 }
 
 void engine::lose(hold& h, errc why, instant now) {
     h.state_ = state::lost;
-    h.heal_at_ = never;
+    if (h.affairs_) h.affairs_->heal_at = never;
     const refusal is_lost{errc::lost, "", {}, {}};
-    answer(h.renewing_, is_lost);
-    answer(h.changing_, is_lost);
-    watcher_.on_lost(h.terms_.keys->lock, why);
+    answer(h, answer_to::renewal, is_lost);
+    answer(h, answer_to::change, is_lost);
+    watcher_.on_lost(h.terms_.keys->lock(), why);
     if (h.listener_ != nullptr) h.listener_->on_lost(why);
     acquire_request* const waiting_for_more = end_quest(h);
     set_timer(h);
-    for (std::size_t i = 0; i < voters_.size(); ++i) voters_[i]->let_run_out(h.ballots_[i], now);
+    for (std::size_t i = 0; i < voters_.size(); ++i) voters_[i]->let_run_out(h.vote(i), now);
     if (waiting_for_more != nullptr) waiting_for_more->refused(is_lost);
 }
 
 void engine::renew_votes(hold& h, instant now) {
     for (std::size_t i = 0; i < voters_.size(); ++i) {
-        if (h.ballots_[i].counts()) voters_[i]->renew(h.ballots_[i], now);
+        if (h.vote(i).counts()) voters_[i]->renew(h.vote(i), now);
     }
 }
 
 void engine::renew(hold& h, hold_request& request, instant now) {
     if (h.state_ == state::held && ran_out(h, now)) lose(h, errc::lost, now);
     if (h.state_ != state::held) return request.answered(refusal{errc::lost, "", {}, {}});
-    if (h.renewing_.request != nullptr) {
+    if (is_waited_for(h, answer_to::renewal)) {
         return request.answered(refusal{errc::too_many, "a renewal is under way", {}, {}});
     }
     open_poll(h, answer_to::renewal, &request, now + settings_.request_timeout);
@@ -135,8 +135,8 @@ void engine::renewed(ballot& b, const node_answer& said, instant now) {
     }
     // The outcome of a renewal whose link broke is unknown, and it is asked again on the next one.
     const bool unknown = said.why_not && said.why_not->code == errc::outcome_unknown;
-    if (unknown && h.renewing_.request != nullptr) {
-        h.renewing_.asked_in_vain = true;
+    if (unknown && is_waited_for(h, answer_to::renewal)) {
+        h.affairs_->renewing.asked_in_vain = true;
         return voter_of(b).renew(b, now);
     }
     take(b, answer_to::renewal, said);
@@ -171,13 +171,13 @@ void engine::release(hold& h, access level, hold_request* request, instant answe
     }
     const refusal meanwhile{errc::not_held, "released meanwhile", {}, {}};
     h.state_ = state::leaving;
-    h.heal_at_ = never;
-    answer(h.renewing_, meanwhile);
-    answer(h.changing_, meanwhile);
+    if (h.affairs_) h.affairs_->heal_at = never;
+    answer(h, answer_to::renewal, meanwhile);
+    answer(h, answer_to::change, meanwhile);
     acquire_request* const waiting_for_more = end_quest(h);
     open_poll(h, answer_to::release, request, answer_by);
     const in_hand kept(h);
-    for (std::size_t i = 0; i < voters_.size(); ++i) voters_[i]->release(h.ballots_[i], now);
+    for (std::size_t i = 0; i < voters_.size(); ++i) voters_[i]->release(h.vote(i), now);
     set_timer(h);
     if (waiting_for_more != nullptr) waiting_for_more->refused(meanwhile);
     kept.let_go();
@@ -195,20 +195,20 @@ void engine::release_level(hold& h, access level, hold_request* request, instant
     if (!downgrades && request != nullptr) request->answered(std::nullopt);
     if (downgrades) {
         // One node's answer to the last downgrade may still be missing, when a majority has granted it anew.
-        answer(h.changing_, refusal{errc::outcome_unknown, "downgraded again meanwhile", {}, {}});
+        answer(h, answer_to::change, refusal{errc::outcome_unknown, "downgraded again meanwhile", {}, {}});
         open_poll(h, answer_to::change, request, answer_by);
     }
     if (downgrades || stops_reading) {
         const shape rest = downgrades ? shape::reading : shape::writing;
         for (std::size_t i = 0; i < voters_.size(); ++i) {
             // A node that has not answered yet would grant all that was asked for.
-            if (h.ballots_[i].asks()) voters_[i]->give_up(h.ballots_[i], now);
+            if (h.vote(i).asks()) voters_[i]->give_up(h.vote(i), now);
             // Nor is one of use that would have nothing left.
-            if (stops_reading && h.ballots_[i].counts() && !h.ballots_[i].writes()) {
-                take(h.ballots_[i], answer_to::renewal, {refusal{errc::not_held, "", {}, {}}});
-                voters_[i]->release(h.ballots_[i], now);
+            if (stops_reading && h.vote(i).counts() && !h.vote(i).writes()) {
+                take(h.vote(i), answer_to::renewal, {refusal{errc::not_held, "", {}, {}}});
+                voters_[i]->release(h.vote(i), now);
             }
-            voters_[i]->make_less(h.ballots_[i], rest, now);
+            voters_[i]->make_less(h.vote(i), rest, now);
         }
     }
     set_timer(h);
@@ -230,64 +230,72 @@ void engine::gone(ballot& b) {
 
 // --- answers of many that become one
 
-hold::poll_of_nodes& engine::poll_about(hold& h, answer_to what) noexcept {
-    return what == answer_to::release ? h.releasing_ : what == answer_to::renewal ? h.renewing_ : h.changing_;
+affairs::poll_of_nodes& engine::poll_about(affairs& all, answer_to what) noexcept {
+    return what == answer_to::release ? all.releasing : what == answer_to::renewal ? all.renewing : all.changing;
+}
+
+bool engine::is_waited_for(const hold& h, answer_to what) noexcept {
+    return h.affairs_ && poll_about(*h.affairs_, what).request != nullptr;
 }
 
 // Of those that vote for the hold; what others say is not asked for.
 void engine::open_poll(hold& h, answer_to what, hold_request* request, instant answer_by) {
-    hold::poll_of_nodes& poll = poll_about(h, what);
-    poll = {};
-    poll.request = request;
+    if (h.affairs_) poll_about(*h.affairs_, what) = {};
     if (request == nullptr) return;
+    affairs::poll_of_nodes& poll = poll_about(under_way(h), what);
+    poll.request = request;
     poll.answer_by = answer_by;
-    for (std::size_t i = 0; i < voters_.size(); ++i) {
-        h.ballots_[i].take_expected(what);
-        if (what == answer_to::renewal ? !is_backed_by(h, h.ballots_[i]) : !h.ballots_[i].counts()) continue;
-        h.ballots_[i].expect(what);
+    for (ballot& b : h.votes()) {
+        b.take_expected(what);
+        if (what == answer_to::renewal ? !is_backed_by(h, b) : !b.counts()) continue;
+        b.expect(what);
         ++poll.open;
     }
 }
 
 // Done when a majority has done it; failed when no majority can have.
 void engine::take(ballot& b, answer_to what, const node_answer& said) {
-    hold::poll_of_nodes& poll = poll_about(b.whole(), what);
-    if (!b.take_expected(what) || poll.request == nullptr) return;
+    hold& h = b.whole();
+    if (!b.take_expected(what) || !is_waited_for(h, what)) return;
+    affairs::poll_of_nodes& poll = poll_about(*h.affairs_, what);
     --poll.open;
     if (said.why_not) {
         if (!poll.why_not) poll.why_not = said.why_not;
     } else {
         ++poll.done;
-        poll.best.holders = std::max(poll.best.holders, said.holders);
-        poll.best.waiters = std::max(poll.best.waiters, said.waiters);
+        poll.holders = std::max(poll.holders, said.holders);
+        poll.waiters = std::max(poll.waiters, said.waiters);
     }
-    if (poll.done >= majority()) return answer(poll, std::nullopt);
-    if (poll.done + poll.open < majority()) answer(poll, poll.why_not);
+    if (poll.done >= majority()) return answer(h, what, std::nullopt);
+    if (poll.done + poll.open < majority()) answer(h, what, poll.why_not);
 }
 
-void engine::answer(hold::poll_of_nodes& poll, const std::optional<refusal>& why_not) {
+// The one who asked may do anything then, even end the hold.
+void engine::answer(hold& h, answer_to what, std::optional<refusal> why_not) {
+    if (!h.affairs_) return;
+    affairs::poll_of_nodes& poll = poll_about(*h.affairs_, what);
     hold_request* const asked = std::exchange(poll.request, nullptr);
     poll.answer_by = never;
     if (asked == nullptr) return;
-    if (!why_not) asked->left_behind(poll.best.holders, poll.best.waiters);
+    if (!why_not) asked->left_behind(poll.holders, poll.waiters);
     asked->answered(why_not);
 }
 
+void engine::answer_late(hold& h, answer_to what, instant now, refusal why_not) {
+    if (h.affairs_ && now >= poll_about(*h.affairs_, what).answer_by) answer(h, what, std::move(why_not));
+}
+
 void engine::check(hold& h, instant now) {
-    const auto late = [&](hold::poll_of_nodes& poll, const char* what) {
-        if (now < poll.answer_by) return;
-        answer(poll, refusal{errc::outcome_unknown, std::string(what) + " goes on in the background", {}, {}});
-    };
-    late(h.releasing_, "the release");
-    late(h.changing_, "the downgrade");
-    if (now >= h.renewing_.answer_by) {
-        const bool asked = h.renewing_.asked_in_vain || links_up() >= majority();
-        const errc why = asked ? errc::request_timed_out : errc::unreachable;
-        answer(h.renewing_, refusal{why, voters_[0]->server(), {}, {}});
-    }
+    answer_late(h, answer_to::release, now, {errc::outcome_unknown, "the release goes on in the background", {}, {}});
+    answer_late(h, answer_to::change, now, {errc::outcome_unknown, "the downgrade goes on in the background", {}, {}});
+    const bool asked = (h.affairs_ && h.affairs_->renewing.asked_in_vain) || links_up() >= majority();
+    answer_late(h, answer_to::renewal, now,
+                {asked ? errc::request_timed_out : errc::unreachable, voters_[0]->server(), {}, {}});
     heal(h, now);
     set_timer(h);
-    if (h.quest_ != nullptr && several() && now >= h.limit_.deadline) return fail(h, too_late(h, now), now);
+    if (h.is_asked_for() && several() && now >= h.affairs_->quest.limit.deadline) {
+        return fail(h, too_late(h, now), now);
+    }
     check_gathering(h, now);
 }
 

@@ -26,9 +26,9 @@ using fencing_token = std::uint64_t;
 // Who may re-enter. 0 is nobody: every acquisition is an owner of its own.
 enum class owner_id : std::uint64_t { nobody = 0 };
 
-enum class renewal { automatic, none };
-enum class upgrades { allowed, refused };
-enum class waiting { not_at_all, in_line };
+enum class renewal : std::uint8_t { automatic, none };
+enum class upgrades : std::uint8_t { allowed, refused };
+enum class waiting : std::uint8_t { not_at_all, in_line };
 
 // One level of a hold. An owner may have several of both kinds at once.
 enum class access : std::uint8_t { exclusive, shared };
@@ -63,15 +63,39 @@ struct acquire_terms {
     preference prefer = preference::arrival;
     access want = access::exclusive;
     upgrades upgrading = upgrades::allowed;
-    // Of a striped lock's first stripe: all of them. An owner that reads one of them does not wait to write: whoever it
-    // would wait for may wait for it.
-    std::shared_ptr<const std::vector<lock_keys>> stripes = {};
+    // Of a striped lock's first stripe: how many there are, their keys standing behind its own. An owner that reads one
+    // of them does not wait to write: whoever it would wait for may wait for it.
+    std::uint16_t stripes = 0;
     owner_id owner = owner_id::nobody;
     milliseconds lease{30000};
     renewal renewing = renewal::automatic;
     patience limit = {};
     // How often a request whose answer was lost with its link is sent again: of acquiring, and of releasing.
     unsigned max_repeats = static_cast<unsigned>(-1);
+};
+
+// What is left of that when it was acquired: of use as long as it is held.
+struct hold_terms {
+    explicit hold_terms(const acquire_terms& asked)
+        : keys(asked.keys),
+          owner(asked.owner),
+          lease(asked.lease),
+          max_repeats(asked.max_repeats),
+          kind(asked.kind),
+          prefer(asked.prefer),
+          want(asked.want),
+          upgrading(asked.upgrading),
+          renewing(asked.renewing) {}
+
+    std::shared_ptr<const lock_keys> keys;
+    owner_id owner;
+    milliseconds lease;
+    unsigned max_repeats;
+    lock_kind kind : 2;
+    preference prefer : 2;
+    access want : 2;
+    upgrades upgrading : 2;
+    renewal renewing : 2;
 };
 
 class hold;

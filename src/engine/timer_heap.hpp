@@ -6,6 +6,7 @@
 #include "base/clock.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -19,9 +20,9 @@ public:
 
 private:
     friend class timer_heap;
-    static constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
+    static constexpr std::uint32_t nowhere = static_cast<std::uint32_t>(-1);
     instant due_ = never;
-    std::size_t place_ = nowhere;
+    std::uint32_t place_ = nowhere;  // what is derived may use the bytes behind it
 };
 
 class timer_heap {
@@ -42,9 +43,8 @@ public:
             due < before ? sift_up(timer.place_) : sift_down(timer.place_);
         } else {
             timer.due_ = due;
-            timer.place_ = heap_.size();
             heap_.push_back(&timer);
-            sift_up(timer.place_);
+            sift_up(heap_.size() - 1);
         }
     }
 
@@ -64,7 +64,7 @@ public:
 private:
     void put(std::size_t place, timed* timer) {
         heap_[place] = timer;
-        timer->place_ = place;
+        timer->place_ = static_cast<std::uint32_t>(place);
     }
 
     void sift_up(std::size_t place) {

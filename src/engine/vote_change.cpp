@@ -40,7 +40,7 @@ void voter::make_less(ballot& b, shape at_most, instant now) {
 
 // Sees to it that the node has no more of it than it should; nothing if a change is under way already.
 void voter::begin_change(ballot& b, instant now) {
-    if (b.changing_ != nullptr || b.change_again_at_ != never) return;
+    if (b.errands().changing != nullptr || b.errands().change_again_at != never) return;
     if (b.cancelling_ || exceeds(b.shape_, b.at_most_)) return send_change(b, now);
     end_change(b, {}, now);
 }
@@ -61,7 +61,7 @@ void voter::send_change(ballot& b, instant now) {
                            .id = id_of(b), .token = b.token_, .left_over = b.change_to_, .lease = terms_of(b).lease});
     }
     question.give_up_at(b.valid_until_);
-    b.changing_ = &question;
+    busy(b).changing = &question;
     out_.submit(question);
 }
 
@@ -70,7 +70,7 @@ void voter::answered_change(ballot& b, const call& asked, const redis::reply_vie
     if (reply.is_error()) {
         const failure why = classify(reply);
         if (!may_pass(why.code)) return end_change(b, {refusal{why.code, why.detail, {}, {}}}, now);
-        b.change_again_at_ = now + again_after;
+        busy(b).change_again_at = now + again_after;
         return set_timer(b, now);
     }
     if (asked.what() == purpose::cancel) return answered_cancel(b, reply, now);
@@ -114,8 +114,8 @@ void voter::end_change(ballot& b, node_answer answer, instant now) {
 }
 
 void voter::check_change(ballot& b, instant now) {
-    if (now < b.change_again_at_) return;
-    b.change_again_at_ = never;
+    if (now < b.errands().change_again_at) return;
+    if (b.errands_) b.errands_->change_again_at = never;
     send_change(b, now);
 }
 
@@ -128,7 +128,8 @@ void voter::adopt(ballot& b, fencing_token token) {
 // The node has said what it has of this hold. An upgrade that nobody asked for (an old copy ran late) is given back;
 // one that is believed in and is not there is lost.
 void voter::notice(ballot& b, const hold_answer& held, instant now) {
-    const bool settled = b.quest_.at == stage::none && b.changing_ == nullptr && b.change_again_at_ == never;
+    const bool settled =
+        b.quest().at == stage::none && b.errands().changing == nullptr && b.errands().change_again_at == never;
     if (terms_of(b).kind != lock_kind::read_write || !settled) return;
     if (writes(b.at_most_) && writes(b.shape_) && !writes(held.held)) return lose(b, errc::held_by_other, now);
     if (!exceeds(held.held, b.at_most_)) return;

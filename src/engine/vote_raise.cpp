@@ -12,17 +12,17 @@ namespace holdfast::engine {
 using scripts::hold_answer;
 
 void voter::raise(ballot& b, fencing_token to, instant now) {
-    b.raise_to_ = to;
+    busy(b).raise_to = to;
     send_raise(b, now);
 }
 
 void voter::send_raise(ballot& b, instant now) {
-    b.raise_again_at_ = never;
+    if (b.errands_) b.errands_->raise_again_at = never;
     call& question = start_call(purpose::raise, b);
     scripts::write(question, lock_of(b, now),
-                   scripts::raise_question{.id = id_of(b), .token = b.token_, .to = b.raise_to_});
+                   scripts::raise_question{.id = id_of(b), .token = b.token_, .to = b.errands().raise_to});
     question.give_up_at(b.valid_until_);
-    b.raising_ = &question;
+    busy(b).raising = &question;
     out_.submit(question);
 }
 
@@ -35,7 +35,7 @@ void voter::answered_raise(ballot& b, const redis::reply_view& reply, instant no
     if (ran_out(b, now)) return lose(b, errc::lost, now);
     const bool believed = terms_of(b).kind == lock_kind::read_write && ballot::may_write(b.shape_);
     if (believed && !ballot::may_write(answer->held)) return lose(b, errc::held_by_other, now);
-    adopt(b, b.raise_to_);
+    adopt(b, b.errands().raise_to);
     start_deferred(b, now);
     if (b.state_ == state::held) told_.raised(b, now);
 }
@@ -44,7 +44,7 @@ void voter::failed_raise(ballot& b, const failure& why, instant now) {
     if (b.state_ != state::held) return;
     if (why.code == errc::outcome_unknown) return send_raise(b, now);  // repeatable: goes out on the next link
     if (may_pass(why.code)) {
-        b.raise_again_at_ = now + again_after;
+        busy(b).raise_again_at = now + again_after;
         return set_timer(b, now);
     }
     // A vote that does not remember its token is none.

@@ -17,21 +17,22 @@ void voter::release(ballot& b, instant now) {
     if (b.state_ == state::gone || b.state_ == state::leaving) return;
     // What the node has of this id is not quite known: a poll may run so late that it finds the lease over and stands
     // in line again, an upgrade may be granted meanwhile. All of it goes.
-    const bool certain = b.state_ == state::held && b.asking_ == nullptr && !b.stray_copies_ && !b.cancelling_ &&
-                         b.raising_ == nullptr && b.raise_again_at_ == never && b.quest_.at == stage::none;
+    const bool certain = b.state_ == state::held && b.errands().asking == nullptr && !b.stray_copies_ &&
+                         !b.cancelling_ && b.errands().raising == nullptr && b.errands().raise_again_at == never &&
+                         b.quest().at == stage::none;
     if (!certain) b.token_ = 0;
     end_quest(b);
     leave(b, now);
 }
 
 void voter::leave(ballot& b, instant now) {
-    drop_call(b.renewing_);
+    drop_call(b, &errands::renewing);
     drop_ask(b);
-    drop_call(b.changing_);
-    drop_call(b.raising_);
+    drop_call(b, &errands::changing);
+    drop_call(b, &errands::raising);
     b.state_ = state::leaving;
     b.undone_ = true;
-    b.raise_again_at_ = never;
+    if (b.errands_) b.errands_->raise_again_at = never;
     if (b.stray_copies_) mark_stray(b);
     b.may_have_run_ = false;
     b.repeats_ = 0;
@@ -42,11 +43,11 @@ void voter::leave(ballot& b, instant now) {
 }
 
 void voter::send_release(ballot& b, instant now) {
-    HOLDFAST_ASSERT(b.leaving_ == nullptr);
+    HOLDFAST_ASSERT(b.errands().leaving == nullptr);
     call& question = start_call(purpose::release, b);
     scripts::write(question, lock_of(b, now), scripts::release_question{.id = id_of(b), .token = b.token_});
     question.give_up_at(b.valid_until_);
-    b.leaving_ = &question;
+    busy(b).leaving = &question;
     out_.submit(question);
 }
 
@@ -57,8 +58,8 @@ void voter::answered_release(ballot& b, const redis::reply_view& reply, instant 
         told.why_not = refusal{why.code, why.detail, {}, {}};
         if (may_pass(why.code) && now + again_after < b.valid_until_) {
             // It did not run. The caller need not wait, but others would until the lease ends.
-            b.release_again_at_ = now + again_after;
-            timers_.set(b, b.release_again_at_);
+            busy(b).release_again_at = now + again_after;
+            timers_.set(b, b.errands().release_again_at);
             return told_.released(b, told, now);
         }
     } else if (const auto answer = scripts::read_release(reply)) {
@@ -84,9 +85,9 @@ void voter::answered_release(ballot& b, const redis::reply_view& reply, instant 
 
 // Granted to an id that nobody asks for any more: an old copy of its request ran after it was undone.
 void voter::give_back(ballot& b, fencing_token token, instant now) {
-    if (b.leaving_ != nullptr) return;  // an undo of whatever grant is on its way
+    if (b.errands().leaving != nullptr) return;  // an undo of whatever grant is on its way
     b.token_ = token;
-    b.release_again_at_ = never;
+    if (b.errands_) b.errands_->release_again_at = never;
     send_release(b, now);
 }
 
@@ -105,11 +106,11 @@ void voter::check_leaving(ballot& b, instant now) {
         forget(b);
         return told_.gone(b);
     }
-    if (now >= b.release_again_at_) {
-        b.release_again_at_ = never;
-        if (b.leaving_ == nullptr) send_release(b, now);
+    if (now >= b.errands().release_again_at) {
+        if (b.errands_) b.errands_->release_again_at = never;
+        if (b.errands().leaving == nullptr) send_release(b, now);
     }
-    timers_.set(b, std::min(b.valid_until_, b.release_again_at_));
+    timers_.set(b, std::min(b.valid_until_, b.errands().release_again_at));
 }
 
 void voter::abandon(ballot& b) {
@@ -117,13 +118,14 @@ void voter::abandon(ballot& b) {
 }
 
 void voter::forget(ballot& b) {
-    drop_call(b.asking_);
-    drop_call(b.renewing_);
-    drop_call(b.changing_);
-    drop_call(b.leaving_);
-    drop_call(b.raising_);
+    drop_call(b, &errands::asking);
+    drop_call(b, &errands::renewing);
+    drop_call(b, &errands::changing);
+    drop_call(b, &errands::leaving);
+    drop_call(b, &errands::raising);
+    spare_errands_.give_back(std::move(b.errands_));
     timers_.cancel(b);
-    in_line_.erase(id_of(b));
+    in_line_.erase(number_of(b));
     b.state_ = state::gone;
     ballots_.erase(ballots_.iterator_to(b));
 }

@@ -17,7 +17,7 @@ constexpr int retry_part = 10;
 }  // namespace
 
 void voter::extend_validity(ballot& b, instant proved_at) {
-    const acquire_terms& terms = terms_of(b);
+    const hold_terms& terms = terms_of(b);
     b.valid_until_ = std::max(b.valid_until_, proved_at + terms.lease - drift(terms.lease));
     if (terms.renewing == renewal::automatic && b.kept_) {
         // A third of the lease, less up to a tenth of that, so that holds taken together do not renew together.
@@ -32,24 +32,24 @@ void voter::extend_validity(ballot& b, instant proved_at) {
 
 void voter::check_holding(ballot& b, instant now) {
     if (now >= b.valid_until_ - margin(terms_of(b).lease)) return lose(b, errc::lost, now);
-    if (now >= b.renew_at_ && b.renewing_ == nullptr) send_renewal(b, now);
+    if (now >= b.renew_at_ && b.errands().renewing == nullptr) send_renewal(b, now);
     check_change(b, now);
-    if (now >= b.raise_again_at_) send_raise(b, now);
+    if (now >= b.errands().raise_again_at) send_raise(b, now);
     set_timer(b, now);
-    if (b.quest_.at != stage::none) check_waiting(b, now);
+    if (b.quest().at != stage::none) check_waiting(b, now);
 }
 
 void voter::let_run_out(ballot& b, instant now) {
-    if (b.quest_.at != stage::none) give_up(b, now);
+    if (b.quest().at != stage::none) give_up(b, now);
     if (b.state_ != state::held) return;
-    drop_call(b.renewing_);
+    drop_call(b, &errands::renewing);
     b.kept_ = false;
     b.renew_at_ = never;
     set_timer(b, now);
 }
 
 void voter::renew(ballot& b, instant now) {
-    if (b.renewing_ == nullptr) send_renewal(b, now);
+    if (b.errands().renewing == nullptr) send_renewal(b, now);
     set_timer(b, now);
 }
 
@@ -57,7 +57,7 @@ void voter::send_renewal(ballot& b, instant now) {
     call& question = start_call(purpose::renew, b);
     scripts::write(question, lock_of(b, now), scripts::renew_question{.id = id_of(b), .lease = terms_of(b).lease});
     question.give_up_at(b.valid_until_);
-    b.renewing_ = &question;
+    busy(b).renewing = &question;
     out_.submit(question);
 }
 
@@ -76,8 +76,8 @@ void voter::answered_renew(ballot& b, const call& asked, const redis::reply_view
             set_timer(b, now);
             told_.renewed(b, {}, now);
             // The upgrade that is waited for has come: the script that served the line tells its caller only by this.
-            if (b.state_ == state::held && b.quest_.at == stage::in_line && answer->held == shape::both &&
-                b.quest_.polled_on_this_link && now >= trusted_from_) {
+            if (b.state_ == state::held && b.quest().at == stage::in_line && answer->held == shape::both &&
+                b.quest().polled_on_this_link && now >= trusted_from_) {
                 upgraded(b, answer->token, asked.written_at(), now, how::handed_over);
             }
             return;
@@ -103,14 +103,15 @@ void voter::failed_renew(ballot& b, const failure& why, instant now) {
 void voter::lose(ballot& b, errc why, instant now) {
     b.state_ = state::lost;
     timers_.cancel(b);
-    drop_call(b.renewing_);
+    drop_call(b, &errands::renewing);
     drop_ask(b);
-    drop_call(b.changing_);
-    drop_call(b.raising_);
-    b.change_again_at_ = never;
-    b.raise_again_at_ = never;
+    drop_call(b, &errands::changing);
+    drop_call(b, &errands::raising);
+    if (b.errands_) b.errands_->change_again_at = never;
+    if (b.errands_) b.errands_->raise_again_at = never;
     b.cancelling_ = false;
     end_quest(b);
+    rest_if_idle(b);
     told_.lost(b, why, now);
 }
 

@@ -9,15 +9,17 @@
 
 namespace holdfast::engine {
 
-voter::voter(voter_settings settings, outbox& out, random_source& random, counter& told)
-    : settings_(std::move(settings)), out_(out), random_(random), told_(told) {}
+const ballot::errands_state ballot::none{};
+
+voter::voter(voter_settings settings, const client_id& client, outbox& out, random_source& random, counter& told)
+    : settings_(std::move(settings)), client_(client), out_(out), random_(random), told_(told) {}
 
 voter::~voter() {
     ballots_.clear();
 }
 
 scripts::lock_terms voter::lock_of(const ballot& b, instant now) const {
-    const acquire_terms& terms = terms_of(b);
+    const hold_terms& terms = terms_of(b);
     return {.keys = *terms.keys,
             .kind = terms.kind,
             .prefer = terms.prefer,
@@ -38,27 +40,42 @@ void voter::learn_clock(fencing_token token, fencing_token proposed, instant now
                      std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch());
 }
 
-std::string_view voter::id_of(const ballot& b) const noexcept {
-    return b.whole().id().text();
+hold_id::spelled voter::id_of(const ballot& b) const noexcept {
+    return b.whole().id().spell(client_);
 }
 
-const acquire_terms& voter::terms_of(const ballot& b) const noexcept {
+std::uint64_t voter::number_of(const ballot& b) const noexcept {
+    return b.whole().id().counter();
+}
+
+const hold_terms& voter::terms_of(const ballot& b) const noexcept {
     return b.whole().terms();
 }
 
 // Whatever is due first, of a ballot that is wanted or held.
 void voter::set_timer(ballot& b, instant now) {
-    instant due = std::min(b.quest_.limit.deadline, b.quest_.poll_at);
+    rest_if_idle(b);
+    instant due = std::min(b.quest().limit.deadline, b.quest().poll_at);
     if (b.state_ == state::held) {
         const instant last_moment = b.valid_until_ - margin(terms_of(b).lease);
-        const instant renewal_due = b.renewing_ == nullptr ? std::max(b.renew_at_, now) : never;
-        due = std::min({due, last_moment, renewal_due, b.change_again_at_, b.raise_again_at_});
+        const instant renewal_due = b.errands().renewing == nullptr ? std::max(b.renew_at_, now) : never;
+        due = std::min({due, last_moment, renewal_due, b.errands().change_again_at, b.errands().raise_again_at});
     }
     if (due == never) {
         timers_.cancel(b);
     } else {
         timers_.set(b, due);
     }
+}
+
+ballot::errands_state& voter::busy(ballot& b) {
+    if (!b.errands_) b.errands_ = spare_errands_.take();
+    return *b.errands_;
+}
+
+// A ballot that is simply held has no errands, and needs no memory for them.
+void voter::rest_if_idle(ballot& b) noexcept {
+    if (b.errands_ && b.errands_->idle()) spare_errands_.give_back(std::move(b.errands_));
 }
 
 call& voter::start_call(purpose what, ballot& b) {
@@ -77,8 +94,9 @@ void voter::finish_call(call& finished) {
 }
 
 // Takes a call back if it was not written yet; otherwise its answer will go nowhere.
-void voter::drop_call(call*& under_way) {
-    call* const dropped = std::exchange(under_way, nullptr);
+void voter::drop_call(ballot& b, call* errands::*which) {
+    if (!b.errands_) return;
+    call* const dropped = std::exchange((*b.errands_).*which, nullptr);
     if (dropped == nullptr) return;
     dropped->orphan();
     if (out_.withdraw(*dropped)) finish_call(*dropped);
@@ -101,12 +119,12 @@ void voter::on_link_up(const node_facts& facts, instant now) {
     }
     for (auto next = ballots_.begin(); next != ballots_.end();) {
         ballot& b = *next++;  // first: asking may end it
-        if (b.quest_.at == stage::none || b.quest_.at == stage::deferred) continue;
+        if (b.quest().at == stage::none || b.quest().at == stage::deferred) continue;
         if (now < trusted_from_) {
             // Asked before we knew what server would answer, and not written yet.
-            drop_call(b.asking_);
+            drop_call(b, &errands::asking);
             send_ask(b, now);
-        } else if (b.quest_.at == stage::in_line) {
+        } else if (b.quest().at == stage::in_line) {
             // What was pushed while the link was down is gone: everyone in line asks where they stand.
             poll(b, now);
         }
@@ -116,7 +134,7 @@ void voter::on_link_up(const node_facts& facts, instant now) {
 
 void voter::on_link_down(instant now) {
     for (ballot& b : ballots_) {
-        b.quest_.polled_on_this_link = false;
+        if (b.errands_) b.errands_->quest.polled_on_this_link = false;
         if (b.orphaned_ask_) mark_stray(b);
     }
     told_.links_changed(now);
@@ -126,7 +144,7 @@ void voter::on_subscription_refused(const failure& why, instant now) {
     subscribed_ = false;  // the next who wants to wait tries again: rights may have been given meanwhile
     for (auto next = ballots_.begin(); next != ballots_.end();) {
         ballot& b = *next++;  // before refuse(), which may end it
-        if (b.quest_.at != stage::none && b.quest_.limit.wait == waiting::in_line) {
+        if (b.quest().at != stage::none && b.quest().limit.wait == waiting::in_line) {
             refuse(b, {why.code, why.detail, {}, {}}, now);
         }
     }
@@ -146,9 +164,9 @@ void voter::on_push(const redis::reply_view& message, instant now) {
     const std::string_view verb = next_word();
     while (!text.empty()) {
         const std::string_view id = next_word();
-        const auto found = in_line_.find(id);
+        ballot* const meant = find_in_line(id);
         if (verb == "poll") {
-            if (found != in_line_.end() && found->second->quest_.at == stage::in_line) poll(*found->second, now);
+            if (meant != nullptr && meant->in_line()) poll(*meant, now);
             return;
         }
         const std::string_view number = next_word();
@@ -157,14 +175,21 @@ void voter::on_push(const redis::reply_view& message, instant now) {
         if (bad != std::errc() || end != number.data() + number.size()) return;
         if (verb == "revoked") return revoked(id, token, now);
         if (verb != "grant") return;
-        if (found != in_line_.end()) believe_push(*found->second, token, now);
+        if (meant != nullptr) believe_push(*meant, token, now);
     }
+}
+
+ballot* voter::find_in_line(std::string_view id) const {
+    const auto number = counter_of(id);
+    const auto found = number ? in_line_.find(*number) : in_line_.end();
+    return found != in_line_.end() && std::string_view(id_of(*found->second)) == id ? found->second : nullptr;
 }
 
 // An operator has ended this grant.
 void voter::revoked(std::string_view id, fencing_token token, instant now) {
     for (ballot& b : ballots_) {
-        if (id_of(b) == id && b.token_ == token && b.state_ == state::held) return lose(b, errc::not_held, now);
+        const bool meant = b.token_ == token && b.state_ == state::held && std::string_view(id_of(b)) == id;
+        if (meant) return lose(b, errc::not_held, now);
     }
 }
 

@@ -17,6 +17,7 @@
 #include "engine/ballot.hpp"
 #include "engine/call.hpp"
 #include "engine/hold_id.hpp"
+#include "engine/spares.hpp"
 #include "engine/timer_heap.hpp"
 
 #include <memory>
@@ -89,7 +90,7 @@ struct node_facts {
 
 class voter {
 public:
-    voter(voter_settings settings, outbox& out, random_source& random, counter& told);
+    voter(voter_settings settings, const client_id& client, outbox& out, random_source& random, counter& told);
     ~voter();
     voter(const voter&) = delete;
     voter& operator=(const voter&) = delete;
@@ -137,6 +138,7 @@ private:
     using state = ballot::state;
     using stage = ballot::stage;
     using purpose = call::purpose;
+    using errands = ballot::errands_state;
 
     // asking and waiting (voting.cpp)
     void begin_quest(ballot& b, patience limit, instant now, fencing_token gives_way = 0);
@@ -198,17 +200,22 @@ private:
     // shared
     void set_timer(ballot& b, instant now);
     scripts::lock_terms lock_of(const ballot& b, instant now) const;
-    std::string_view id_of(const ballot& b) const noexcept;
-    const acquire_terms& terms_of(const ballot& b) const noexcept;
+    hold_id::spelled id_of(const ballot& b) const noexcept;
+    std::uint64_t number_of(const ballot& b) const noexcept;
+    ballot* find_in_line(std::string_view id) const;
+    const hold_terms& terms_of(const ballot& b) const noexcept;
+    errands& busy(ballot& b);
+    void rest_if_idle(ballot& b) noexcept;
     call& start_call(purpose what, ballot& b);
     void finish_call(call& finished);
-    void drop_call(call*& under_way);
+    void drop_call(ballot& b, call* errands::*which);
     failure classify(const redis::reply_view& error_reply);
     refusal nonsense() const;
     milliseconds drift(milliseconds lease) const noexcept { return lease / 100 + milliseconds(2); }
     milliseconds margin(milliseconds lease) const noexcept { return lease * settings_.lost_margin_percent / 100; }
 
     voter_settings settings_;
+    const client_id& client_;
     outbox& out_;
     random_source& random_;
     counter& told_;
@@ -217,10 +224,11 @@ private:
     bool subscribed_ = false;
     timer_heap timers_;
     ballot_list ballots_;  // those that are not gone, in the order they came
-    // By hold id, whose text the hold keeps: those to whom a grant may be pushed.
-    std::unordered_map<std::string_view, ballot*> in_line_;
+    // By the counter of their hold id: those to whom a grant may be pushed.
+    std::unordered_map<std::uint64_t, ballot*> in_line_;
     std::vector<std::unique_ptr<call>> calls_;  // every one ever made; those not under way are in idle_calls_
     std::vector<call*> idle_calls_;
+    spares<errands> spare_errands_;
 };
 
 }  // namespace holdfast::engine

@@ -61,48 +61,48 @@ void voter::upgrade(ballot& b, patience limit, instant now) {
 }
 
 void voter::begin_quest(ballot& b, patience limit, instant now, fencing_token gives_way) {
+    ballot::quest_state& q = busy(b).quest;
     // A place in line, and so a ticket, is kept across what is asked again at this node.
-    std::string ticket = b.state_ == state::wanted ? std::move(b.quest_.ticket) : std::string();
-    b.quest_ = {};
-    b.quest_.ticket = std::move(ticket);
-    b.quest_.at = stage::asking;
-    b.quest_.limit = limit;
-    b.quest_.gives_way = gives_way;
+    std::string ticket = b.state_ == state::wanted ? std::move(q.ticket) : std::string();
+    q = {};
+    q.ticket = std::move(ticket);
+    q.at = is_being_changed(b) ? stage::deferred : stage::asking;
+    q.limit = limit;
+    q.gives_way = gives_way;
     if (limit.wait == waiting::in_line) {
         if (!std::exchange(subscribed_, true)) out_.subscribe(settings_.channel);
-        in_line_.emplace(id_of(b), &b);
+        in_line_.emplace(number_of(b), &b);
     }
-    if (is_being_changed(b)) b.quest_.at = stage::deferred;
     set_timer(b, now);
-    if (b.quest_.at == stage::asking) send_ask(b, now);
+    if (b.quest().at == stage::asking) send_ask(b, now);
 }
 
 // What is being made less must be less before it is asked to be more, and the node must know it by the token that the
 // question names.
 bool voter::is_being_changed(const ballot& b) noexcept {
-    return b.changing_ != nullptr || b.change_again_at_ != never || b.raising_ != nullptr || b.raise_again_at_ != never;
+    return b.errands().changing != nullptr || b.errands().change_again_at != never || b.errands().raising != nullptr ||
+           b.errands().raise_again_at != never;
 }
 
 void voter::start_deferred(ballot& b, instant now) {
-    if (b.quest_.at != stage::deferred || is_being_changed(b)) return;
-    b.quest_.at = stage::asking;
+    if (b.quest().at != stage::deferred || is_being_changed(b)) return;
+    busy(b).quest.at = stage::asking;
     send_ask(b, now);
 }
 
 void voter::send_ask(ballot& b, instant now) {
-    const bool waits = b.quest_.limit.wait == waiting::in_line;
+    const bool waits = b.quest().limit.wait == waiting::in_line;
     if (now < trusted_from_) {
         if (!waits) return refuse(b, {errc::recovering, settings_.server, {}, {}}, now);
-        b.quest_.poll_at = trusted_from_;
+        busy(b).quest.poll_at = trusted_from_;
         return set_timer(b, now);
     }
-    const acquire_terms& terms = terms_of(b);
+    const hold_terms& terms = terms_of(b);
     const bool upgrades = b.state_ == state::held;
     // Not before: a change that the upgrade waits for may have to be sent again.
     if (upgrades) b.at_most_ = shape::both;
     call& question = start_call(purpose::acquire, b);
-    const std::string wake_up = waits ? settings_.channel : std::string();
-    const std::string& common = b.whole().ticket();  // where several nodes are asked
+    const std::string_view common = b.whole().ticket();  // where several nodes are asked
     const milliseconds interval = poll_interval(terms.lease);
     const scripts::lock_terms lock = lock_of(b, now);
     scripts::write(question, lock,
@@ -112,22 +112,22 @@ void voter::send_ask(ballot& b, instant now) {
                                                                                      : wish::write,
                                              .lease = terms.lease,
                                              .token_floor = told_.floor(),
-                                             .channel = wake_up,
-                                             .ticket = common.empty() ? b.quest_.ticket : common,
+                                             .channel = waits ? settings_.channel : std::string_view(),
+                                             .ticket = common.empty() ? std::string_view(b.quest().ticket) : common,
                                              .poll_interval = interval,
                                              .queue_retention = 6 * interval + 1s,
                                              .upgrading = upgrades ? b.token_ : 0,
-                                             .gives_way = b.quest_.gives_way});
-    question.give_up_at(b.quest_.limit.deadline);
+                                             .gives_way = b.quest().gives_way});
+    question.give_up_at(b.quest().limit.deadline);
     question.remember_proposal(lock.proposal);
-    b.asking_ = &question;
+    busy(b).asking = &question;
     out_.submit(question);
 }
 
 void voter::yield(ballot& b, instant now) {
-    drop_call(b.renewing_);
-    drop_call(b.raising_);
-    b.raise_again_at_ = never;
+    drop_call(b, &errands::renewing);
+    drop_call(b, &errands::raising);
+    if (b.errands_) b.errands_->raise_again_at = never;
     // An answer to a poll under way would be taken for one to this.
     drop_ask(b);
     b.state_ = state::wanted;
@@ -135,14 +135,14 @@ void voter::yield(ballot& b, instant now) {
 }
 
 void voter::poll(ballot& b, instant now) {
-    b.quest_.poll_at = never;
+    busy(b).quest.poll_at = never;
     set_timer(b, now);
-    if (b.asking_ == nullptr && b.quest_.at != stage::deferred) send_ask(b, now);
+    if (b.errands().asking == nullptr && b.quest().at != stage::deferred) send_ask(b, now);
 }
 
 void voter::answered_acquire(ballot& b, const call& asked, const redis::reply_view& reply, instant now) {
     if (b.state_ == state::leaving || b.state_ == state::lost) return;  // undone or released meanwhile
-    const bool wanted = b.quest_.at != stage::none;
+    const bool wanted = b.quest().at != stage::none;
     if (reply.is_error()) {
         const failure why = classify(reply);
         if (wanted) refuse(b, {why.code, why.detail, {}, {}}, now);
@@ -154,7 +154,7 @@ void voter::answered_acquire(ballot& b, const call& asked, const redis::reply_vi
         return;
     }
     if (answer->what == acquire_answer::verdict::held) {
-        const ballot::quest& q = b.quest_;
+        const ballot::quest_state& q = b.quest();
         const bool just_now = q.at == stage::asking && !q.may_have_run && b.token_ == 0 && q.ticket.empty();
         if (just_now) learn_clock(answer->token, asked.proposed(), now);
         return granted(b, answer->token, asked.written_at(), now);
@@ -165,8 +165,8 @@ void voter::answered_acquire(ballot& b, const call& asked, const redis::reply_vi
         case acquire_answer::verdict::queued:
             return stand_in_line(b, asked, *answer, now);
         case acquire_answer::verdict::refused:
-            b.quest_.may_have_run = false;  // it ran, and left nothing behind
-            b.quest_.at = stage::asking;
+            busy(b).quest.may_have_run = false;  // it ran, and left nothing behind
+            busy(b).quest.at = stage::asking;
             return refuse(b, {code_for(answer->why), "", answer->holder_left, std::string(answer->holder)}, now);
         case acquire_answer::verdict::gone:
         case acquire_answer::verdict::held:
@@ -175,7 +175,7 @@ void voter::answered_acquire(ballot& b, const call& asked, const redis::reply_vi
 }
 
 void voter::stand_in_line(ballot& b, const call& asked, const acquire_answer& answer, instant now) {
-    ballot::quest& q = b.quest_;
+    ballot::quest_state& q = busy(b).quest;
     q.at = stage::in_line;
     q.gives_way = 0;
     q.ticket = answer.ticket;
@@ -201,14 +201,14 @@ void voter::stand_in_line(ballot& b, const call& asked, const acquire_answer& an
 
 void voter::believe_push(ballot& b, fencing_token token, instant now) {
     if (b.state_ == state::leaving) return give_back(b, token, now);
-    if (b.state_ == state::held && b.quest_.at == stage::none) {
+    if (b.state_ == state::held && b.quest().at == stage::none) {
         if (token <= b.token_) return;
         scripts::hold_answer unasked;
         unasked.held = shape::both;
         unasked.token = token;
         return notice(b, unasked, now);
     }
-    const ballot::quest& q = b.quest_;
+    const ballot::quest_state& q = b.quest();
     if (q.at != stage::in_line || !q.polled_on_this_link || token <= q.fence_then) return;
     const milliseconds lease = terms_of(b).lease;
     const instant end = q.last_answered_poll + lease - drift(lease);
@@ -219,7 +219,7 @@ void voter::believe_push(ballot& b, fencing_token token, instant now) {
 
 void voter::granted(ballot& b, fencing_token token, instant proved_at, instant now, how got) {
     told_.saw(token);
-    if (b.state_ == state::held && b.quest_.at != stage::none) return upgraded(b, token, proved_at, now, got);
+    if (b.state_ == state::held && b.quest().at != stage::none) return upgraded(b, token, proved_at, now, got);
     if (b.state_ == state::held) {
         // The answer to a poll that was under way when the grant was pushed: a renewal, if it is the same grant.
         if (token != b.token_) return lose(b, errc::held_by_other, now);
@@ -233,8 +233,8 @@ void voter::granted(ballot& b, fencing_token token, instant proved_at, instant n
     extend_validity(b, proved_at);
     if (b.valid_until_ - margin(lease) <= now) {
         // The answer took as long as the lease. One who waits asks again; one who does not gives it back.
-        b.quest_.at = stage::in_line;
-        if (b.quest_.limit.wait == waiting::in_line) return poll(b, now);
+        busy(b).quest.at = stage::in_line;
+        if (b.quest().limit.wait == waiting::in_line) return poll(b, now);
         return refuse(b, {errc::request_timed_out, settings_.server + ": the answer took as long as the lease", {}, {}},
                       now);
     }
@@ -256,38 +256,38 @@ void voter::upgraded(ballot& b, fencing_token token, instant proved_at, instant 
 }
 
 void voter::end_quest(ballot& b) {
-    b.quest_ = {};
-    if (!b.stray_copies_) in_line_.erase(id_of(b));
+    if (b.errands_) b.errands_->quest = {};
+    if (!b.stray_copies_) in_line_.erase(number_of(b));
 }
 
 // Nobody listens to its answer any more. True if it may run all the same.
 bool voter::drop_ask(ballot& b) {
-    const bool written = b.asking_ != nullptr && b.asking_->life() == redis::command::state::written;
+    const bool written = b.errands().asking != nullptr && b.errands().asking->life() == redis::command::state::written;
     if (written) b.orphaned_ask_ = true;
-    drop_call(b.asking_);
+    drop_call(b, &errands::asking);
     return written;
 }
 
 errc voter::too_late(const ballot& b) noexcept {
-    return b.quest_.limit.wait == waiting::in_line ? errc::timed_out : errc::request_timed_out;
+    return b.quest().limit.wait == waiting::in_line ? errc::timed_out : errc::request_timed_out;
 }
 
 void voter::mark_stray(ballot& b) {
     b.stray_copies_ = true;
-    in_line_.emplace(id_of(b), &b);  // a grant that such a copy gets is pushed to this id, and given back
+    in_line_.emplace(number_of(b), &b);  // a grant that such a copy gets is pushed to this id, and given back
 }
 
 void voter::failed_acquire(ballot& b, const failure& why, instant now) {
     const bool unknown = why.code == errc::outcome_unknown;
     if (unknown) b.stray_copies_ = true;
-    if (b.quest_.at == stage::none) {
+    if (b.quest().at == stage::none) {
         if (unknown) mark_stray(b);
         return;
     }
     if (unknown) {
-        b.quest_.may_have_run = true;
-        const bool may_repeat = b.quest_.repeats++ < terms_of(b).max_repeats;
-        if (now < b.quest_.limit.deadline && may_repeat) return send_ask(b, now);  // goes out on the next link
+        busy(b).quest.may_have_run = true;
+        const bool may_repeat = busy(b).quest.repeats++ < terms_of(b).max_repeats;
+        if (now < b.quest().limit.deadline && may_repeat) return send_ask(b, now);  // goes out on the next link
         // Not "outcome unknown" to the caller: what may have been got is given back.
         return refuse(b, {too_late(b), why.detail, {}, {}}, now);
     }
@@ -296,7 +296,7 @@ void voter::failed_acquire(ballot& b, const failure& why, instant now) {
 
 // Ends the quest, and tells.
 void voter::refuse(ballot& b, refusal why, instant now) {
-    const ballot::quest& q = b.quest_;
+    const ballot::quest_state& q = b.quest();
     if (why.code == errc::timed_out && !q.holder.empty()) {
         why.holder = q.holder;
         if (q.holder_until) {
@@ -309,7 +309,7 @@ void voter::refuse(ballot& b, refusal why, instant now) {
 
 // If anything of the quest may be on the server, it is undone there; what was held before stays held.
 void voter::give_up(ballot& b, instant now) {
-    const ballot::quest& q = b.quest_;
+    const ballot::quest_state& q = b.quest();
     const bool left_something = drop_ask(b) || q.may_have_run || b.stray_copies_ || q.at == stage::in_line;
     end_quest(b);
     if (b.state_ == state::held) {
@@ -324,10 +324,10 @@ void voter::give_up(ballot& b, instant now) {
 }
 
 void voter::check_waiting(ballot& b, instant now) {
-    if (now >= b.quest_.limit.deadline) {
+    if (now >= b.quest().limit.deadline) {
         return refuse(b, {out_.link_is_up() ? too_late(b) : errc::unreachable, settings_.server, {}, {}}, now);
     }
-    if (now >= b.quest_.poll_at) poll(b, now);
+    if (now >= b.quest().poll_at) poll(b, now);
 }
 
 }  // namespace holdfast::engine

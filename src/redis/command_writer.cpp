@@ -41,10 +41,16 @@ command_writer::~command_writer() {
 }
 
 command_writer& command_writer::arg(std::string_view value) {
+    return arg(std::span(&value, 1));
+}
+
+command_writer& command_writer::arg(std::span<const std::string_view> pieces) {
     HOLDFAST_ASSERT(missing_ > 0);
     --missing_;
-    append_header(out_, '$', value.size());
-    out_ += value;
+    std::size_t size = 0;
+    for (const std::string_view piece : pieces) size += piece.size();
+    append_header(out_, '$', size);
+    for (const std::string_view piece : pieces) out_ += piece;
     out_ += "\r\n";
     return *this;
 }

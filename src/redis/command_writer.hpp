@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,8 @@ public:
 
     command_writer& arg(std::string_view value);
     command_writer& arg(std::int64_t value);
+    /// One argument, written piece by piece.
+    command_writer& arg(std::span<const std::string_view> pieces);
 
 private:
     std::string& out_;

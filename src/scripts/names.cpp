@@ -8,11 +8,50 @@ namespace {
 // Redis takes 512 MB; a name that long is a mistake, and it is sent with every request.
 constexpr std::size_t longest_name = 1024;
 
-lock_keys side_keys(std::string lock, const std::string& stem) {
-    return {std::move(lock), stem + ":queue", stem + ":waiters", stem + ":fence", stem + ":leases", stem + ":grants"};
+std::string_view ending_of(lock_keys::side which) noexcept {
+    switch (which) {
+        case lock_keys::side::queue:
+            return ":queue";
+        case lock_keys::side::waiters:
+            return ":waiters";
+        case lock_keys::side::fence:
+            return ":fence";
+        case lock_keys::side::leases:
+            return ":leases";
+        case lock_keys::side::grants:
+            break;
+    }
+    return ":grants";
 }
 
 }  // namespace
+
+lock_keys::lock_keys(const lock_name& name, key_naming naming, std::string_view prefix)
+    : name_size_(static_cast<std::uint16_t>(name.text().size())) {
+    if (naming == key_naming::tagged) {
+        lock_.append(prefix).append("{");
+        name_at_ = static_cast<std::uint16_t>(lock_.size());
+        lock_.append(name.text()).append("}");
+    } else {
+        lock_ = name.text();
+        in_braces_ = hash_tag(lock_).size() == lock_.size();
+    }
+}
+
+std::string_view lock_keys::name() const noexcept {
+    return std::string_view(lock_).substr(name_at_, name_size_);
+}
+
+std::array<std::string_view, 4> lock_keys::pieces(side which) const noexcept {
+    if (in_braces_) return {"{", lock_, "}", ending_of(which)};
+    return {"", lock_, "", ending_of(which)};
+}
+
+std::string lock_keys::whole(side which) const {
+    std::string key;
+    for (const std::string_view piece : pieces(which)) key += piece;
+    return key;
+}
 
 std::string_view hash_tag(std::string_view key) noexcept {
     const auto open = key.find('{');
@@ -28,17 +67,13 @@ lock_keys make_keys(const lock_name& name, key_naming naming, std::string_view p
     if (text.size() > longest_name) {
         throw error(errc::bad_name, "a lock name has at most " + std::to_string(longest_name) + " bytes");
     }
-    lock_keys keys;
-    if (naming == key_naming::tagged) {
-        const std::string stem = std::string(prefix) + "{" + text + "}";
-        keys = side_keys(stem, stem);
-    } else {
-        const bool has_tag = hash_tag(text).size() != text.size();
-        keys = side_keys(text, has_tag ? text : "{" + text + "}");
+    if (prefix.size() > longest_name) {
+        throw error(errc::bad_option, "a prefix has at most " + std::to_string(longest_name) + " bytes");
     }
-    const std::string_view slot = hash_tag(keys.lock);
-    for (const std::string* key : {&keys.queue, &keys.waiters, &keys.fence, &keys.leases, &keys.grants}) {
-        if (hash_tag(*key) != slot) {
+    lock_keys keys(name, naming, prefix);
+    const std::string_view slot = hash_tag(keys.lock());
+    for (const std::string& key : {keys.queue(), keys.waiters(), keys.fence(), keys.leases(), keys.grants()}) {
+        if (hash_tag(key) != slot) {
             throw error(errc::bad_name, "'" + text + "': its braces would put the lock's keys into different slots");
         }
     }

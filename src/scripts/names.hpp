@@ -4,7 +4,9 @@
 // what is between the first '{' and the next '}' of a key if that is not empty, else the whole key.
 #pragma once
 
+#include <array>
 #include <compare>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -26,13 +28,33 @@ enum class key_naming {
     raw,     // name itself, {name}:queue, ...: the key that other programs use
 };
 
-struct lock_keys {
-    std::string lock;
-    std::string queue;
-    std::string waiters;
-    std::string fence;
-    std::string leases;  // of a read-write lock
-    std::string grants;  // of a read-write lock
+// The keys of one lock. Kept as one text, for there may be a hundred thousand of them: the others are that with
+// something behind it.
+class lock_keys {
+public:
+    enum class side : std::uint8_t { queue, waiters, fence, leases, grants };  // the last two of a read-write lock
+
+    lock_keys() = default;
+    lock_keys(const lock_name& name, key_naming naming, std::string_view prefix);
+
+    // As the user gave it.
+    std::string_view name() const noexcept;
+    const std::string& lock() const noexcept { return lock_; }
+    std::string queue() const { return whole(side::queue); }
+    std::string waiters() const { return whole(side::waiters); }
+    std::string fence() const { return whole(side::fence); }
+    std::string leases() const { return whole(side::leases); }
+    std::string grants() const { return whole(side::grants); }
+    // What another key is put together from, for those who write it without making it.
+    std::array<std::string_view, 4> pieces(side which) const noexcept;
+
+private:
+    std::string whole(side which) const;
+
+    std::string lock_;
+    std::uint16_t name_at_ = 0;  // where in it
+    std::uint16_t name_size_ = 0;
+    bool in_braces_ = false;  // {lock}:queue, because without braces the side keys would hash to other slots
 };
 
 // Throws holdfast::error with errc::bad_name if the name is empty, too long, or has braces that would put its

@@ -24,18 +24,24 @@ public:
     }
     payload& add(milliseconds span) { return add(std::int64_t{span.count()}); }
     payload& add_token(std::uint64_t token) { return add(static_cast<std::int64_t>(token)); }
-    payload& add_mutex_keys(const lock_keys& keys) {
-        return add(std::int64_t{4}).add(keys.lock).add(keys.queue).add(keys.waiters).add(keys.fence);
+    payload& add(const lock_keys& keys, lock_keys::side which) {
+        writer_.arg(keys.pieces(which));
+        return *this;
     }
+    payload& add_mutex_keys(const lock_keys& keys) { return add(std::int64_t{4}).add_common_keys(keys); }
     // All read-write scripts begin alike.
     payload& begin_read_write(const lock_terms& lock, std::string_view id) {
-        const lock_keys& keys = lock.keys;
-        add(std::int64_t{6}).add(keys.lock).add(keys.queue).add(keys.waiters).add(keys.fence);
-        add(keys.leases).add(keys.grants);
+        add(std::int64_t{6}).add_common_keys(lock.keys);
+        add(lock.keys, lock_keys::side::leases).add(lock.keys, lock_keys::side::grants);
         return add(id).add(lock.fence_retention).add(word_of(lock.prefer));
     }
 
 private:
+    payload& add_common_keys(const lock_keys& keys) {
+        using side = lock_keys::side;
+        return add(keys.lock()).add(keys, side::queue).add(keys, side::waiters).add(keys, side::fence);
+    }
+
     static std::string_view word_of(preference chosen) {
         switch (chosen) {
             case preference::readers:
@@ -191,7 +197,7 @@ void write(redis::command& out, const lock_terms& lock, const release_question& 
 void write(redis::command& out, const lock_terms& lock, const renew_question& question) {
     if (lock.kind == lock_kind::mutex) {
         static const script& source = find("mutex/renew");
-        payload(out, source, 4).add(std::int64_t{1}).add(lock.keys.lock).add(question.id).add(question.lease);
+        payload(out, source, 4).add(std::int64_t{1}).add(lock.keys.lock()).add(question.id).add(question.lease);
         return;
     }
     static const script& source = find("rw/renew");

@@ -44,7 +44,7 @@ TEST(RunOptions, WithoutOptionsAreAPlainLockWithoutALimit) {
     EXPECT_EQ(options.lock_side(), side::plain);
     EXPECT_FALSE(options.wait_limit());
     EXPECT_EQ(options.lock_options().lease, 30s);
-    EXPECT_EQ(options.lock().keys.lock, "hf:{a}");
+    EXPECT_EQ(options.lock().keys.lock(), "hf:{a}");
     EXPECT_EQ(options.terms().reaction, on_lost::kill);
 }
 

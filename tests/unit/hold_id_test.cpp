@@ -26,17 +26,17 @@ TEST(HoldId, HasTheFormThatToolsRead) {
     seeded random(1);
     const client_id client(random);
     EXPECT_THAT(client.text(), MatchesRegex("hf_[-_0-9A-Za-z]{16}"));
-    const hold_id id(client, 42, random);
-    EXPECT_THAT(id.text(), MatchesRegex("hf_[-_0-9A-Za-z]{16}[.]42[.][-_0-9A-Za-z]{22}"));
-    EXPECT_TRUE(is_ours(id.text()));
-    EXPECT_EQ(client_of(id.text()), client.text());
+    const std::string id = hold_id(42, random).text(client);
+    EXPECT_THAT(id, MatchesRegex("hf_[-_0-9A-Za-z]{16}[.]42[.][-_0-9A-Za-z]{22}"));
+    EXPECT_TRUE(is_ours(id));
+    EXPECT_EQ(client_of(id), client.text());
 }
 
 TEST(HoldId, IsNeverUsedTwice) {
     seeded random(2);
     const client_id client(random);
     std::set<std::string> seen;
-    for (std::uint64_t i = 0; i < 5000; ++i) seen.insert(hold_id(client, i % 3, random).text());
+    for (std::uint64_t i = 0; i < 5000; ++i) seen.insert(hold_id(i % 3, random).text(client));
     EXPECT_EQ(seen.size(), 5000U) << "even when the counter repeats";
 }
 
@@ -46,7 +46,7 @@ TEST(HoldId, EveryPlaceOfItsRandomPartIsRandom) {
     const client_id client(random);
     std::map<std::size_t, std::set<char>> values;
     for (int i = 0; i < 3000; ++i) {
-        const std::string id = hold_id(client, 0, random).text();
+        const std::string id = hold_id(0, random).text(client);
         for (std::size_t place = 1; place <= 22; ++place) values[place].insert(id[id.size() - place]);
     }
     std::size_t bits = 0;
@@ -59,7 +59,7 @@ TEST(HoldId, EveryPlaceOfItsRandomPartIsRandom) {
 
 TEST(HoldId, ForeignIdsAreToldApart) {
     seeded random(4);
-    const std::string ours = hold_id(client_id(random), 7, random).text();
+    const std::string ours = hold_id(7, random).text(client_id(random));
     for (const std::string& foreign :
          {std::string(), std::string("hf_"), ours.substr(1), ours + "x", ours.substr(0, ours.size() - 1),
           std::string("6ba7b810-9dad-11d1-80b4-00c04fd430c8"), "xx_" + ours.substr(3),
@@ -72,7 +72,7 @@ TEST(HoldId, ForeignIdsAreToldApart) {
 
 TEST(HoldId, TheCounterIsANumber) {
     seeded random(5);
-    std::string odd = hold_id(client_id(random), 7, random).text();
+    std::string odd = hold_id(7, random).text(client_id(random));
     odd[20] = 'x';
     EXPECT_FALSE(is_ours(odd)) << odd;
 }

@@ -29,25 +29,25 @@ errc refusal_of(Make make) {
 
 TEST(Names, TaggedKeysStandUnderThePrefixWithTheNameAsTag) {
     const lock_keys keys = tagged("stock:1001");
-    EXPECT_EQ(keys.lock, "hf:{stock:1001}");
-    EXPECT_EQ(keys.queue, "hf:{stock:1001}:queue");
-    EXPECT_EQ(keys.waiters, "hf:{stock:1001}:waiters");
-    EXPECT_EQ(keys.fence, "hf:{stock:1001}:fence");
-    EXPECT_EQ(tagged("a", "").lock, "{a}");
+    EXPECT_EQ(keys.lock(), "hf:{stock:1001}");
+    EXPECT_EQ(keys.queue(), "hf:{stock:1001}:queue");
+    EXPECT_EQ(keys.waiters(), "hf:{stock:1001}:waiters");
+    EXPECT_EQ(keys.fence(), "hf:{stock:1001}:fence");
+    EXPECT_EQ(tagged("a", "").lock(), "{a}");
 }
 
 TEST(Names, RawKeysAreTheNameAndSideKeysInItsSlot) {
     const lock_keys keys = raw("stock:1001");
-    EXPECT_EQ(keys.lock, "stock:1001");
-    EXPECT_EQ(keys.queue, "{stock:1001}:queue");
-    EXPECT_EQ(keys.fence, "{stock:1001}:fence");
+    EXPECT_EQ(keys.lock(), "stock:1001");
+    EXPECT_EQ(keys.queue(), "{stock:1001}:queue");
+    EXPECT_EQ(keys.fence(), "{stock:1001}:fence");
 }
 
 TEST(Names, ARawNameKeepsTheTagItHas) {
     const lock_keys keys = raw("stock:{1001}:lock");
-    EXPECT_EQ(keys.lock, "stock:{1001}:lock");
-    EXPECT_EQ(keys.queue, "stock:{1001}:lock:queue");
-    EXPECT_EQ(hash_tag(keys.waiters), "1001");
+    EXPECT_EQ(keys.lock(), "stock:{1001}:lock");
+    EXPECT_EQ(keys.queue(), "stock:{1001}:lock:queue");
+    EXPECT_EQ(hash_tag(keys.waiters()), "1001");
 }
 
 TEST(Names, TheHashTagIsWhatRedisClusterSaysItIs) {
@@ -86,9 +86,9 @@ TEST(Names, EveryNameIsRefusedOrInOneSlot) {
             try {
                 const lock_keys keys = make_keys(lock_name(name), naming, "hf:");
                 ++accepted;
-                for (const std::string& side : {keys.queue, keys.waiters, keys.fence}) {
-                    ASSERT_EQ(hash_tag(side), hash_tag(keys.lock)) << name;
-                    ASSERT_NE(side, keys.lock);
+                for (const std::string& side : {keys.queue(), keys.waiters(), keys.fence()}) {
+                    ASSERT_EQ(hash_tag(side), hash_tag(keys.lock())) << name;
+                    ASSERT_NE(side, keys.lock());
                 }
             } catch (const error& refused) {
                 ASSERT_EQ(refused.condition(), errc::bad_name) << name;

@@ -25,7 +25,7 @@ actor::actor(place where, chance luck, std::string name, std::uint64_t owner)
       owner_(static_cast<engine::owner_id>(owner)) {}
 
 std::string actor::describe() const {
-    return name_ + (asking_ ? " asks for " : " holds ") + terms_.keys->lock;
+    return name_ + (asking_ ? " asks for " : " holds ") + terms_.keys->lock();
 }
 
 void actor::note(const std::string& what) const {
@@ -72,7 +72,7 @@ void actor::ask() {
     terms_ = draw_terms();
     asking_ = true;
     const std::uint64_t serial = ++serial_;
-    note("asks for " + terms_.keys->lock + (terms_.want == engine::access::shared ? " to read" : "") +
+    note("asks for " + terms_.keys->lock() + (terms_.want == engine::access::shared ? " to read" : "") +
          (terms_.limit.wait == engine::waiting::in_line ? " in line" : " at once") + " lease " +
          std::to_string(terms_.lease.count()) + (terms_.renewing == engine::renewal::none ? " fixed" : ""));
     const instant deadline = terms_.limit.deadline;
@@ -104,13 +104,14 @@ void actor::expect_end(instant deadline, std::uint64_t serial) {
 
 void actor::acquired(engine::hold& held) {
     asking_ = false;
-    note("has " + held.terms().keys->lock + " by " + held.id().text() + " token " + std::to_string(held.token()));
+    note("has " + held.terms().keys->lock() + " by " + held.id().text(where_.home.engine().id()) + " token " +
+         std::to_string(held.token()));
     if (held_ == nullptr) {
         held_ = &held;
         granted_at_ = where_.time.now();
         held.listen(borrowed(*this));
-        belief_ = where_.watch.believes({.lock = held.terms().keys->lock,
-                                         .id = held.id().text(),
+        belief_ = where_.watch.believes({.lock = held.terms().keys->lock(),
+                                         .id = held.id().text(where_.home.engine().id()),
                                          .token = held.token(),
                                          .until = held.valid_until() + where_.home.slept(),
                                          .mode = held.terms().want});
@@ -162,9 +163,21 @@ unsigned actor::depth() const {
     return held_->levels(engine::access::exclusive) + held_->levels(engine::access::shared);
 }
 
+engine::acquire_terms actor::as_before() const {
+    const engine::hold_terms& has = held_->terms();
+    return {.keys = has.keys,
+            .kind = has.kind,
+            .prefer = has.prefer,
+            .want = has.want,
+            .upgrading = has.upgrading,
+            .owner = has.owner,
+            .lease = has.lease,
+            .renewing = has.renewing,
+            .max_repeats = has.max_repeats};
+}
+
 void actor::enter_again() {
-    engine::acquire_terms again = held_->terms();
-    again.limit.deadline = never;
+    engine::acquire_terms again = as_before();
     asking_ = true;
     ++serial_;
     note("enters again");

@@ -54,7 +54,7 @@ public:
     /// Nothing wanted and nothing held.
     bool idle() const { return !asking_ && held_ == nullptr; }
     bool waits_for(const std::string& lock) const {
-        return asking_ && held_ == nullptr && terms_.keys->lock == lock &&
+        return asking_ && held_ == nullptr && terms_.keys->lock() == lock &&
                terms_.limit.wait == engine::waiting::in_line;
     }
     /// Its process is gone, and its beliefs with it.
@@ -97,6 +97,7 @@ private:
     void renew();
     void release(engine::access level);
     unsigned depth() const;
+    engine::acquire_terms as_before() const;  // of what is held
 
     // on read-write locks (actor_rw.cpp)
     void carry_on_rw();

@@ -22,7 +22,7 @@ void actor::carry_on_rw() {
 
 // A mode that is held already is entered at once, whoever waits.
 void actor::enter_again_rw() {
-    engine::acquire_terms again = held_->terms();
+    engine::acquire_terms again = as_before();
     again.limit = draw_patience(rw_luck_);
     again.want = rw_luck_.percent(60) ? access::shared : access::exclusive;
     const bool upgrades = again.want == access::exclusive && held_->levels(access::exclusive) == 0;

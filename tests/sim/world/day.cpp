@@ -255,7 +255,7 @@ std::uint64_t day::scripts_run() const {
 void day::watch_progress(std::map<std::string, instant> idle_since) {
     constexpr milliseconds soon{250};
     for (const lock_plan& lock : ways_.locks) {
-        const std::string& name = lock.keys->lock;
+        const std::string& name = lock.keys->lock();
         const bool wanted =
             std::any_of(actors_.begin(), actors_.end(), [&](const person& p) { return p.who->waits_for(name); });
         if (!wanted || judge_.is_believed(name)) {

@@ -12,7 +12,7 @@ constexpr milliseconds long_lease{4100};
 }  // namespace
 
 std::string foreigners::get(const guest& who, const std::string& field) {
-    return server_.run({"HGET", who.lock.keys->lock, field}).text;
+    return server_.run({"HGET", who.lock.keys->lock(), field}).text;
 }
 
 std::int64_t foreigners::count(const guest& who, const std::string& field) {
@@ -21,7 +21,7 @@ std::int64_t foreigners::count(const guest& who, const std::string& field) {
 
 // Sets the key's expiry for all.
 void foreigners::touch(guest& who) {
-    const std::string& key = who.lock.keys->lock;
+    const std::string& key = who.lock.keys->lock();
     std::int64_t until_ms = no_expiry;
     if (who.lease > 0ms) {
         server_.run({"PEXPIRE", key, std::to_string(who.lease.count())});
@@ -39,11 +39,11 @@ void foreigners::believe(guest& who) {
     const auto mode = who.written > 0 ? engine::access::exclusive : engine::access::shared;
     if (who.thinks) who.thinks->over = true;
     who.thinks =
-        judge_.believes({.lock = who.lock.keys->lock, .id = who.name, .token = 0, .until = until, .mode = mode});
+        judge_.believes({.lock = who.lock.keys->lock(), .id = who.name, .token = 0, .until = until, .mode = mode});
 }
 
 bool foreigners::read_lock(guest& who) {
-    const std::string& key = who.lock.keys->lock;
+    const std::string& key = who.lock.keys->lock();
     const std::string mode = get(who, "mode");
     if (mode.empty()) server_.run({"HSET", key, "mode", "read"});
     if (mode == "write" && get(who, "writer") != who.name) return false;
@@ -57,7 +57,7 @@ bool foreigners::read_lock(guest& who) {
 }
 
 bool foreigners::write_lock(guest& who) {
-    const std::string& key = who.lock.keys->lock;
+    const std::string& key = who.lock.keys->lock();
     const std::string mode = get(who, "mode");
     if (mode == "write") {
         if (get(who, "writer") != who.name) return false;
@@ -74,7 +74,7 @@ bool foreigners::write_lock(guest& who) {
 }
 
 void foreigners::read_unlock(guest& who) {
-    const std::string& key = who.lock.keys->lock;
+    const std::string& key = who.lock.keys->lock();
     const std::int64_t mine = count(who, "r:" + who.name);
     if (mine <= 0) return;
     if (mine == 1) {
@@ -91,7 +91,7 @@ void foreigners::read_unlock(guest& who) {
 }
 
 void foreigners::write_unlock(guest& who) {
-    const std::string& key = who.lock.keys->lock;
+    const std::string& key = who.lock.keys->lock();
     if (get(who, "writer") != who.name) return;
     if (server_.run({"HINCRBY", key, "wcount", "-1"}).integer > 0) return;
     server_.run({"HDEL", key, "writer", "wcount"});
@@ -146,7 +146,7 @@ void foreigners::stay_on(const pointer& who) {
 }
 
 void foreigners::leave(guest& who) {
-    const std::string& key = who.lock.keys->lock;
+    const std::string& key = who.lock.keys->lock();
     note(who, "leaves");
     who.thinks->over = true;
     for (; who.written > 0; --who.written) write_unlock(who);
@@ -163,7 +163,7 @@ void foreigners::end_for_ever(const std::string& key) {
 }
 
 void foreigners::note(const guest& who, const std::string& what) const {
-    if (judge_.trace) judge_.trace(who.name + " " + what + " " + who.lock.keys->lock);
+    if (judge_.trace) judge_.trace(who.name + " " + what + " " + who.lock.keys->lock());
 }
 
 void foreigners::clear_out(const lock_plan& lock) {
@@ -172,7 +172,7 @@ void foreigners::clear_out(const lock_plan& lock) {
     }
     guest everybody;
     everybody.lock = lock;
-    const value fields = server_.run({"HGETALL", lock.keys->lock});
+    const value fields = server_.run({"HGETALL", lock.keys->lock()});
     for (std::size_t i = 0; i + 1 < fields.items.size(); i += 2) {
         const std::string& field = fields.items[i].text;
         if (field.starts_with("r:visitor")) {
@@ -184,7 +184,7 @@ void foreigners::clear_out(const lock_plan& lock) {
             for (auto n = count(everybody, "wcount"); n > 0; --n) write_unlock(everybody);
         }
     }
-    end_for_ever(lock.keys->lock);
+    end_for_ever(lock.keys->lock());
 }
 
 }  // namespace holdfast::sim

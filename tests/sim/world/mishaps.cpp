@@ -211,7 +211,7 @@ void day::foreign_takes_a_vote() {
     server& which = some_server();
     if (plan.kind == scripts::lock_kind::read_write || !which.accepts()) return;
     const auto ms = std::chrono::duration_cast<milliseconds>(luck_.within({5ms, 1500ms})).count();
-    which.run({"SET", plan.keys->lock, "foreign", "NX", "PX", std::to_string(ms)});
+    which.run({"SET", plan.keys->lock(), "foreign", "NX", "PX", std::to_string(ms)});
 }
 
 // SET NX, as other programs lock; or the hash of a read-write lock, as those do that know it.
@@ -221,7 +221,7 @@ void day::foreign_takes(mishap kind) {
     const bool for_ever = kind == mishap::foreign_forever;
     if (plan.kind == scripts::lock_kind::read_write)
         return visitors_.visit(plan, for_ever ? foreigners::expiry::none : foreigners::expiry::usual);
-    const std::string& lock = plan.keys->lock;
+    const std::string& lock = plan.keys->lock();
     std::vector<std::string> command{"SET", lock, "foreign", "NX"};
     const auto ms = std::chrono::duration_cast<milliseconds>(stay).count();
     if (kind == mishap::foreign) command.insert(command.end(), {"PX", std::to_string(ms)});
@@ -234,7 +234,7 @@ void day::foreign_takes(mishap kind) {
 void day::foreign_leaves(const lock_plan& plan) {
     if (!servers_[0]->accepts()) return time_.after(100ms, [this, plan] { foreign_leaves(plan); });
     if (plan.kind == scripts::lock_kind::read_write) return visitors_.clear_out(plan);
-    const std::string& lock = plan.keys->lock;
+    const std::string& lock = plan.keys->lock();
     if (servers_[0]->run({"GET", lock}).text != "foreign") return;
     servers_[0]->run({"DEL", lock});
     judge_.foreign_left(lock);
@@ -251,33 +251,33 @@ void day::vandalize() {
 }
 
 void day::vandalize_line(const scripts::lock_keys& keys, std::uint64_t how) {
-    const auto line = servers_[0]->run({"ZRANGE", keys.queue, "0", "0"});
+    const auto line = servers_[0]->run({"ZRANGE", keys.queue(), "0", "0"});
     const std::string first = line.items.empty() ? "nobody" : line.items[0].text;
     switch (how) {
         case 0:
             if (line.items.empty()) break;
-            servers_[0]->run({"HSET", keys.waiters, first, "12 what"});
-            servers_[0]->run({"PEXPIRE", keys.waiters, "60000"});
+            servers_[0]->run({"HSET", keys.waiters(), first, "12 what"});
+            servers_[0]->run({"PEXPIRE", keys.waiters(), "60000"});
             break;
         case 1:
-            if (!line.items.empty()) servers_[0]->run({"HDEL", keys.waiters, first});
+            if (!line.items.empty()) servers_[0]->run({"HDEL", keys.waiters(), first});
             break;
         case 2:
-            if (!servers_[0]->run({"GET", keys.fence}).text.empty())
-                servers_[0]->run({"SET", keys.fence, "007", "PX", "60000"});
+            if (!servers_[0]->run({"GET", keys.fence()}).text.empty())
+                servers_[0]->run({"SET", keys.fence(), "007", "PX", "60000"});
             break;
         case 3:
-            servers_[0]->run({"DEL", keys.queue});
+            servers_[0]->run({"DEL", keys.queue()});
             break;
         default:
             for (const auto& script : scripts::all()) {
-                std::vector<std::string> command{"EVAL",      std::string(script.text),
-                                                 "6",         keys.lock,
-                                                 keys.queue,  keys.waiters,
-                                                 keys.fence,  keys.leases,
-                                                 keys.grants, "id"};
+                std::vector<std::string> command{"EVAL",        std::string(script.text),
+                                                 "6",           keys.lock(),
+                                                 keys.queue(),  keys.waiters(),
+                                                 keys.fence(),  keys.leases(),
+                                                 keys.grants(), "id"};
                 command.insert(command.end(), 12, "x");
-                if (script.name == "mutex/renew" || servers_[0]->run({"TYPE", keys.lock}).text != "none") continue;
+                if (script.name == "mutex/renew" || servers_[0]->run({"TYPE", keys.lock()}).text != "none") continue;
                 if (!servers_[0]->run(command).is_error())
                     judge_.fail("nonsense was accepted by " + std::string(script.name));
             }
@@ -286,35 +286,35 @@ void day::vandalize_line(const scripts::lock_keys& keys, std::uint64_t how) {
 
 // What only a read-write lock has.
 void day::vandalize_rw(const scripts::lock_keys& keys) {
-    const auto ids = servers_[0]->run({"HKEYS", keys.grants});
+    const auto ids = servers_[0]->run({"HKEYS", keys.grants()});
     const std::string holder = ids.items.empty() ? "" : ids.items[rw_luck_.below(ids.items.size())].text;
     const std::string nobody = "hf_nobodynobodynobo.1.xxxxxxxxxxxxxxxxxxxxxx";
     switch (rw_luck_.below(6)) {
         case 0:
             if (holder.empty()) break;
-            judge_.read_write().vandalized(keys.lock);
-            servers_[0]->run({"HSET", keys.grants, holder, rw_luck_.percent(50) ? "q 17" : "r 007"});
+            judge_.read_write().vandalized(keys.lock());
+            servers_[0]->run({"HSET", keys.grants(), holder, rw_luck_.percent(50) ? "q 17" : "r 007"});
             break;
         case 1:  // a lease that nobody has
-            servers_[0]->run({"ZADD", keys.leases, std::to_string(servers_[0]->now_us() / 1000 + 1500), nobody});
-            servers_[0]->run({"PEXPIRE", keys.leases, "60000"});
+            servers_[0]->run({"ZADD", keys.leases(), std::to_string(servers_[0]->now_us() / 1000 + 1500), nobody});
+            servers_[0]->run({"PEXPIRE", keys.leases(), "60000"});
             break;
         case 2:
-            judge_.read_write().vandalized(keys.lock);
-            servers_[0]->run({"DEL", keys.leases});
+            judge_.read_write().vandalized(keys.lock());
+            servers_[0]->run({"DEL", keys.leases()});
             break;
         case 3:
-            judge_.read_write().vandalized(keys.lock);
-            servers_[0]->run({"DEL", keys.grants});
+            judge_.read_write().vandalized(keys.lock());
+            servers_[0]->run({"DEL", keys.grants()});
             break;
-        case 4:                                     // evicted: the leases know better, and nobody comes in who may not
-            judge_.read_write().excuse(keys.lock);  // of a foreign hold nothing is left
-            servers_[0]->run({"DEL", keys.lock});
+        case 4:  // evicted: the leases know better, and nobody comes in who may not
+            judge_.read_write().excuse(keys.lock());  // of a foreign hold nothing is left
+            servers_[0]->run({"DEL", keys.lock()});
             break;
         default:  // a reader of ours without a lease, and a field that is nobody's
-            if (servers_[0]->run({"HGET", keys.lock, "mode"}).text != "read") break;
-            servers_[0]->run({"HSET", keys.lock, "r:" + nobody, "1"});
-            servers_[0]->run({"HINCRBY", keys.lock, "rcount", "1"});
+            if (servers_[0]->run({"HGET", keys.lock(), "mode"}).text != "read") break;
+            servers_[0]->run({"HSET", keys.lock(), "r:" + nobody, "1"});
+            servers_[0]->run({"HINCRBY", keys.lock(), "rcount", "1"});
     }
 }
 

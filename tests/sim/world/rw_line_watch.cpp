@@ -83,7 +83,7 @@ void rw_watch::check_left_standing(const call& asked, const lock_record& lock, c
 }
 
 void rw_watch::foreign_wrote(const scripts::lock_keys& keys, std::int64_t until_ms) {
-    lock_record& lock = locks_[keys.lock];
+    lock_record& lock = locks_[keys.lock()];
     lock.foreign_until_ms = until_ms;
     for (auto& [id, who] : lock.known) who.opens_at = never;
 }

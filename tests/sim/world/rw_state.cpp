@@ -75,22 +75,22 @@ const rw_state::waiter* rw_state::find_in_line(const std::string& id) const {
 rw_state read_rw_state(server& from, const scripts::lock_keys& keys) {
     rw_state out;
     out.now_ms = from.now_us() / 1000;
-    if (const entry* const hash = from.peek(keys.lock)) read_hash(out, *hash);
-    if (const entry* const leases = from.peek(keys.leases)) {
+    if (const entry* const hash = from.peek(keys.lock())) read_hash(out, *hash);
+    if (const entry* const leases = from.peek(keys.leases())) {
         out.leases_expire_ms = leases->expires_ms;
         if (const auto* const set = std::get_if<sorted_set>(&leases->data)) {
             for (const auto& [score, id] : set->in_order())
                 out.leases[std::string(id)] = static_cast<std::int64_t>(score);
         }
     }
-    if (const entry* const grants = from.peek(keys.grants)) {
+    if (const entry* const grants = from.peek(keys.grants())) {
         out.grants_expire_ms = grants->expires_ms;
         if (const auto* const all = std::get_if<field_map>(&grants->data)) {
             for (const auto& [id, text] : all->in_order()) out.grants[id] = read_grant(text);
         }
     }
-    const entry* const queue = from.peek(keys.queue);
-    const entry* const waiters = from.peek(keys.waiters);
+    const entry* const queue = from.peek(keys.queue());
+    const entry* const waiters = from.peek(keys.waiters());
     const auto* const wishes = waiters == nullptr ? nullptr : std::get_if<field_map>(&waiters->data);
     if (const auto* const line = queue == nullptr ? nullptr : std::get_if<sorted_set>(&queue->data)) {
         for (const auto& [score, id] : line->in_order()) {
@@ -98,7 +98,7 @@ rw_state read_rw_state(server& from, const scripts::lock_keys& keys) {
             out.line.push_back({std::string(id), wish == nullptr ? '\0' : read_wish(*wish)});
         }
     }
-    if (const entry* const fence = from.peek(keys.fence)) {
+    if (const entry* const fence = from.peek(keys.fence())) {
         if (const auto* const text = std::get_if<std::string>(&fence->data)) out.fence = *text;
     }
     return out;

@@ -34,12 +34,8 @@ bool comes_before(const turn& first, const turn& second, std::string_view prefer
 // EVALSHA sha1 6 lock queue waiters fence leases grants id retention prefer ...
 rw_watch::call rw_watch::read(std::string_view script, const words& command) {
     call out;
-    out.keys = {.lock = std::string(command[3]),
-                .queue = std::string(command[4]),
-                .waiters = std::string(command[5]),
-                .fence = std::string(command[6]),
-                .leases = std::string(command[7]),
-                .grants = std::string(command[8])};
+    // Of any lock key, taken as it is, the side keys are those that the client made.
+    out.keys = scripts::make_keys(scripts::lock_name(std::string(command[3])), scripts::key_naming::raw, "");
     out.id = command[9];
     out.prefer = command[11];
     if (script == "rw/acquire") {
@@ -76,7 +72,7 @@ void rw_watch::clock_jumped(nanoseconds) {
 void rw_watch::before_script(std::string_view script, const words& command) {
     asked_ = read(script, command);
     const call& asked = asked_;
-    lock_record& lock = locks_[asked.keys.lock];
+    lock_record& lock = locks_[asked.keys.lock()];
     lock.before = read_rw_state(*bench_.watched, asked.keys);
     check_slow(asked, lock);
 }
@@ -86,14 +82,14 @@ void rw_watch::after_script(std::string_view script, const words&, const value& 
     if (bench_.trace) {
         std::string more = asked.what == step::acquire ? std::string(" wants ") + asked.wants : "";
         if (asked.what == step::release) more = " token " + asked.token + " leaves '" + asked.left_over + "'";
-        bench_.trace("  " + std::string(script) + " " + asked.keys.lock + " by " + asked.id + more + ": " +
+        bench_.trace("  " + std::string(script) + " " + asked.keys.lock() + " by " + asked.id + more + ": " +
                      answer.to_string());
     }
     if (answer.is_error()) {
         if (!answer.text.starts_with("NOSCRIPT")) bench_.fail(std::string(script) + " failed: " + answer.text);
         return;
     }
-    lock_record& lock = locks_[asked.keys.lock];
+    lock_record& lock = locks_[asked.keys.lock()];
     const rw_state now = read_rw_state(*bench_.watched, asked.keys);
     check_agreement(asked, lock, now);
     check_exclusion(asked, now);
@@ -139,7 +135,8 @@ bool rw_watch::is_foreign_there(const rw_state& state, const lock_record& lock) 
 // The hash says of every one of ours what its lease and its grant say, and counts right.
 void rw_watch::check_agreement(const call& asked, const lock_record&, const rw_state& now) {
     const auto wrong = [&](const std::string& what) {
-        bench_.fail("hash and leases of " + asked.keys.lock + " disagree after a script by " + asked.id + ": " + what);
+        bench_.fail("hash and leases of " + asked.keys.lock() + " disagree after a script by " + asked.id + ": " +
+                    what);
     };
     std::int64_t sum = 0;
     for (const auto& [id, count] : now.readers) {
@@ -170,21 +167,21 @@ void rw_watch::check_exclusion(const call& asked, const rw_state& now) {
     if (now.writer.empty()) return;
     for (const auto& [id, count] : now.readers) {
         if (id != now.writer)
-            bench_.fail(id + " reads " + asked.keys.lock + " while " + now.writer + " writes, by " + asked.id);
+            bench_.fail(id + " reads " + asked.keys.lock() + " while " + now.writer + " writes, by " + asked.id);
     }
 }
 
 void rw_watch::check_expiry(const call& asked, const lock_record& lock, const rw_state& now) {
     if (!now.exists) return;
     const bool endless = is_foreign_there(now, lock) && lock.foreign_until_ms == no_expiry;
-    if (now.expires_ms == no_expiry && !endless) bench_.fail(asked.keys.lock + " does not expire");
+    if (now.expires_ms == no_expiry && !endless) bench_.fail(asked.keys.lock() + " does not expire");
     std::int64_t longest = 0;
     for (const auto& [id, ends] : now.leases) longest = std::max(longest, ends);
     if (longest == 0) return;
     if (now.expires_ms != no_expiry && now.expires_ms < longest)
-        bench_.fail(asked.keys.lock + " expires before a lease ends, after a script by " + asked.id);
+        bench_.fail(asked.keys.lock() + " expires before a lease ends, after a script by " + asked.id);
     if (now.leases_expire_ms < longest || (!now.grants.empty() && now.grants_expire_ms < longest))
-        bench_.fail("leases or grants of " + asked.keys.lock + " expire before a lease ends");
+        bench_.fail("leases or grants of " + asked.keys.lock() + " expire before a lease ends");
 }
 
 void rw_watch::check_others(const call& asked, const lock_record& lock, const rw_state& now) {
@@ -209,7 +206,7 @@ void rw_watch::check_foreign(const call& asked, const lock_record& lock, const r
     const bool lives = lock.foreign_until_ms == no_expiry || lock.foreign_until_ms > was.now_ms + blurred_ms;
     if (!lives || bench_.excused.data_lost || bench_.excused.vandalized) return;
     const auto gone = [&](const std::string& who) {
-        bench_.fail("the foreign hold of " + who + " on " + asked.keys.lock + " was ended by " + asked.id);
+        bench_.fail("the foreign hold of " + who + " on " + asked.keys.lock() + " was ended by " + asked.id);
     };
     for (const auto& [id, count] : was.readers) {
         const auto found = now.readers.find(id);
@@ -317,7 +314,7 @@ void rw_watch::check_grants(const call& asked, lock_record& lock, const rw_state
         if (calm(lock, *waited) && !lock.released.contains(id)) expect_entry(asked, now, id);
     }
     if (!fresh.empty() && now.fence != std::to_string(fresh.back().first))
-        bench_.fail("the mark of " + asked.keys.lock + " is not the last token");
+        bench_.fail("the mark of " + asked.keys.lock() + " is not the last token");
     for (const auto& [token, id] : fresh) lock.known.erase(id + "+");
     if (asked.what == step::cancel) lock.known.erase(asked.id + "+");
 }
@@ -350,8 +347,8 @@ void rw_watch::expect_entry(const call& asked, const rw_state& then, const std::
     const std::uint64_t token = then.token_of(id);
     const char shape = then.held(id);
     bench_.time().after(entered_within, [this, keys = asked.keys, id, token, shape, since = bench_.now()] {
-        const auto last = locks_[keys.lock].last_step.find(id);
-        const bool gave_up = last != locks_[keys.lock].last_step.end() && last->second != step::acquire;
+        const auto last = locks_[keys.lock()].last_step.find(id);
+        const bool gave_up = last != locks_[keys.lock()].last_step.end() && last->second != step::acquire;
         if (bench_.entered.contains({id, token}) || bench_.lost.contains(id) || gave_up) return;
         const rw_state now = read_rw_state(*bench_.watched, keys);
         if (now.held(id) != shape || now.token_of(id) != token) return;
@@ -366,7 +363,7 @@ void rw_watch::check_upgraders(const call& asked, const lock_record& lock, const
     for (const rw_state::waiter& who : now.line) {
         if (who.id == asked.id) return;
         if (who.wants == 'u' && has_read(now.held(who.id)) && calm(lock, who))
-            bench_.fail("two upgraders of " + asked.keys.lock + " wait for each other");
+            bench_.fail("two upgraders of " + asked.keys.lock() + " wait for each other");
     }
 }
 
