@@ -113,7 +113,8 @@ rw_model::served rw_model::serve(const rw_step& step) {
     return out;
 }
 
-// R32: one message for every process, however many of its waiters come in. The caller has its answer instead.
+// R32: one message for every process, however many of its waiters come in. The caller has its answer instead,
+// where that tells.
 void rw_model::let_in(const rw_step& step, const std::vector<candidate>& coming) {
     std::vector<message> told;
     std::int64_t shortest = coming.front().as.wants.lease_ms;
@@ -122,7 +123,7 @@ void rw_model::let_in(const rw_step& step, const std::vector<candidate>& coming)
         line_.erase(one.id);
         admit(one.id, one.shape, wants.lease_ms, wants.floor);
         shortest = std::min(shortest, wants.lease_ms);
-        if (one.id == step.id) continue;
+        if (one.id == step.id && answer_tells_) continue;
         auto entry = std::ranges::find_if(told, [&](const message& m) { return m.first == wants.channel; });
         if (entry == told.end()) entry = told.insert(told.end(), {wants.channel, "grant"});
         entry->second += " " + one.id + " " + std::to_string(mark_);
@@ -155,6 +156,7 @@ value rw_model::run(const rw_step& step) {
     using kind = rw_step::kind;
     if (step.what > kind::cancel) return foreign(step);
     put_right();
+    answer_tells_ = true;
     switch (step.what) {
         case kind::acquire:
             return acquire(step);
@@ -196,6 +198,7 @@ value rw_model::acquire(const rw_step& step) {
     }
     if (is_held_by(id) && step.wants == 'w') return refused(step, "mode");
     if (step.wants == 'u' && (!is_held_by(id) || token_of(id) != step.token)) {
+        answer_tells_ = false;
         serve(step);
         write_down();
         return list(-1, {});
@@ -248,6 +251,7 @@ value rw_model::release(const rw_step& step) {
     }
     if (step.left_over.empty() && (meant || !holds)) step_out(step.id);
     const bool nobody = !hash_.exists();
+    answer_tells_ = false;
     serve(step);
     write_down();
     if (meant) {

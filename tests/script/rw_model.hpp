@@ -175,6 +175,7 @@ private:
     std::map<std::string, waiter> line_;
     std::int64_t line_until_ms_ = 0;
     bool first_has_left_ = false;
+    bool answer_tells_ = true;  // what the caller was given from its place in line
 
     std::uint64_t mark_ = 0;  // the last token
     std::int64_t mark_until_ms_ = 0;

@@ -137,6 +137,30 @@ TEST_F(RwUpgrade, WhoseReadLeaseEndsInLineBlocksNobody) {  // R29
     EXPECT_TRUE(line().empty());
 }
 
+// The hold was upgraded and downgraded before, so it is known by another token than it was; then it is to be upgraded
+// again, and nobody says that the other reader's lease has ended.
+TEST_F(RwUpgrade, IsToldWhenALateCopyOfAnEarlierRequestFindsItDue) {  // R32
+    const std::string first = reads(ann);
+    const std::string second = upgraded(ann, first);
+    downgrade(ann, second);
+    for (const bool upgrades : {true, false}) {
+        SCOPED_TRACE(upgrades ? "upgrade" : "downgrade");
+        const std::string token = grant_of(ann).substr(2);
+        reads(bob, 1000);
+        listener ear = listens(ann);
+        wait_to_upgrade(ann, token);
+        pass(1001);
+        if (upgrades) {
+            EXPECT_THAT(wait_to_upgrade(ann, first), IsVerdict(-1));
+        } else {
+            EXPECT_THAT(downgrade(ann, first), IsHeldByOthers(minute, ann));
+        }
+        EXPECT_EQ(grant_of(ann), "b " + value(fence));
+        EXPECT_EQ(ear.next(), "grant " + ann + " " + value(fence));
+        downgrade(ann, value(fence));
+    }
+}
+
 TEST_F(RwUpgrade, CancelledLeavesTheReadHoldAndLetsOthersIn) {  // R26
     const std::string token = reads(ann);
     reads(bob);

@@ -30,6 +30,10 @@ local function step_out()
     in_line = in_line - 1
 end
 
+-- False in a script whose answer does not say what the caller was given from its place in line (a late copy of an
+-- earlier request came just when its upgrade was due): then the caller is told as everybody is.
+local answer_tells = true
+
 -- Grants what they asked for, and tells every process once.
 local function admit_all(coming)
     local told, channels, shortest = {}, {}, nil
@@ -37,9 +41,8 @@ local function admit_all(coming)
         local lease, channel = tonumber(one.wants.lease), one.wants.channel
         admit(one.who, one.shape, lease, take_token(one.wants.floor))
         shortest = math.min(shortest or lease, lease)
-        if one.who == id then
-            my_grant = one.shape .. ' ' .. mark
-        else
+        if one.who == id then my_grant = one.shape .. ' ' .. mark end
+        if one.who ~= id or not answer_tells then
             if not told[channel] then append(channels, channel) end
             told[channel] = (told[channel] or 'grant') .. ' ' .. one.who .. ' ' .. mark
         end
@@ -52,7 +55,7 @@ local function admit_all(coming)
 end
 
 -- Lets in everyone who may come in now, and tells them. Returns what the first one wants who may not (w or u; nil:
--- there is none), and who that is. The caller is not told: it has its answer. What it got is in my_grant.
+-- there is none), and who that is. The caller is not told if it has its answer. What it got is in my_grant.
 local function let_in_who_may()
     if writer or in_line == 0 then return nil end
     local leaving, coming, held_back, blocker, blocked_by = {}, {}, {}, nil, nil

@@ -69,6 +69,7 @@ end
 if my_grant and wants == 'w' then return refused('mode') end
 if wants == 'u' and not (my_grant and token_of(my_grant) == ARGV[11]) then
     settle()
+    answer_tells = false
     serve()
     return {-1}
 end

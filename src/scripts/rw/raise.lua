@@ -28,6 +28,7 @@ if meant then
     end
     return {1, shape_of(my_grant), ARGV[5]}
 end
+answer_tells = false
 if others_changed then serve() end
 if not writer and readers == 0 then return {0} end
 local left, holder = standing()

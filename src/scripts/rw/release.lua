@@ -28,6 +28,7 @@ end
 if left_over == '' and (meant or not my_grant) then step_out() end
 settle()
 local nobody = not writer and readers == 0
+answer_tells = false
 serve()
 
 if meant then return {1, in_line, readers + (writer and not reads(writer) and 1 or 0)} end

@@ -9,6 +9,8 @@ namespace {
 // Virtual timers ring exactly; only one that was asleep is late.
 constexpr milliseconds punctual{1};
 constexpr milliseconds after_a_pause{20};
+// So much later than the busy hours everybody goes home.
+constexpr milliseconds lingering{20'000};
 
 // The engine keeps the listener as long as it likes; the actor lives as long as the day.
 std::shared_ptr<engine::hold_listener> borrowed(engine::hold_listener& listener) {
@@ -153,6 +155,8 @@ void actor::on_lost(errc why) {
 void actor::carry_on() {
     if (held_ == nullptr) return;
     if (held_->terms().kind == scripts::lock_kind::read_write) return carry_on_rw();
+    // In and out again could go on for longer than anybody is patient.
+    if (where_.time.now() >= where_.ways.stop + lingering) return release(engine::access::exclusive);
     const bool owned = held_->terms().owner != engine::owner_id::nobody;
     if (luck_.percent(where_.ways.renew_percent) && !renewing_) return renew();
     if (owned && depth() < 4 && luck_.percent(35)) return enter_again();

@@ -81,13 +81,14 @@ private:
     bool calm(const lock_record& lock, const rw_state::waiter& who) const;
     bool gave_up(const lock_record& lock, const rw_state::waiter& who) const;
     bool is_foreign_there(const rw_state& state, const lock_record& lock) const;
+    bool revived_beside_foreigners(const lock_record& lock) const;
 
     void check_agreement(const call& asked, const lock_record& lock, const rw_state& now);
     void check_exclusion(const call& asked, const rw_state& now);
     void check_expiry(const call& asked, const lock_record& lock, const rw_state& now);
     void check_others(const call& asked, const lock_record& lock, const rw_state& now);
     void check_foreign(const call& asked, const lock_record& lock, const rw_state& now);
-    void check_own(const call& asked, const lock_record& lock, const rw_state& now);
+    void check_own(const call& asked, const lock_record& lock, const rw_state& now, const value& answer);
     void check_release(const call& asked, const lock_record& lock, const rw_state& now);
     void check_line_left(const call& asked, const rw_state& now);
     void check_answer(const call& asked, const rw_state& now, const value& answer);
