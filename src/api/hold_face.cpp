@@ -29,16 +29,25 @@ void hold_face::on_lost(errc) {
     is_lost_.store(true, std::memory_order_seq_cst);
     const std::stop_source* const source = lost_.load(std::memory_order_seq_cst);
     if (source == nullptr) return;  // nobody has asked: whoever does will find it stopped
-    // request_stop() runs the user's callbacks: not here. They may end the last lease, so the source goes along.
-    core_->notifier().notify([source = *source]() mutable { source.request_stop(); });
+    fire(*source);
+}
+
+// request_stop() runs the user's callbacks: not here. They may end the last lease, so the source goes along.
+void hold_face::fire(const std::stop_source& source) const {
+    if (source.stop_requested()) return;
+    core_->notifier().notify([source]() mutable { source.request_stop(); });
 }
 
 std::stop_token hold_face::lost() const {
     std::stop_source* source = lost_.load(std::memory_order_seq_cst);
     if (source == nullptr) {
         auto made = std::make_unique<std::stop_source>();
-        if (lost_.compare_exchange_strong(source, made.get(), std::memory_order_seq_cst)) source = made.release();
-        if (is_lost_.load(std::memory_order_seq_cst)) source->request_stop();
+        if (is_lost_.load(std::memory_order_seq_cst)) made->request_stop();  // nobody listens yet
+        if (lost_.compare_exchange_strong(source, made.get(), std::memory_order_seq_cst)) {
+            source = made.release();
+            // Lost meanwhile: somebody else may have asked, too, and listen by now.
+            if (is_lost_.load(std::memory_order_seq_cst)) fire(*source);
+        }
     }
     return source->get_token();
 }

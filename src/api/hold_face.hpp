@@ -38,6 +38,7 @@ private:
     void on_token(engine::fencing_token token) override { token_.store(token, std::memory_order_relaxed); }
     void on_lost(errc why) override;
     void on_gone() override { hold_ = nullptr; }
+    void fire(const std::stop_source& source) const;
 
     const std::shared_ptr<core> core_;
     engine::hold* hold_ = nullptr;

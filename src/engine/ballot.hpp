@@ -97,7 +97,6 @@ private:
         call* changing = nullptr;
         call* leaving = nullptr;
         call* raising = nullptr;
-        fencing_token raise_to = 0;
         instant raise_again_at = never;
         instant release_again_at = never;
         instant change_again_at = never;
@@ -113,6 +112,7 @@ private:
     hold& whole_;
     std::unique_ptr<errands_state> errands_;  // while there are any
     fencing_token token_ = 0;
+    fencing_token raise_to_ = 0;  // the token that the node is being told, if any
     instant valid_until_{};
     instant renew_at_ = never;
     std::uint16_t node_;

@@ -4,30 +4,34 @@
 
 namespace holdfast::engine {
 
-// The slot in the hold is cleared first: what follows may start the next call of the same kind.
+void call::leave(const std::unique_ptr<ballot::errands_state>& errands, call* ballot::errands_state::*slot) noexcept {
+    if (errands && (*errands).*slot == this) (*errands).*slot = nullptr;
+}
+
+// The slot in the ballot is cleared first: what follows may start the next call of the same kind.
 void call::on_reply(const redis::reply_view& reply, instant now) {
     if (subject_ != nullptr) {
         ballot& subject = *subject_;
         switch (what_) {
             case purpose::acquire:
-                subject.errands_->asking = nullptr;
+                leave(subject.errands_, &ballot::errands_state::asking);
                 owner_.answered_acquire(subject, *this, reply, now);
                 break;
             case purpose::release:
-                subject.errands_->leaving = nullptr;
+                leave(subject.errands_, &ballot::errands_state::leaving);
                 owner_.answered_release(subject, reply, now);
                 break;
             case purpose::renew:
-                subject.errands_->renewing = nullptr;
+                leave(subject.errands_, &ballot::errands_state::renewing);
                 owner_.answered_renew(subject, *this, reply, now);
                 break;
             case purpose::change:
             case purpose::cancel:
-                subject.errands_->changing = nullptr;
+                leave(subject.errands_, &ballot::errands_state::changing);
                 owner_.answered_change(subject, *this, reply, now);
                 break;
             case purpose::raise:
-                subject.errands_->raising = nullptr;
+                leave(subject.errands_, &ballot::errands_state::raising);
                 owner_.answered_raise(subject, reply, now);
                 break;
         }
@@ -40,24 +44,24 @@ void call::on_failure(const failure& why, instant now) {
         ballot& subject = *subject_;
         switch (what_) {
             case purpose::acquire:
-                subject.errands_->asking = nullptr;
+                leave(subject.errands_, &ballot::errands_state::asking);
                 owner_.failed_acquire(subject, why, now);
                 break;
             case purpose::release:
-                subject.errands_->leaving = nullptr;
+                leave(subject.errands_, &ballot::errands_state::leaving);
                 owner_.failed_release(subject, why, now);
                 break;
             case purpose::renew:
-                subject.errands_->renewing = nullptr;
+                leave(subject.errands_, &ballot::errands_state::renewing);
                 owner_.failed_renew(subject, why, now);
                 break;
             case purpose::change:
             case purpose::cancel:
-                subject.errands_->changing = nullptr;
+                leave(subject.errands_, &ballot::errands_state::changing);
                 owner_.failed_change(subject, why, now);
                 break;
             case purpose::raise:
-                subject.errands_->raising = nullptr;
+                leave(subject.errands_, &ballot::errands_state::raising);
                 owner_.failed_raise(subject, why, now);
                 break;
         }

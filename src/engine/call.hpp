@@ -35,6 +35,8 @@ public:
     }
 
 private:
+    void leave(const std::unique_ptr<ballot::errands_state>& errands, call* ballot::errands_state::*slot) noexcept;
+
     voter& owner_;
     purpose what_ = purpose::acquire;
     fencing_token proposed_ = 0;

@@ -12,15 +12,16 @@ namespace holdfast::engine {
 using scripts::hold_answer;
 
 void voter::raise(ballot& b, fencing_token to, instant now) {
-    busy(b).raise_to = to;
+    b.raise_to_ = to;
     send_raise(b, now);
 }
 
 void voter::send_raise(ballot& b, instant now) {
     if (b.errands_) b.errands_->raise_again_at = never;
+    drop_call(b, &errands::raising);  // the answer that said to try again may have ended the link, and so begun one
     call& question = start_call(purpose::raise, b);
     scripts::write(question, lock_of(b, now),
-                   scripts::raise_question{.id = id_of(b), .token = b.token_, .to = b.errands().raise_to});
+                   scripts::raise_question{.id = id_of(b), .token = b.token_, .to = b.raise_to_});
     question.give_up_at(b.valid_until_);
     busy(b).raising = &question;
     out_.submit(question);
@@ -35,7 +36,7 @@ void voter::answered_raise(ballot& b, const redis::reply_view& reply, instant no
     if (ran_out(b, now)) return lose(b, errc::lost, now);
     const bool believed = terms_of(b).kind == lock_kind::read_write && ballot::may_write(b.shape_);
     if (believed && !ballot::may_write(answer->held)) return lose(b, errc::held_by_other, now);
-    adopt(b, b.errands().raise_to);
+    adopt(b, b.raise_to_);
     start_deferred(b, now);
     if (b.state_ == state::held) told_.raised(b, now);
 }

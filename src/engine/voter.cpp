@@ -9,7 +9,7 @@
 
 namespace holdfast::engine {
 
-const ballot::errands_state ballot::none{};
+constinit const ballot::errands_state ballot::none{};
 
 voter::voter(voter_settings settings, const client_id& client, outbox& out, random_source& random, counter& told)
     : settings_(std::move(settings)), client_(client), out_(out), random_(random), told_(told) {}

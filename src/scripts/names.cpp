@@ -67,7 +67,7 @@ lock_keys make_keys(const lock_name& name, key_naming naming, std::string_view p
     if (text.size() > longest_name) {
         throw error(errc::bad_name, "a lock name has at most " + std::to_string(longest_name) + " bytes");
     }
-    if (prefix.size() > longest_name) {
+    if (naming == key_naming::tagged && prefix.size() > longest_name) {
         throw error(errc::bad_option, "a prefix has at most " + std::to_string(longest_name) + " bytes");
     }
     lock_keys keys(name, naming, prefix);

@@ -57,8 +57,8 @@ private:
     bool in_braces_ = false;  // {lock}:queue, because without braces the side keys would hash to other slots
 };
 
-// Throws holdfast::error with errc::bad_name if the name is empty, too long, or has braces that would put its
-// keys into different slots.
+// Throws holdfast::error: errc::bad_option if the prefix is too long, errc::bad_name if the name is empty, too long, or
+// has braces that would put its keys into different slots.
 lock_keys make_keys(const lock_name& name, key_naming naming, std::string_view prefix);
 
 // The part of a key that Redis hashes.
