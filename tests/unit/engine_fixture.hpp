@@ -108,7 +108,10 @@ public:
         wires_.end_write();
         return asked;
     }
+    /// From now on a link that the engine distrusts is ended at once, in the middle of what brought that about.
+    void end_distrusted_links() { ends_distrusted_ = true; }
     void receive(std::string_view bytes, instant now) {
+        now_ = now;
         const std::span<char> room = wires_.prepare(bytes.size());
         std::copy(bytes.begin(), bytes.end(), room.begin());
         wires_.commit(bytes.size());
@@ -132,7 +135,9 @@ public:
 private:
     void submit(redis::command& request) override { wires_.submit(request); }
     bool withdraw(redis::command& request) override { return wires_.withdraw(request); }
-    void distrust(const failure&) override {}
+    void distrust(const failure&) override {
+        if (ends_distrusted_) take_link_down(now_);
+    }
     void subscribe(const std::string&) override {}
     bool link_is_up() const override { return up_; }
     void on_push(const redis::reply_view& message, instant at) override {
@@ -175,6 +180,8 @@ private:
     engine* subject_ = nullptr;
     std::size_t number_ = 0;
     bool up_ = true;
+    bool ends_distrusted_ = false;
+    instant now_{};
 };
 
 class engine_fixture : public ::testing::Test {

@@ -132,6 +132,28 @@ TEST_F(EngineQuorum, WritesTheGreatestTokenToAMajorityBeforeItTells) {
     EXPECT_EQ(first.held->token(), 1700000000000009U);
 }
 
+// The answer to the raise ends the link, and with it the renewal behind it, before the raise is looked at.
+TEST_F(EngineQuorum, RepeatsARaiseWithItsTokenAfterADemotedServerEndedTheLink) {
+    begin();
+    grant(0, "1700000000000005");
+    grant(1, "1700000000000009");
+    EXPECT_EQ(ask(0).script, "mutex/raise");
+    grant(2, "1700000000000009");
+    ASSERT_NE(first.held, nullptr);
+    recorded_answer renewed;
+    subject.renew(*first.held, renewed, now);
+    EXPECT_EQ(ask(0).script, "mutex/renew");
+    servers[0].end_distrusted_links();
+    servers[0].receive("-READONLY You can't write against a read only replica.\r\n", now);
+    servers[0].bring_link_up({.clock = clock}, now);
+    later(200ms);
+    std::vector<std::string> raised_to;
+    for (const question& asked : servers[0].send(now)) {
+        if (asked.script == "mutex/raise") raised_to.push_back(asked.arguments.at(2));
+    }
+    EXPECT_EQ(raised_to, std::vector<std::string>{"1700000000000009"});
+}
+
 TEST_F(EngineQuorum, TakesTheTokenThatAMajoritySharesEvenIfAnotherIsGreater) {
     begin();
     grant(0, "1700000000000005");
