@@ -15,23 +15,15 @@
 #include <memory>
 #include <random>
 #include <sstream>
-#include <type_traits>
 
 namespace holdfast::bench {
 namespace {
-
-// A template, so that it compiles with a library that knows no majorities; the workload is then skipped.
-template <typename Client>
-Client connect_to_majority(const std::vector<std::string>& urls) {
-    if constexpr (std::is_constructible_v<Client, const std::vector<std::string>&>) return Client(urls);
-    throw std::runtime_error("this build of holdfast has no majority of servers");
-}
 
 client connect(const std::string& urls) {
     std::vector<std::string> each;
     std::istringstream list(urls);
     for (std::string url; std::getline(list, url, ',');) each.push_back(url);
-    return each.size() == 1 ? client(each.front()) : connect_to_majority<client>(each);
+    return client(each);
 }
 
 std::string name_of(const settings& chosen, std::size_t caller) {
