@@ -304,19 +304,19 @@ std::string rw_model::dump(const rw_keys& keys) const {
             fields["writer"] = hash_.writer;
             fields["wcount"] = std::to_string(hash_.writer_count);
         }
-        std::string* text = key(keys.lock(), "hash", hash_.until_ms);
+        std::string* text = key(keys.lock, "hash", hash_.until_ms);
         for (const auto& [name, content] : fields) field(text, name, content);
     }
     if (const auto all = deadlines(); !all.empty()) {
-        std::string* text = key(keys.leases(), "zset", all.rbegin()->first);
+        std::string* text = key(keys.leases, "zset", all.rbegin()->first);
         for (const auto& [until, id] : all) *text += ' ' + sim::in_quotes(id) + '@' + std::to_string(until);
-        if (!holds_.empty()) text = key(keys.grants(), "hash", all.rbegin()->first);
+        if (!holds_.empty()) text = key(keys.grants, "hash", all.rbegin()->first);
         for (const auto& [id, one] : holds_)
             field(text, id, std::string(1, one.shape) + ' ' + std::to_string(one.token));
     }
     if (!line_.empty()) {
-        std::string* order = key(keys.queue(), "zset", line_until_ms_);
-        std::string* entries = key(keys.waiters(), "hash", line_until_ms_);
+        std::string* order = key(keys.queue, "zset", line_until_ms_);
+        std::string* entries = key(keys.waiters, "hash", line_until_ms_);
         for (const std::string& id : in_order()) {
             *order += ' ' + sim::in_quotes(id) + '@' + std::to_string(line_.at(id).score());
         }
@@ -327,7 +327,7 @@ std::string rw_model::dump(const rw_keys& keys) const {
                       ' ' + one.wants.channel);
         }
     }
-    if (mark_ != 0) *key(keys.fence(), "string", mark_until_ms_) += ' ' + sim::in_quotes(std::to_string(mark_));
+    if (mark_ != 0) *key(keys.fence, "string", mark_until_ms_) += ' ' + sim::in_quotes(std::to_string(mark_));
     std::string out;
     for (const auto& [name, text] : lines) out += text + '\n';
     return out;
