@@ -7,6 +7,8 @@
 // reconnects. It steps in with a delay (`linger`) after the last caller, so that a thread that takes and
 // gives a lock again and again pays for no wake-ups in between.
 //
+// A caller that leads alone looks closely for a moment before it sleeps: see loop.cpp.
+//
 // The loop says nothing about exclusion: that is the serial section's part. Handlers run on the leader's
 // thread, enter the section, and may end a wait there; user code never runs on it.
 //
@@ -75,6 +77,7 @@ private:
     using lock = std::unique_lock<std::mutex>;
 
     void lead(wait& event, lock& held);
+    void look_closely(wait& event, lock& held);
     void pass_the_lead();
     void run_background();
     void linger(lock& held);
@@ -98,6 +101,7 @@ private:
     bool deep_sleep_ = false;         // the background thread sleeps until the present leader is done
     std::uint64_t leads_ = 0;         // how often a caller has taken the lead
     std::uint64_t leads_seen_ = 0;    // by the background thread when it last looked
+    int not_again_for_ = 0;           // leads that do not look closely, after one that did in vain
     unsigned expected_ = 0;
     instant last_expected_{};  // when something was last added to that
     std::atomic<instant> next_timer_{never};
