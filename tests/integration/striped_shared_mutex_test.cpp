@@ -339,11 +339,10 @@ TEST_F(StripedSharedMutexThatLosesAStripe, TakesThemAllAnewAsALease) {
 }
 
 TEST_F(StripedSharedMutexThatLosesAStripe, TakesThemAllAnewAsAThread) {
-    std::jthread owner;
     lease reading = reader_of(hot_too, 2);
     std::promise<void> locked;
     std::promise<void> seen;
-    owner = std::jthread([&] {
+    const std::jthread owner([&] {  // last: it is joined before what it looks at goes
         fixed.lock();
         locked.set_value();
         seen.get_future().wait();
