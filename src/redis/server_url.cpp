@@ -20,7 +20,11 @@ namespace {
 
 constexpr std::size_t longest_host = 253;
 constexpr std::size_t longest_socket_path = sizeof(sockaddr_un::sun_path) - 1;
-constexpr std::string_view schemes = "there are redis://host:port/db, rediss://host:port/db (TLS) and unix:///path";
+constexpr std::uint16_t sentinel_port = 26379;
+constexpr std::string_view sentinel_suffix = "+sentinel";
+constexpr std::string_view schemes =
+    "there are redis://host:port/db, rediss://host:port/db (TLS), unix:///path, redis+sentinel://host,host/primary and "
+    "rediss+sentinel://host,host/primary (TLS)";
 
 struct url_parts {
     std::string_view userinfo;
@@ -30,12 +34,19 @@ struct url_parts {
     std::string_view query;
 };
 
-transport transport_of(const examined_url& url, std::string_view scheme) {
-    const std::string lower = to_lower(scheme);
-    if (lower == "redis") return transport::tcp;
-    if (lower == "rediss") return transport::tls;
-    if (lower == "unix") return transport::unix_socket;
-    if (lower == "redis+sentinel" || lower == "redis+cluster") {
+void read_scheme(const examined_url& url, std::string_view scheme, server_settings& settings) {
+    std::string lower = to_lower(scheme);
+    if (lower == "unix") {
+        settings.kind = transport::unix_socket;
+        return;
+    }
+    if (lower.ends_with(sentinel_suffix)) {
+        settings.sentinels.emplace();
+        lower.resize(lower.size() - sentinel_suffix.size());
+    }
+    settings.kind = lower == "rediss" ? transport::tls : transport::tcp;
+    if (lower == "redis" || lower == "rediss") return;
+    if (lower == "redis+cluster") {
         url.refuse(lower + ":// is not supported yet by this version; " + std::string(schemes));
     }
     url.refuse("unknown scheme " + url.quote(scheme) + "; " + std::string(schemes));
@@ -99,7 +110,8 @@ std::string parse_host(const examined_url& url, std::string_view text) {
     return std::string(text);
 }
 
-void read_host_and_port(const examined_url& url, std::string_view text, server_settings& settings) {
+// What is not there is as `place` has it.
+void read_host_and_port(const examined_url& url, std::string_view text, network_place& place) {
     std::size_t host_end = std::min(text.find(':'), text.size());
     if (text.starts_with('[')) {
         const std::size_t bracket = text.find(']');
@@ -118,14 +130,14 @@ void read_host_and_port(const examined_url& url, std::string_view text, server_s
                 "address "
                 "is written in [ ], and a user and password end with '@'");
         }
-        settings.port = static_cast<std::uint16_t>(*port);
+        place.port = static_cast<std::uint16_t>(*port);
     }
-    if (host_end != 0) settings.host = parse_host(url, text.substr(0, host_end));
+    if (host_end != 0) place.host = parse_host(url, text.substr(0, host_end));
 }
 
-void read_database(const examined_url& url, const url_parts& parts, server_settings& settings) {
-    const std::string_view number = parts.path.substr(std::min<std::size_t>(1, parts.path.size()));
-    if (number.empty()) return;
+// True if there is one.
+bool read_database(const examined_url& url, std::string_view number, server_settings& settings) {
+    if (number.empty()) return false;
     const auto database = parse_number(number, std::numeric_limits<std::int32_t>::max());
     if (!database) {
         url.refuse(
@@ -133,6 +145,55 @@ void read_database(const examined_url& url, const url_parts& parts, server_setti
             "is there a bare '/' in the password? It is written %2F");
     }
     settings.database = *database;
+    return true;
+}
+
+// host[:port][/db]
+bool read_server(const examined_url& url, const url_parts& parts, server_settings& settings) {
+    // "redis://:$PASSWORD@$HOST" with HOST unset: better refused than sent to whoever listens here.
+    if (parts.has_userinfo && parts.host_and_port.empty()) url.refuse("no host after the '@'");
+    network_place place{settings.host, settings.port};
+    read_host_and_port(url, parts.host_and_port, place);
+    settings.host = std::move(place.host);
+    settings.port = place.port;
+    return read_database(url, parts.path.substr(std::min<std::size_t>(1, parts.path.size())), settings);
+}
+
+void read_sentinel_places(const examined_url& url, std::string_view list, sentinel_settings& sentinels) {
+    for (;;) {
+        const std::size_t end = std::min(list.find(','), list.size());
+        network_place place{{}, sentinel_port};
+        read_host_and_port(url, list.substr(0, end), place);
+        if (place.host.empty()) {
+            url.refuse("the host of a sentinel is missing: they are named redis+sentinel://host,host,host/primary");
+        }
+        if (std::ranges::find(sentinels.places, place) != sentinels.places.end()) {
+            url.refuse("the sentinel " + url.quote(list.substr(0, end)) + " is named twice");
+        }
+        sentinels.places.push_back(std::move(place));
+        if (end == list.size()) return;
+        list.remove_prefix(end + 1);
+    }
+}
+
+// host[:port],host[:port]/primary[/db]
+bool read_sentinels(const examined_url& url, const url_parts& parts, server_settings& settings) {
+    sentinel_settings& sentinels = *settings.sentinels;
+    settings.host.clear();
+    read_sentinel_places(url, parts.host_and_port, sentinels);
+    const std::string_view path = parts.path.substr(std::min<std::size_t>(1, parts.path.size()));
+    const std::size_t end = std::min(path.find('/'), path.size());
+    sentinels.primary = url.decode("the name of the primary", path.substr(0, end));
+    if (sentinels.primary.empty()) {
+        url.refuse(
+            "the name of the primary is missing: it is what `sentinel monitor` calls it, as in "
+            "redis+sentinel://host,host,host/mymaster");
+    }
+    // They tell of it in words with blanks in between.
+    if (std::ranges::any_of(sentinels.primary, [](char c) { return is_control(c) || c == ' '; })) {
+        url.refuse("the name of the primary has a blank or a control character in it");
+    }
+    return read_database(url, path.substr(std::min(end + 1, path.size())), settings);
 }
 
 void read_socket_path(const examined_url& url, const url_parts& parts, server_settings& settings) {
@@ -155,23 +216,27 @@ server_settings parse_url(std::string_view text) {
     const std::size_t scheme_end = text.find("://");
     if (scheme_end == text.npos) url.refuse("no scheme in front; " + std::string(schemes));
     server_settings settings;
-    settings.kind = transport_of(url, text.substr(0, scheme_end));
+    read_scheme(url, text.substr(0, scheme_end), settings);
     const url_parts parts = split(url, text.substr(scheme_end + 3));
     if (parts.has_userinfo) read_userinfo(url, parts.userinfo, settings);
+    bool has_database = false;
     if (settings.kind == transport::unix_socket) {
         read_socket_path(url, parts, settings);
     } else {
-        // "redis://:$PASSWORD@$HOST" with HOST unset: better refused than sent to whoever listens here.
-        if (parts.has_userinfo && parts.host_and_port.empty()) url.refuse("no host after the '@'");
-        read_host_and_port(url, parts.host_and_port, settings);
-        read_database(url, parts, settings);
+        has_database = settings.sentinels ? read_sentinels(url, parts, settings) : read_server(url, parts, settings);
     }
     const url_options options(url, parts.query);
-    if (settings.kind != transport::unix_socket && parts.path.size() > 1 && options.has("db")) {
+    if (has_database && options.has("db")) {
         url.refuse("the database is given twice: after the '/' and as the option db");
     }
     options.apply(settings);
     return settings;
+}
+
+std::string to_text(const network_place& place) {
+    const bool ipv6 = place.host.find(':') != std::string::npos;
+    const std::string host = ipv6 ? "[" + percent_encode(place.host, ":") + "]" : place.host;
+    return host + ":" + std::to_string(place.port);
 }
 
 std::string server_settings::display() const {
@@ -180,10 +245,24 @@ std::string server_settings::display() const {
         const std::string suffix = database == 0 ? std::string() : "?db=" + std::to_string(database);
         return "unix://" + who + percent_encode(path, "/:@+,=") + suffix;
     }
-    const bool ipv6 = host.find(':') != std::string::npos;
-    const std::string where = ipv6 ? "[" + percent_encode(host, ":") + "]" : host;
-    const std::string scheme = kind == transport::tls ? "rediss://" : "redis://";
-    return scheme + who + where + ":" + std::to_string(port) + "/" + std::to_string(database);
+    const std::string scheme = kind == transport::tls ? "rediss" : "redis";
+    const std::string behind = "/" + std::to_string(database);
+    if (!sentinels) return scheme + "://" + who + to_text({host, port}) + behind;
+    std::string all;
+    for (const network_place& each : sentinels->places) all += (all.empty() ? "" : ",") + to_text(each);
+    all = scheme + std::string(sentinel_suffix) + "://" + who + all + "/" + percent_encode(sentinels->primary, "") +
+          behind;
+    return host.empty() ? all : all + " at " + to_text({host, port});
+}
+
+server_settings server_settings::for_sentinel(const network_place& which) const {
+    server_settings link = *this;
+    static_cast<server_access&>(link) = *sentinels;
+    link.host = which.host;
+    link.port = which.port;
+    link.database = 0;
+    link.sentinels.reset();
+    return link;
 }
 
 }  // namespace holdfast::redis

@@ -3,12 +3,16 @@
 //     redis://[[[user]:password@]host[:port]][/db][?options]
 //     rediss://...                                            the same over TLS
 //     unix://[[user]:password@]/path/to.sock[?db=N&options]
+//     redis+sentinel://[[user]:password@]host[:port][,host[:port]...]/primary[/db][?options]
+//     rediss+sentinel://...                                   the same with TLS, to the primary and to the sentinels
 //
 // Without a host it is 127.0.0.1, without a port 6379. User, password, path and option values are
 // percent-decoded
 // ('+' stays '+'). Options: timeout (connect and request), connect_timeout, request_timeout, health_interval,
 // backoff_min, backoff_max (durations, `500ms`); db, client_name, user, password_file, password_env; on
-// rediss:// also verify=true|false, ca_file, ca_dir, cert, key, server_name.
+// rediss:// also verify=true|false, ca_file, ca_dir, cert, key, server_name. With sentinels, whose port is 26379 unless
+// it is given, user and password are those of the primary; theirs, and their TLS, are options that begin with
+// sentinel_.
 //
 // Two rules shape the parser. What is not understood is refused, by name and with what is allowed: an option
 // that is silently ignored is found out in production. And no message ever shows a password, not even that of
@@ -19,10 +23,13 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "net/endpoint.hpp"
 #include "redis/secret.hpp"
@@ -32,16 +39,37 @@ namespace holdfast::redis {
 using net::tls_settings;
 using net::transport;
 
-struct server_settings {
+// How to get in.
+struct server_access {
     transport kind = transport::tcp;
-    std::string host = "127.0.0.1";  // an IPv6 address without its brackets
-    std::uint16_t port = 6379;
-    std::string path;  // of the unix socket
     std::string user;  // not empty: authenticate, even if the password is empty
     secret password;
+    tls_settings tls;
+};
+
+struct network_place {
+    std::string host;  // a name, or an address; IPv6 without its brackets
+    std::uint16_t port = 0;
+
+    auto operator<=>(const network_place&) const = default;
+};
+
+// "host:port", as a URL has it.
+std::string to_text(const network_place& place);
+
+// Those who know where the primary is.
+struct sentinel_settings : server_access {
+    std::string primary;                // as they call it
+    std::vector<network_place> places;  // at least one, none of them twice
+};
+
+struct server_settings : server_access {
+    std::string host = "127.0.0.1";  // an IPv6 address without its brackets; with sentinels empty until they have said
+    std::uint16_t port = 6379;
+    std::string path;  // of the unix socket
     unsigned database = 0;
     std::string client_name;
-    tls_settings tls;
+    std::optional<sentinel_settings> sentinels;
     std::chrono::milliseconds connect_timeout{2000};
     std::chrono::milliseconds request_timeout{2000};
     std::chrono::milliseconds health_interval{5000};
@@ -49,8 +77,12 @@ struct server_settings {
     std::chrono::milliseconds backoff_max{2000};
     std::size_t max_reply_bytes = std::size_t{64} << 20;
 
-    /// For errors and logs: redis://user@host:port/db, rediss://..., unix:///path; never a password.
+    /// For errors and logs: redis://user@host:port/db, rediss://..., unix:///path; never a password. With sentinels
+    /// redis+sentinel://..., and where they say that the primary is, once they have said it.
     std::string display() const;
+
+    /// For a link to one of the sentinels.
+    server_settings for_sentinel(const network_place& which) const;
 
     /// What the network layer needs of it.
     net::endpoint endpoint() const { return {kind, host, port, path, tls, display()}; }

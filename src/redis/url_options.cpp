@@ -65,30 +65,34 @@ void set_client_name(server_settings& settings, const option& given) {
     settings.client_name = given.value;
 }
 
-void set_user(server_settings& settings, const option& given) {
-    if (!settings.user.empty()) given.refuse("is given twice: the URL names a user in front of the '@' too");
-    require_printable(given.url, "the option user", given.value);
-    settings.user = given.value;
+void set_user(server_access& access, const option& given) {
+    if (!access.user.empty()) given.refuse("is given twice: the URL names a user in front of the '@' too");
+    require_printable(given.url, "the option " + std::string(given.name), given.value);
+    access.user = given.value;
 }
 
-void set_verify(server_settings& settings, const option& given) {
+bool truth_of(const option& given) {
     if (given.value != "true" && given.value != "false") given.refuse("is neither true nor false");
-    settings.tls.verify = given.value == "true";
+    return given.value == "true";
+}
+
+void set_verify(server_access& access, const option& given) {
+    access.tls.verify = truth_of(given);
 }
 
 template <std::string tls_settings::*member>
-void set_tls_text(server_settings& settings, const option& given) {
+void set_tls_text(server_access& access, const option& given) {
     require_printable(given.url, "the option " + std::string(given.name), given.value);
-    settings.tls.*member = given.value;
+    access.tls.*member = given.value;
 }
 
-void require_only_password(const server_settings& settings, const option& given) {
-    if (!settings.password.empty()) given.refuse("comes on top of another password: give one of them only");
+void require_only_password(const server_access& access, const option& given) {
+    if (!access.password.empty()) given.refuse("comes on top of another password: give one of them only");
 }
 
-void read_password_file(server_settings& settings, const option& given) {
-    require_only_password(settings, given);
-    require_printable(given.url, "the option password_file", given.value);
+void read_password_file(server_access& access, const option& given) {
+    require_only_password(access, given);
+    require_printable(given.url, "the option " + std::string(given.name), given.value);
     std::ifstream file(given.value, std::ios::binary);
     if (!file) given.refuse("names a file that cannot be opened: check the path and its permissions");
     std::string line(longest_password + 1, '\0');  // bounded: the path may be a device that never ends
@@ -101,25 +105,47 @@ void read_password_file(server_settings& settings, const option& given) {
     wipe(line);
     if (size > 0 && !ended) given.refuse("names a file whose first line is too long for a password (64 KiB)");
     if (password.empty()) given.refuse("names a file whose first line is empty: it should be the password");
-    settings.password = std::move(password);
+    access.password = std::move(password);
 }
 
-void read_password_variable(server_settings& settings, const option& given) {
-    require_only_password(settings, given);
-    require_printable(given.url, "the option password_env", given.value);
+void read_password_variable(server_access& access, const option& given) {
+    require_only_password(access, given);
+    require_printable(given.url, "the option " + std::string(given.name), given.value);
     const char* const text = std::getenv(given.value.c_str());
     if (text == nullptr) given.refuse("names an environment variable that is not set");
     if (*text == '\0') given.refuse("names an environment variable that is empty");
-    settings.password = secret(text);
+    access.password = secret(text);
 }
 
-enum class scope { everywhere, tls_only };
+void set_sentinel_tls(server_settings& settings, const option& given) {
+    settings.sentinels->kind = truth_of(given) ? transport::tls : transport::tcp;
+}
+
+// Whom a way to get in is for: the server that keeps the locks, or those who know where it is.
+using access_setter = void (*)(server_access&, const option&);
+
+template <access_setter set>
+void server(server_settings& settings, const option& given) {
+    set(settings, given);
+}
+template <access_setter set>
+void sentinel(server_settings& settings, const option& given) {
+    set(*settings.sentinels, given);
+}
+
+enum class scope { everywhere, tls_only, sentinels_only, sentinels_with_tls_only };
 
 struct rule {
     std::string_view name;
     scope where;
     void (*apply)(server_settings&, const option&);
+
+    bool is_for_sentinels() const noexcept {
+        return where == scope::sentinels_only || where == scope::sentinels_with_tls_only;
+    }
 };
+
+using tls = tls_settings;
 
 constexpr std::array rules{
     rule{"timeout", scope::everywhere, set_timeout},
@@ -130,16 +156,54 @@ constexpr std::array rules{
     rule{"backoff_max", scope::everywhere, set_duration<&server_settings::backoff_max>},
     rule{"db", scope::everywhere, set_database},
     rule{"client_name", scope::everywhere, set_client_name},
-    rule{"user", scope::everywhere, set_user},
-    rule{"password_file", scope::everywhere, read_password_file},
-    rule{"password_env", scope::everywhere, read_password_variable},
-    rule{"verify", scope::tls_only, set_verify},
-    rule{"ca_file", scope::tls_only, set_tls_text<&tls_settings::ca_file>},
-    rule{"ca_dir", scope::tls_only, set_tls_text<&tls_settings::ca_directory>},
-    rule{"cert", scope::tls_only, set_tls_text<&tls_settings::certificate_file>},
-    rule{"key", scope::tls_only, set_tls_text<&tls_settings::key_file>},
-    rule{"server_name", scope::tls_only, set_tls_text<&tls_settings::server_name>},
+    rule{"user", scope::everywhere, server<set_user>},
+    rule{"password_file", scope::everywhere, server<read_password_file>},
+    rule{"password_env", scope::everywhere, server<read_password_variable>},
+    rule{"verify", scope::tls_only, server<set_verify>},
+    rule{"ca_file", scope::tls_only, server<set_tls_text<&tls::ca_file>>},
+    rule{"ca_dir", scope::tls_only, server<set_tls_text<&tls::ca_directory>>},
+    rule{"cert", scope::tls_only, server<set_tls_text<&tls::certificate_file>>},
+    rule{"key", scope::tls_only, server<set_tls_text<&tls::key_file>>},
+    rule{"server_name", scope::tls_only, server<set_tls_text<&tls::server_name>>},
+    rule{"sentinel_user", scope::sentinels_only, sentinel<set_user>},
+    rule{"sentinel_password_file", scope::sentinels_only, sentinel<read_password_file>},
+    rule{"sentinel_password_env", scope::sentinels_only, sentinel<read_password_variable>},
+    rule{"sentinel_tls", scope::sentinels_only, set_sentinel_tls},
+    rule{"sentinel_verify", scope::sentinels_with_tls_only, sentinel<set_verify>},
+    rule{"sentinel_ca_file", scope::sentinels_with_tls_only, sentinel<set_tls_text<&tls::ca_file>>},
+    rule{"sentinel_ca_dir", scope::sentinels_with_tls_only, sentinel<set_tls_text<&tls::ca_directory>>},
+    rule{"sentinel_cert", scope::sentinels_with_tls_only, sentinel<set_tls_text<&tls::certificate_file>>},
+    rule{"sentinel_key", scope::sentinels_with_tls_only, sentinel<set_tls_text<&tls::key_file>>},
+    rule{"sentinel_server_name", scope::sentinels_with_tls_only, sentinel<set_tls_text<&tls::server_name>>},
 };
+
+// Why the option has no meaning in such a URL; empty if it has.
+std::string_view why_misplaced(const rule& which, const server_settings& settings) {
+    if (which.where == scope::tls_only && settings.kind != transport::tls) {
+        return " is for TLS: it needs a rediss:// URL";
+    }
+    if (!which.is_for_sentinels()) return {};
+    if (!settings.sentinels) return " is for sentinels: it needs a redis+sentinel:// URL";
+    if (which.where == scope::sentinels_with_tls_only && settings.sentinels->kind != transport::tls) {
+        return " is for TLS to the sentinels: it needs sentinel_tls=true or a rediss+sentinel:// URL";
+    }
+    return {};
+}
+
+// The sentinels of a primary that is reached by TLS are, too, and are trusted by the same, unless options say
+// otherwise. Not so user and password, which are nobody else's business.
+void inherit_tls(server_settings& settings) {
+    sentinel_settings& sentinels = *settings.sentinels;
+    sentinels.kind = settings.kind;
+    sentinels.tls = settings.tls;
+    sentinels.tls.server_name.clear();
+}
+
+void require_whole_certificate(const examined_url& url, const server_access& access) {
+    if (access.tls.certificate_file.empty() != access.tls.key_file.empty()) {
+        url.refuse("cert and key go together: a certificate is of no use without its key, nor a key without it");
+    }
+}
 
 std::string known_names() {
     std::string names;
@@ -200,21 +264,24 @@ void url_options::add(std::string_view item) {
 }
 
 void url_options::apply(server_settings& settings) const {
-    for (const rule& each : rules) {
-        const auto found = given_.find(each.name);
-        if (found == given_.end()) continue;
-        if (each.where == scope::tls_only && settings.kind != transport::tls) {
-            url_.refuse("the option " + std::string(each.name) + " is for TLS: it needs a rediss:// URL");
-        }
-        const std::string what = "the option " + std::string(each.name);
-        each.apply(settings, {url_, each.name, found->second, url_.decode(what, found->second)});
-    }
+    apply(settings, whom::server);
+    if (settings.sentinels) inherit_tls(settings);
+    apply(settings, whom::sentinels);
     if (settings.backoff_min > settings.backoff_max) {
         url_.refuse("backoff_min (" + format_duration(settings.backoff_min) + ") is more than backoff_max (" +
                     format_duration(settings.backoff_max) + ")");
     }
-    if (settings.tls.certificate_file.empty() != settings.tls.key_file.empty()) {
-        url_.refuse("cert and key go together: a certificate is of no use without its key, nor a key without it");
+    require_whole_certificate(url_, settings);
+    if (settings.sentinels) require_whole_certificate(url_, *settings.sentinels);
+}
+
+void url_options::apply(server_settings& settings, whom for_whom) const {
+    for (const rule& each : rules) {
+        const auto found = given_.find(each.name);
+        if (found == given_.end() || each.is_for_sentinels() != (for_whom == whom::sentinels)) continue;
+        const std::string what = "the option " + std::string(each.name);
+        if (const auto why = why_misplaced(each, settings); !why.empty()) url_.refuse(what + std::string(why));
+        each.apply(settings, {url_, each.name, found->second, url_.decode(what, found->second)});
     }
 }
 

@@ -21,6 +21,9 @@ public:
     void apply(server_settings& settings) const;
 
 private:
+    enum class whom { server, sentinels };
+
+    void apply(server_settings& settings, whom for_whom) const;
     void add(std::string_view item);
 
     const examined_url& url_;

@@ -5,7 +5,9 @@
 // this does not follow the grammar; it asks where a password could at most reach:
 //  (1) from an option that sounds like a password to the end of the text (its value may hold a bare '&');
 //  (2) from the scheme to the last '@' anywhere (or, without any, to the last "%40" in front of the query);
-//  (3) from a ':' that no port follows to the end: `redis://user:password`, with the host forgotten.
+//  (3) from a ':' that no port follows to the end: `redis://user:password`, with the host forgotten. Where several
+//  hosts
+//      may be named, each of them is looked at so.
 // If an '@' stands in what (1) hides, (1) and (2) cannot be told apart and everything goes.
 //
 // Each step leaves text that it would leave alone the next time: that makes it idempotent.
@@ -22,7 +24,8 @@ constexpr std::string_view hidden = "***";
 
 bool sounds_secret(std::string_view segment) {
     const std::string_view name = segment.substr(0, segment.find('='));
-    if (name == "password_file" || name == "password_env") return false;  // where it is, not what it is
+    constexpr std::array harmless{"password_file", "password_env", "sentinel_password_file", "sentinel_password_env"};
+    if (std::ranges::find(harmless, name) != harmless.end()) return false;  // where it is, not what it is
     const std::string plain = to_lower(percent_decode(name).value_or(std::string(name)));
     constexpr std::array words{"pass", "pwd", "secret", "auth", "token", "credential"};
     return std::ranges::any_of(words, [&](const char* word) { return plain.find(word) != std::string::npos; });
@@ -87,6 +90,30 @@ std::string hide_after_host(std::string_view text) {
     return std::string(text.substr(0, colon + 1)).append(hidden);
 }
 
+// host[:port] and nothing else.
+bool is_plain_place(std::string_view text) {
+    const std::size_t bracket = text.starts_with('[') ? text.find(']') : 0;
+    if (bracket == text.npos) return false;
+    const std::size_t colon = text.find(':', bracket);
+    const std::string_view host = text.substr(0, colon);
+    const bool plain = std::ranges::all_of(host, [&](char c) {
+        return is_letter(c) || is_digit(c) || c == '-' || c == '_' || c == '.' ||
+               (bracket != 0 && (c == '[' || c == ':' || c == ']'));
+    });
+    return plain && !host.empty() && (colon == text.npos || is_port(text.substr(colon + 1)));
+}
+
+// The same where several servers may be named, with commas in between.
+std::string hide_after_hosts(std::string_view text) {
+    std::size_t shown = 0;
+    for (std::size_t comma = text.find_first_of(",/?#"); comma != text.npos && text[comma] == ',';) {
+        if (!is_plain_place(text.substr(shown, comma - shown))) break;
+        shown = comma + 1;
+        comma = text.find_first_of(",/?#", shown);
+    }
+    return std::string(text.substr(0, shown)) + hide_after_host(text.substr(shown));
+}
+
 }  // namespace
 
 std::string redact(std::string_view url) {
@@ -104,7 +131,8 @@ std::string redact(std::string_view url) {
     const std::size_t userinfo = userinfo_size(kept);
     std::string shown(scheme);
     if (userinfo != 0) shown.append(hidden).append("@");
-    return shown.append(hide_after_host(std::string_view(kept).substr(userinfo)));
+    const std::string_view rest = std::string_view(kept).substr(userinfo);
+    return shown.append(to_lower(scheme).ends_with("+sentinel://") ? hide_after_hosts(rest) : hide_after_host(rest));
 }
 
 }  // namespace holdfast::redis

@@ -24,9 +24,11 @@ std::string refusal(std::string_view url) {
 }
 
 TEST(Redact, KeepsWhatIsNotSecret) {
-    for (const char* url : {"redis://", "redis://h:6379/2?timeout=5s&db=1", "rediss://[::1]:7000",
-                            "unix:///run/a:b.sock?db=1", "localhost", "localhost:6379", "/run/redis.sock", "",
-                            "redis://h?password_file=/a&password_env=B", "rediss://h?client_name=a%40b&ca_file=/a"}) {
+    for (const char* url :
+         {"redis://", "redis://h:6379/2?timeout=5s&db=1", "rediss://[::1]:7000", "unix:///run/a:b.sock?db=1",
+          "localhost", "localhost:6379", "/run/redis.sock", "", "redis://h?password_file=/a&password_env=B",
+          "rediss://h?client_name=a%40b&ca_file=/a",
+          "redis+sentinel://a:26379,b,[::1]:7,c:1/mine/2?sentinel_password_file=/a&sentinel_user=b"}) {
         EXPECT_EQ(redact(url), url);
     }
 }
@@ -45,6 +47,9 @@ TEST(Redact, HidesWhatFollowsAColonAndIsNoPort) {
     EXPECT_EQ(redact("redis://:123"), "redis://***");
     EXPECT_EQ(redact("redis://h:123456"), "redis://h:***");
     EXPECT_EQ(redact("redis://u:p@h:pw"), "redis://***@h:***");
+    EXPECT_EQ(redact("redis+sentinel://a,b:1,u:pw,c/m"), "redis+sentinel://a,b:1,u:***");
+    EXPECT_EQ(redact("redis+sentinel://u:p@a,b:1,c:pw/m"), "redis+sentinel://***@a,b:1,c:***");
+    EXPECT_EQ(redact("redis://a,b:1"), "redis://a,b:1");
 }
 
 TEST(Redact, HidesOptionsThatSoundLikePasswords) {
@@ -79,13 +84,13 @@ private:
     std::uint64_t state_;
 };
 
-constexpr std::string_view nasty = "QZXJW@@//??##::&&==;%%[]40 \t+";
+constexpr std::string_view nasty = "QZXJW@@//??##::&&==;%%[]40 \t+,,";
 
 TEST(Redact, NeverLeaksThePasswordOfAnyUserInfo) {
     random_text random(1);
     for (int i = 0; i < 50000; ++i) {
-        const std::string scheme =
-            std::array{"redis://", "rediss://", "unix://", "", "redis:/", "rdis://"}[random.below(6)];
+        const std::string scheme = std::array{"redis://", "rediss://", "unix://",          "",
+                                              "redis:/",  "rdis://",   "redis+sentinel://"}[random.below(7)];
         const std::string user = random.of(nasty, random.below(5));
         const std::string password = "K" + random.of(nasty, 3 + random.below(12)) + "K";
         const std::string tail =
@@ -103,7 +108,7 @@ TEST(Redact, NeverLeaksThePasswordOfAnyUserInfo) {
 TEST(Redact, IsIdempotent) {
     random_text random(2);
     for (int i = 0; i < 50000; ++i) {
-        const std::string scheme = std::array{"redis://", "unix://", "", "://"}[random.below(4)];
+        const std::string scheme = std::array{"redis://", "unix://", "", "://", "redis+sentinel://"}[random.below(5)];
         std::string text = scheme + random.of(nasty, random.below(16));
         if (random.below(3) == 0) text += std::array{"?password=", "&pass", "://", "%40"}[random.below(4)];
         text += random.of(nasty, random.below(12));
