@@ -66,6 +66,9 @@ enum class errc {
     bad_option,     ///< an option out of its range
     client_closed,  ///< the client was closed
     forked,         ///< used in the child of a fork(); the parent's holds are not the child's
+
+    // Past one server.
+    no_primary,  ///< no sentinel could say where the primary is
 };
 
 /// The category of `errc`; `message()` says what happened and what to try.

@@ -67,7 +67,7 @@ core::core(const std::vector<redis::server_settings>& servers, client_options op
     for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i]->attach(engine_.node(i), engine_.id().text());
     // The section is entered once so that settle() connects right away.
     enter_with([this] {
-        for (const auto& one : nodes_) one->session().on_timer(boot_now());
+        for (const auto& one : nodes_) one->on_timer(boot_now());
     });
 }
 
@@ -111,6 +111,7 @@ void core::check_not_forked() const {
 void core::settle() {
     if (forked()) return;  // whatever got here: nothing of the child's goes out on its parent's link
     const instant now = boot_now();
+    for (const auto& one : nodes_) one->look_for_primary(now);
     instant due = engine_.deadline();
     for (const auto& one : nodes_) {
         one->pump(now);

@@ -96,6 +96,9 @@ const char* describe(errc code) noexcept {
         case errc::forked:
             return "used in the child of a fork(); holds stay with the parent, make a new client in the "
                    "child";
+        case errc::no_primary:
+            return "no sentinel knows where the primary is; check its name in the URL, and that these are its "
+                   "sentinels";
     }
     return "unknown holdfast error";
 }

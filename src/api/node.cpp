@@ -10,37 +10,74 @@ namespace holdfast::api {
 node::node(const surroundings& where, redis::server_settings settings)
     : watcher_(where.watcher),
       mistrusted_for_(where.mistrusted_for),
-      connection_(where.context, where.section, std::move(settings), *this, where.jitter_seed) {}
+      connection_(where.context, where.section, std::move(settings), *this, where.jitter_seed) {
+    if (this->settings().sentinels) {
+        redis::primary_listener& told = *this;
+        sentinels_ = std::make_unique<redis::sentinel_links>(where.context, where.section, this->settings(), told,
+                                                             where.jitter_seed + 1);
+    }
+}
 
 void node::attach(engine::voter& mine, const std::string& client_id) {
     voter_ = &mine;
     card_ = std::make_unique<client_card>(client_id);
 }
 
+void node::look_for_primary(instant now) {
+    if (sentinels_) sentinels_->look(session(), now);
+}
+
+void node::pump(instant now) {
+    if (sentinels_) sentinels_->pump(now);
+    connection_.pump(now);
+}
+
 void node::close(instant now) {
     card_->withdraw(session(), now);
     connection_.pump(now);
     connection_.close(now);
+    if (sentinels_) sentinels_->close(now);
 }
 
 void node::on_timer(instant now) {
+    // They first: that they do not answer is the reason to tell where a caller's time ends at the same instant.
+    if (sentinels_) {
+        sentinels_->on_timer(now);
+        look_for_primary(now);
+    }
     session().on_timer(now);
     card_->refresh(session(), now);
 }
 
 instant node::deadline() const noexcept {
-    return std::min(connection_.session().deadline(), card_->due());
+    const instant due = std::min(connection_.session().deadline(), card_->due());
+    return sentinels_ ? std::min(due, sentinels_->deadline()) : due;
+}
+
+void node::on_primary(const redis::known_primary& found, instant now) {
+    primary_since_ = found.since ? now - *found.since : now;
+    session().found(found.place, now);
+}
+
+void node::on_no_primary(const failure& why, instant now) {
+    session().failed(why, now);
+}
+
+// For how long the server has kept all that it was told. One whose uptime we may not ask for counts as just started,
+// and so does another one than at the last link, however long it runs, and one that took over: it may lack what the
+// last one had.
+std::chrono::nanoseconds node::known_for(const redis::server_facts& facts, instant now) const {
+    using std::chrono::nanoseconds;
+    const bool is_another = !run_id_.empty() && run_id_ != facts.run_id;
+    if (is_another || !facts.uptime) return nanoseconds(0);
+    return sentinels_ ? std::min<nanoseconds>(*facts.uptime, now - primary_since_) : *facts.uptime;
 }
 
 void node::on_link_up(const redis::server_facts& facts, instant now) {
     watcher_.on_link_up(settings().display(), facts.version);
     engine::node_facts told{.clock = facts.clock};
     if (mistrusted_for_ > milliseconds(0)) {
-        // A server whose uptime we may not ask for counts as just started, and so does another one at the same address,
-        // however long it runs: a replica that took over may lack what the last one had.
-        const bool another = !run_id_.empty() && run_id_ != facts.run_id;
-        const auto known_for = another ? std::chrono::seconds(0) : facts.uptime.value_or(std::chrono::seconds(0));
-        trusted_from_ = std::max(trusted_from_, now + mistrusted_for_ - known_for);
+        trusted_from_ = std::max(trusted_from_, now + mistrusted_for_ - known_for(facts, now));
         told.trusted_from = trusted_from_;
     }
     run_id_ = facts.run_id;

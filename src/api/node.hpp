@@ -1,10 +1,14 @@
 // One of the servers that vote: its connection, and the voter that speaks to it. Lives in the core's serial section.
+//
+// Where sentinels say which server it is, the connection goes where they say, and moves when they say otherwise. To the
+// voter that is a link that went down and came up again.
 #pragma once
 
 #include "api/client_card.hpp"
 #include "api/watcher.hpp"
 #include "engine/voter.hpp"
 #include "redis/connection.hpp"
+#include "redis/sentinel_links.hpp"
 
 #include <holdfast/options.hpp>
 
@@ -12,7 +16,7 @@
 
 namespace holdfast::api {
 
-class node final : private redis::session_listener, public engine::outbox {
+class node final : private redis::session_listener, private redis::primary_listener, public engine::outbox {
 public:
     // Nothing is believed of a server that was started less than `mistrusted_for` ago.
     struct surroundings {
@@ -29,7 +33,9 @@ public:
 
     const redis::server_settings& settings() const noexcept { return connection_.session().settings(); }
     redis::session& session() noexcept { return connection_.session(); }
-    void pump(instant now) { connection_.pump(now); }
+    // Before any node is pumped: what the sentinels have said may make the engine send something to another one.
+    void look_for_primary(instant now);
+    void pump(instant now);
     void close(instant now);
     void on_timer(instant now);
     instant deadline() const noexcept;
@@ -40,6 +46,11 @@ private:
     void on_subscription_refused(const failure& why, instant now) override;
     void on_push(const redis::reply_view& message, instant now) override;
 
+    void on_primary(const redis::known_primary& found, instant now) override;
+    void on_no_primary(const failure& why, instant now) override;
+
+    std::chrono::nanoseconds known_for(const redis::server_facts& facts, instant now) const;
+
     void submit(redis::command& request) override;
     bool withdraw(redis::command& request) override;
     void distrust(const failure& why) override;
@@ -48,9 +59,11 @@ private:
 
     api::watcher& watcher_;
     const milliseconds mistrusted_for_;
-    std::string run_id_;      // of the server at the last link
-    instant trusted_from_{};  // by now
+    std::string run_id_;       // of the server at the last link
+    instant trusted_from_{};   // by now
+    instant primary_since_{};  // as the sentinels say
     redis::connection connection_;
+    std::unique_ptr<redis::sentinel_links> sentinels_;  // none: the server is where the URL says
     engine::voter* voter_ = nullptr;
     std::unique_ptr<client_card> card_;
 };

@@ -84,19 +84,51 @@ void session::close(instant now) {
     const bool had_link = linked();
     state_ = state::closed;
     hang_up_wish_ = true;
-    connect_wish_ = false;
+    seek_wish_ = connect_wish_ = false;
     const failure why{errc::client_closed, settings_.display()};
     wires_.link_down(why, now);
     wires_.fail_waiting(why, now);
     if (had_link) listener_.on_link_down(why, now);
 }
 
-void session::start_connecting(instant now) {
+void session::start_attempt(instant now) {
     greetings_.clear();
+    attempt_started_ = now;
+    if (settings_.sentinels && !std::exchange(found_unasked_, false)) {
+        state_ = state::seeking;
+        seek_wish_ = true;
+    } else {
+        start_connecting();
+    }
+}
+
+void session::start_connecting() {
     state_ = state::connecting;
     shaking_hands_ = false;
-    attempt_started_ = now;
     connect_wish_ = true;
+}
+
+void session::found(const network_place& there, instant now) {
+    if (state_ == state::closed) return;
+    const bool moved = network_place{settings_.host, settings_.port} != there;
+    if (state_ != state::seeking && state_ != state::resting) {
+        if (!moved) return;
+        end_link({errc::unreachable,
+                  settings_.display() + ": its sentinels say that the primary is now at " + to_text(there)},
+                 news::moved, now);
+    }
+    settings_.host = there.host;
+    settings_.port = there.port;
+    if (state_ == state::seeking) {
+        seek_wish_ = false;
+        attempt_started_ = now;
+        start_connecting();
+    } else {
+        // Only on_timer() connects: see submit().
+        found_unasked_ = true;
+        rest_until_ = now;
+    }
+    if (moved) failed_attempts_ = 0;
 }
 
 void session::connected(instant now) {
@@ -216,17 +248,21 @@ void session::failed(failure why, instant now) {
 }
 
 void session::lose_link(failure why, instant now) {
+    end_link(std::move(why), news::failed, now);
+}
+
+void session::end_link(failure why, news what, instant now) {
     if (state_ == state::closed || state_ == state::resting) return;
     const bool was_linked_up = state_ == state::up;
     state_ = state::resting;
     hang_up_wish_ = true;
-    connect_wish_ = false;
+    seek_wish_ = connect_wish_ = false;
     greetings_open_ = 0;
     rest_until_ = now + next_rest();
     last_failure_ = std::move(why);
     const failure told = last_failure_;  // the callbacks below may change last_failure_
     wires_.link_down(told, now);
-    if (!was_up_ || is_permanent(told.code)) wires_.fail_waiting(told, now);
+    if (what == news::failed && (!was_up_ || is_permanent(told.code))) wires_.fail_waiting(told, now);
     if (was_linked_up) listener_.on_link_down(told, now);
 }
 
@@ -279,7 +315,9 @@ void session::check_health(instant now) {
 void session::on_timer(instant now) {
     switch (state_) {
         case state::resting:
-            if (now >= rest_until_) start_connecting(now);
+            if (now >= rest_until_) start_attempt(now);
+            break;
+        case state::seeking:  // takes as long as it takes to ask them all
             break;
         case state::connecting:
         case state::greeting:
@@ -301,6 +339,8 @@ instant session::deadline() const noexcept {
     switch (state_) {
         case state::resting:
             return std::min(waiting, rest_until_);
+        case state::seeking:
+            return waiting;
         case state::connecting:
         case state::greeting:
         case state::settling:

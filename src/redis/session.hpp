@@ -4,6 +4,10 @@
 //        ^                               |                        |            |          |
 //        +-------------------------------+------------------------+------------+----------+   any failure
 //
+// Where sentinels know the address, `seeking` comes before each `connecting`: the driver asks them and calls found().
+// It may call that at any other time, too, when they have named another primary: then the link is left and made anew
+// there.
+//
 // Sans-I/O: the driver asks take_connect_wish() / take_hang_up_wish() / has_output() after every event and
 // does what they say; time is an argument. Lives in the client's serial section.
 //
@@ -54,6 +58,8 @@ public:
     // Between connected() and the loss of that link.
     bool linked() const noexcept;
     bool up() const noexcept { return state_ == state::up; }
+    // The last attempt came to nothing, and the next one has not begun.
+    bool has_failed() const noexcept { return state_ == state::resting && failed_attempts_ > 0; }
     // What ended the last link or attempt.
     const failure& last_failure() const noexcept { return last_failure_; }
     const server_facts& facts() const noexcept { return facts_; }
@@ -71,6 +77,10 @@ public:
 
     // --- for the driver
     // ---------------------------------------------------------------------------------------
+    // Somebody is to say where the server is: found() or, if nobody knows, failed().
+    bool take_seek_wish() noexcept { return std::exchange(seek_wish_, false); }
+    // The server is there now: to be used at once, whatever was thought before.
+    void found(const network_place& there, instant now);
     bool take_connect_wish() noexcept { return std::exchange(connect_wish_, false); }
     // The link was given up, but the driver has not closed it yet: whatever still comes from it counts no more.
     bool wishes_hang_up() const noexcept { return hang_up_wish_; }
@@ -89,12 +99,13 @@ public:
     instant deadline() const noexcept;
 
 private:
-    enum class state : std::uint8_t { resting, connecting, greeting, settling, up, closed };
+    enum class state : std::uint8_t { resting, seeking, connecting, greeting, settling, up, closed };
     class greeting_command;
     class subscribe_command;
     using answer = void (session::*)(const reply_view&, instant);
 
-    void start_connecting(instant now);
+    void start_attempt(instant now);
+    void start_connecting();
     void send_greeting(std::string payload, answer then);
     void greeted(const reply_view& reply, instant now);
     void selected(const reply_view& reply, instant now);
@@ -107,6 +118,8 @@ private:
     void come_up(instant now);
     void send_subscription(const std::string& channel);
     void lose_link(failure why, instant now);
+    enum class news { failed, moved };
+    void end_link(failure why, news what, instant now);
     void check_health(instant now);
     failure why_not_up() const;
     failure why_too_slow() const;
@@ -117,6 +130,8 @@ private:
     multiplexer wires_;
     std::span<char> room_;  // where the driver was told to put what it reads
     state state_ = state::resting;
+    bool seek_wish_ = false;
+    bool found_unasked_ = false;  // where the next attempt goes
     bool connect_wish_ = false;
     bool hang_up_wish_ = false;
     bool was_up_ = false;

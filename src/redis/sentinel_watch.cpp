@@ -1,0 +1,260 @@
+#include "redis/sentinel_watch.hpp"
+
+#include "redis/command_writer.hpp"
+#include "redis/error_reply.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace holdfast::redis {
+namespace {
+
+constexpr const char* channel = "+switch-master";
+
+std::string encode(std::initializer_list<std::string_view> words) {
+    std::string out;
+    append_command(out, words);
+    return out;
+}
+
+// [host, port]
+std::optional<network_place> read_place(const reply_view& reply) {
+    if (!reply.is_aggregate() || reply.size() != 2) return std::nullopt;
+    const auto port = reply[1].to_integer();
+    if (reply[0].text().empty() || !port || *port < 1 || *port > std::numeric_limits<std::uint16_t>::max()) {
+        return std::nullopt;
+    }
+    return network_place{std::string(reply[0].text()), static_cast<std::uint16_t>(*port)};
+}
+
+}  // namespace
+
+// One of them: its link, what it was asked and what it said.
+class sentinel_watch::sentinel final : public session_listener {
+public:
+    enum class standing {
+        unknown,  // nothing was heard of it yet
+        asked,    // an answer is under way
+        answered,
+        failed
+    };
+
+    explicit sentinel(sentinel_watch& whole) : whole_(whole), place_question_(*this), epoch_question_(*this) {
+        place_question_.set_payload(encode({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", whole.primary_}));
+        epoch_question_.set_payload(encode({"SENTINEL", "MASTER", whole.primary_}));
+    }
+
+    void attach(session& link) {
+        link_ = &link;
+        link.subscribe(channel);
+    }
+
+    standing how() const noexcept { return how_; }
+    const opinion& says() const noexcept { return *says_; }
+    const failure& why() const noexcept { return why_; }
+
+    bool may_still_answer() const noexcept { return how_ == standing::unknown || how_ == standing::asked; }
+
+    // The epoch is asked for first: it may be older than the place then, never newer, and so it makes nobody believed
+    // who should not be. One that is not connected is asked when it is.
+    void ask(instant now) {
+        if (!link_->up() || !is_sentinel_) return;
+        if (how_ == standing::asked) {
+            ask_again_ = true;
+            return;
+        }
+        how_ = standing::asked;
+        ask_again_ = false;
+        epoch_.reset();
+        since_.reset();
+        ask_at_ = now + whole_.ask_interval_;
+        link_->submit(epoch_question_, now);
+        link_->submit(place_question_, now);
+    }
+
+    void on_timer(instant now) {
+        if (how_ == standing::unknown && link_->has_failed()) fail(link_->last_failure(), now);
+        if (now >= deadline()) ask(now);
+    }
+    instant deadline() const noexcept {
+        return link_->up() && is_sentinel_ && how_ != standing::asked ? ask_at_ : never;
+    }
+
+private:
+    class question final : public command {
+    public:
+        explicit question(sentinel& asks) : asks_(asks) {}
+        void on_reply(const reply_view& reply, instant now) override { asks_.on_reply(*this, reply, now); }
+        void on_failure(const failure&, instant) override {}  // the link is down, which is told as such
+
+    private:
+        sentinel& asks_;
+    };
+
+    void on_link_up(const server_facts& facts, instant now) override {
+        is_sentinel_ = facts.mode == "sentinel";
+        if (!is_sentinel_) return fail({errc::no_primary, link_->settings().display() + " is no sentinel"}, now);
+        how_ = standing::unknown;
+        ask(now);
+    }
+    void on_link_down(const failure& why, instant now) override {
+        for (question* each : {&epoch_question_, &place_question_}) link_->withdraw(*each);  // if not written yet
+        fail(why, now);
+    }
+    // It is asked again and again as it is.
+    void on_subscription_refused(const failure&, instant) override {}
+    // [message, channel, "name old-host old-port new-host new-port"]
+    void on_push(const reply_view& message, instant now) override {
+        if (message.size() < 3 || message[1].text() != channel) return;
+        if (message[2].text().starts_with(whole_.primary_ + " ")) ask(now);
+    }
+
+    void on_reply(const question& which, const reply_view& reply, instant now) {
+        if (&which == &epoch_question_) return read_epoch(reply);
+        if (ask_again_) {
+            how_ = standing::unknown;
+            return ask(now);
+        }
+        if (reply.is_error()) return fail(classify_error(reply.text(), link_->settings().display()), now);
+        auto place = read_place(reply);
+        if (!place) {
+            return fail(
+                {errc::no_primary, link_->settings().display() + " knows no primary \"" + whole_.primary_ + "\""}, now);
+        }
+        how_ = standing::answered;
+        const auto before = std::exchange(says_, opinion{{std::move(*place), since_}, epoch_});
+        whole_.answered(*this, before, now);
+    }
+
+    void read_epoch(const reply_view& reply) {
+        if (!reply.is_aggregate()) return;
+        for (std::size_t i = 0; i + 1 < reply.size(); i += 2) {
+            const auto value = reply[i + 1].to_integer();
+            if (!value || *value < 0) continue;
+            if (reply[i].text() == "config-epoch") epoch_ = static_cast<std::uint64_t>(*value);
+            if (reply[i].text() == "role-reported-time") since_ = std::chrono::milliseconds(*value);
+        }
+    }
+
+    void fail(failure why, instant now) {
+        how_ = standing::failed;
+        why_ = std::move(why);
+        whole_.decide(now);
+    }
+
+    sentinel_watch& whole_;
+    session* link_ = nullptr;
+    question place_question_;
+    question epoch_question_;
+    standing how_ = standing::unknown;
+    bool is_sentinel_ = false;
+    bool ask_again_ = false;  // something was announced after the last question
+    instant ask_at_ = never;
+    std::optional<std::uint64_t> epoch_;              // of the answer that is under way
+    std::optional<std::chrono::milliseconds> since_;  // likewise
+    std::optional<opinion> says_;
+    failure why_{errc::unreachable, ""};
+};
+
+sentinel_watch::sentinel_watch(const server_settings& settings, primary_listener& listener)
+    : display_(settings.display()),
+      primary_(settings.sentinels->primary),
+      ask_interval_(settings.health_interval),
+      listener_(listener) {
+    for (std::size_t i = 0; i < settings.sentinels->places.size(); ++i) {
+        sentinels_.push_back(std::make_unique<sentinel>(*this));
+    }
+}
+
+sentinel_watch::~sentinel_watch() = default;
+
+session_listener& sentinel_watch::listener(std::size_t which) noexcept {
+    return *sentinels_[which];
+}
+
+void sentinel_watch::attach(std::size_t which, session& link) {
+    sentinels_[which]->attach(link);
+}
+
+void sentinel_watch::seek(instant now) {
+    for (const auto& each : sentinels_) each->ask(now);
+    seeking_ = true;
+}
+
+void sentinel_watch::on_timer(instant now) {
+    for (const auto& each : sentinels_) each->on_timer(now);
+    decide(now);
+}
+
+instant sentinel_watch::deadline() const noexcept {
+    instant earliest = never;
+    for (const auto& each : sentinels_) earliest = std::min(earliest, each->deadline());
+    return earliest;
+}
+
+bool sentinel_watch::is_outdated(const opinion& one) const noexcept {
+    return one.epoch && epoch_ && *one.epoch < *epoch_;
+}
+
+void sentinel_watch::answered(const sentinel& by, const std::optional<opinion>& before, instant now) {
+    if (seeking_) return decide(now);
+    const opinion& says = by.says();
+    if (is_outdated(says)) return;
+    const bool is_later = says.epoch && (!epoch_ || *says.epoch > *epoch_);
+    const bool has_changed = before && before->primary.place != says.primary.place;
+    if (told_ == says.primary.place && !told_none_) {
+        if (is_later) epoch_ = says.epoch;
+    } else if (is_later || has_changed || told_none_) {
+        tell(says, now);
+    }
+}
+
+void sentinel_watch::decide(instant now) {
+    if (!seeking_) return;
+    const opinion* elsewhere = nullptr;
+    const opinion* same = nullptr;
+    const opinion* outdated = nullptr;
+    std::size_t agreeing = 0;
+    bool all_are_heard = true;
+    const auto prefer_later = [](const opinion*& best, const opinion& one) {
+        if (best == nullptr || one.epoch > best->epoch) best = &one;
+    };
+    for (const auto& each : sentinels_) {
+        all_are_heard = all_are_heard && !each->may_still_answer();
+        if (each->how() != sentinel::standing::answered) continue;
+        const opinion& one = each->says();
+        const bool is_same = told_ == one.primary.place;
+        prefer_later(is_outdated(one) ? outdated : is_same ? same : elsewhere, one);
+        if (is_same && !is_outdated(one)) ++agreeing;
+    }
+    if (elsewhere != nullptr) return tell(*elsewhere, now);
+    if (same != nullptr && (all_are_heard || agreeing > sentinels_.size() / 2)) return tell(*same, now);
+    if (!all_are_heard) return;
+    if (outdated != nullptr) return tell(*outdated, now);
+    seeking_ = false;
+    told_none_ = true;
+    listener_.on_no_primary(why_none(), now);
+}
+
+void sentinel_watch::tell(const opinion& what, instant now) {
+    const known_primary told = what.primary;
+    told_ = told.place;
+    if (what.epoch) epoch_ = what.epoch;
+    seeking_ = told_none_ = false;
+    listener_.on_primary(told, now);
+}
+
+// Everything that was heard, under the code that says most: a sentinel that was reached and does not know the primary,
+// then what may be better the next time. Only if all refuse us for good it is of no use to try again.
+failure sentinel_watch::why_none() const {
+    const auto rank = [](errc code) { return code == errc::no_primary ? 0 : is_permanent(code) ? 2 : 1; };
+    failure whole{sentinels_.front()->why().code, display_ + ":"};
+    for (const auto& each : sentinels_) {
+        if (rank(each->why().code) < rank(whole.code)) whole.code = each->why().code;
+        whole.detail += (each == sentinels_.front() ? " " : "; ") + each->why().detail;
+    }
+    return whole;
+}
+
+}  // namespace holdfast::redis
