@@ -84,10 +84,10 @@ redis_server::process::outcome redis_server::process::start() {
 void redis_server::process::launch() {
     const unique_fd log{::open(log_path().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC)};
     if (!log) throw_errno("open " + log_path().string());
-    const spawn_request request{.command = {"redis-server", (directory() / "redis.conf").string()},
-                                .directory = directory(),
-                                .output = log.get(),
-                                .errors = log.get()};
+    std::vector<std::string> command{"redis-server", (directory() / "redis.conf").string()};
+    if (options_.sentinel) command.emplace_back("--sentinel");
+    const spawn_request request{
+        .command = std::move(command), .directory = directory(), .output = log.get(), .errors = log.get()};
     pid_ = spawn(request);
 }
 

@@ -33,6 +33,7 @@ struct server_options {
     std::vector<std::string> acl_users{};  // what follows "user ", e.g. "bob on >pw ~* +@all"
     std::vector<std::string> config{};     // further configuration lines, e.g. "maxmemory 2mb"
     bool persistent = false;               // append-only file, synced at every write
+    bool sentinel = false;                 // not a server but a sentinel; what it watches is in `config`
 };
 
 /// Movable. Calls may come from several threads; starting and stopping is for one at a time.
