@@ -52,18 +52,14 @@ public:
 
     standing how() const noexcept { return how_; }
     const opinion& says() const noexcept { return *says_; }
-    const failure& why() const noexcept { return why_; }
+    const failure& why() const noexcept { return link_->has_failed() ? link_->last_failure() : why_; }
 
     bool may_still_answer() const noexcept { return how_ == standing::unknown || how_ == standing::asked; }
 
     // The epoch is asked for first: it may be older than the place then, never newer, and so it makes nobody believed
     // who should not be. One that is not connected is asked when it is.
     void ask(instant now) {
-        if (!link_->up() || !is_sentinel_) return;
-        if (how_ == standing::asked) {
-            ask_again_ = true;
-            return;
-        }
+        if (!link_->up() || !is_sentinel_ || how_ == standing::asked) return;
         how_ = standing::asked;
         ask_again_ = false;
         epoch_.reset();
@@ -107,7 +103,9 @@ private:
     // [message, channel, "name old-host old-port new-host new-port"]
     void on_push(const reply_view& message, instant now) override {
         if (message.size() < 3 || message[1].text() != channel) return;
-        if (message[2].text().starts_with(whole_.primary_ + " ")) ask(now);
+        if (!message[2].text().starts_with(whole_.primary_ + " ")) return;
+        ask_again_ = how_ == standing::asked;  // the answer under way may be from before
+        ask(now);
     }
 
     void on_reply(const question& which, const reply_view& reply, instant now) {
@@ -160,7 +158,7 @@ private:
 sentinel_watch::sentinel_watch(const server_settings& settings, primary_listener& listener)
     : display_(settings.display()),
       primary_(settings.sentinels->primary),
-      ask_interval_(settings.health_interval),
+      ask_interval_(settings.health_interval * 4 / 5),
       listener_(listener) {
     for (std::size_t i = 0; i < settings.sentinels->places.size(); ++i) {
         sentinels_.push_back(std::make_unique<sentinel>(*this));

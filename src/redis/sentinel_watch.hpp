@@ -82,7 +82,8 @@ private:
 
     const std::string display_;
     const std::string primary_;
-    const std::chrono::milliseconds ask_interval_;
+    const std::chrono::milliseconds
+        ask_interval_;  // shorter than that of the session's own sign of life, and so instead
     primary_listener& listener_;
     std::vector<std::unique_ptr<sentinel>> sentinels_;
     std::optional<network_place> told_;   // where the primary was said to be

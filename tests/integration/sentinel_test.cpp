@@ -1,32 +1,159 @@
-// A primary that sentinels watch over: found by its name, followed when another one takes over.
+// A primary that sentinels watch over is found by its name; whoever cannot be used is left alone, and why is told.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <holdfast/holdfast.hpp>
 
 #include <cstdlib>
+#include <future>
 #include <string>
+#include <vector>
 
 #include "integration/refusal.hpp"
+#include "support/eventually.hpp"
 #include "support/sentinel_set.hpp"
+#include "support/sockets.hpp"
 
 namespace holdfast::testing {
 namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
-TEST(Sentinel, ALockIsTakenOnThePrimaryThatTheSentinelsName) {
+std::string watched_by(const std::vector<int>& ports, const std::string& rest) {
+    std::string hosts;
+    for (const int port : ports) hosts += (hosts.empty() ? "" : ",") + at_port(port);
+    return "redis+sentinel://" + hosts + rest;
+}
+
+TEST(Sentinel, AllKindsOfLocksAreTakenOnThePrimaryThatTheyName) {
     sentinel_set set;
     client subject{set.url()};
     mutex lock{subject, "stock"};
     lease held = lock.acquire();
-    EXPECT_EQ(set.primary().call({"GET", "hf:{stock}"}).text, held.id());
+    EXPECT_EQ(set.servers[0].call({"GET", "hf:{stock}"}).text, held.id());
     EXPECT_FALSE(held.renew());
     EXPECT_FALSE(held.release());
     shared_mutex catalog{subject, "catalog"};
-    EXPECT_TRUE(catalog.try_acquire_shared());
+    lease reading = catalog.acquire_shared();
+    reading.upgrade().downgrade();
+    striped_shared_mutex striped{subject, "striped"};
+    EXPECT_TRUE(striped.try_acquire());
+    EXPECT_TRUE(lock.async_acquire(boost::asio::use_future).get());
     EXPECT_EQ(subject.server(), set.url() + "/0");
+
+    // Two of three that do not answer are no reason to wait: one is not there, one hangs.
+    set.sentinels[0].kill();
+    set.sentinels[1].pause();
+    client other{set.url()};
+    mutex theirs{other, "stock"};
+    EXPECT_TRUE(theirs.try_acquire());
+    set.sentinels[1].resume();
+}
+
+TEST(Sentinel, ThatNobodyKnowsThePrimaryIsToldClearly) {
+    redis_server server;
+    redis_server sentinel{
+        {.config = {"sentinel monitor mine " + std::string("127.0.0.1 ") + std::to_string(server.port()) + " 1"},
+         .sentinel = true}};
+    const reserved_port nobody = reserve_port();
+    const std::string known = std::to_string(sentinel.port());
+    EXPECT_NO_THROW(client{watched_by({nobody.port, sentinel.port()}, "/mine")}.ping());
+    // No sentinel there.
+    expect_client_refused(errc::connection_refused, watched_by({nobody.port}, "/mine"), at_port(nobody.port));
+    // Another name.
+    expect_client_refused(errc::no_primary, watched_by({nobody.port, sentinel.port()}, "/other"),
+                          at_port(sentinel.port()) + "/0 knows no primary \"other\"");
+    // A plain server.
+    expect_client_refused(errc::no_primary, watched_by({server.port()}, "/mine"), "is no sentinel");
+    // A primary that is not there.
+    server.kill();
+    expect_client_refused(errc::connection_refused, watched_by({sentinel.port()}, "/mine"),
+                          "at " + at_port(server.port()));
+}
+
+TEST(Sentinel, APasswordOfTheirOwnIsTheirsAlone) {
+    ASSERT_EQ(setenv("HOLDFAST_SENTINEL_TEST", "watchword", 1), 0);
+    sentinel_set set{{.password = password, .sentinel_password = "watchword"}};
+    const std::string with_both = set.url() + "?sentinel_password_env=HOLDFAST_SENTINEL_TEST";
+    client subject{with_both};
+    mutex lock{subject, "stock"};
+    EXPECT_TRUE(lock.try_acquire());
+    // The servers' password is not tried on the sentinels: they would say WRONGPASS then.
+    expect_client_refused(errc::auth_required, set.url(), at_port(set.sentinels[0].port()));
+    ASSERT_EQ(setenv("HOLDFAST_SENTINEL_TEST", password.c_str(), 1), 0);
+    expect_client_refused(errc::wrong_password, with_both, at_port(set.sentinels[0].port()));
+    ASSERT_EQ(setenv("HOLDFAST_SENTINEL_TEST", "watchword", 1), 0);
+    std::string without = with_both;
+    without.erase(without.find(":" + password + "@"), password.size() + 2);
+    expect_client_refused(errc::auth_required, without, at_port(set.servers[0].port()));
+    unsetenv("HOLDFAST_SENTINEL_TEST");
+}
+
+TEST(Sentinel, TlsToThemIsApartFromTlsToThePrimary) {
+    redis_server server;
+    redis_server sentinel{
+        {.tls = true,
+         .config = {"sentinel monitor mine " + std::string("127.0.0.1 ") + std::to_string(server.port()) + " 1"},
+         .sentinel = true}};
+    const std::string url =
+        "redis+sentinel://localhost:" + std::to_string(sentinel.tls_port()) + "/mine?sentinel_tls=true";
+    client subject{url + "&sentinel_ca_file=" + sentinel.tls().ca.string()};
+    mutex lock{subject, "stock"};
+    EXPECT_TRUE(lock.try_acquire());
+    expect_client_refused(errc::certificate_untrusted, url, "localhost");
+}
+
+bool has_link(redis_server& server, const std::string& name) {
+    return server.call({"CLIENT", "LIST"}).text.find("name=" + name + " ") != std::string::npos;
+}
+
+TEST(Sentinel, APrimaryThatWasTurnedIntoAReplicaIsLeftAtOnce) {
+    sentinel_set set;
+    client subject{set.url() + "?client_name=subject"};
+    mutex lock{subject, "stock"};
+    ASSERT_TRUE(lock.try_acquire());
+    redis_server& primary = set.servers[0];
+    ASSERT_TRUE(has_link(primary, "subject"));
+    ASSERT_EQ(primary.call({"REPLICAOF", "127.0.0.1", std::to_string(set.servers[1].port())}).text, "OK");
+    expect_refusal(errc::read_only, set.url(), [&] { lock.try_acquire(); });
+    EXPECT_TRUE(eventually([&] { return !has_link(primary, "subject"); }));
+    // Its sentinels still name it, and a replica it is: nobody else is written to.
+    std::future<lease> waiting = std::async(std::launch::async, [&] { return lock.try_acquire_for(an_age); });
+    EXPECT_EQ(waiting.wait_for(100ms), std::future_status::timeout);
+    ASSERT_EQ(primary.call({"REPLICAOF", "NO", "ONE"}).text, "OK");
+    EXPECT_TRUE(waiting.get()) << "and taken again when it is a primary again";
+}
+
+// What took over may lack votes that others still count on. A client that was there knows it by its run_id, one that
+// comes later by what the sentinels say.
+TEST(Sentinel, AQuorumDoesNotAskAPrimaryThatTookOverUntilAllItMayLackIsOver) {
+    constexpr milliseconds longest_lease = 5s;
+    sentinel_set set;
+    std::vector<redis_server> plain(2);
+    const std::vector<std::string> urls{set.url(), plain[0].url(), plain[1].url()};
+    client subject{urls, {.max_lease = longest_lease}};
+    mutex lock{subject, "stock", {.lease = longest_lease}};
+    lease held = lock.acquire();  // waits until the servers are old enough
+    ASSERT_TRUE(eventually(
+        [&] {
+            return set.servers[0].call({"GET", "hf:{stock}"}).text == held.id();
+        },
+        an_age))
+        << "the primary votes, too";
+
+    const auto before = std::chrono::steady_clock::now();
+    ASSERT_TRUE(set.fail_over());
+    ASSERT_TRUE(set.has_moved_from(set.servers[0]));
+    EXPECT_FALSE(held.lost().stop_requested()) << "two of three go on";
+    plain[1].kill();
+    client newcomer{urls, {.max_lease = longest_lease}};
+    mutex here{subject, "here", {.lease = longest_lease}};
+    mutex there{newcomer, "there", {.lease = longest_lease}};
+    EXPECT_TRUE(here.try_acquire_for(2 * an_age));
+    EXPECT_GE(std::chrono::steady_clock::now() - before, longest_lease);
+    EXPECT_TRUE(there.try_acquire_for(2 * an_age));
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ private:
 struct fake_server_facts {
     std::string version = "7.0.15";
     std::string role = "master";
+    std::string mode = "standalone";
     int client_id = 7;
     std::string address = "127.0.0.1:5000";
     std::string run_id = "run-one";
@@ -38,7 +39,7 @@ struct fake_server_facts {
 
 inline std::string hello_answer(const fake_server_facts& facts) {
     return "%4\r\n" + bulk("version") + bulk(facts.version) + bulk("role") + bulk(facts.role) + bulk("mode") +
-           bulk("standalone") + bulk("id") + ":" + std::to_string(facts.client_id) + "\r\n";
+           bulk(facts.mode) + bulk("id") + ":" + std::to_string(facts.client_id) + "\r\n";
 }
 
 inline std::string greeting_answers(const fake_server_facts& facts) {
@@ -50,6 +51,7 @@ inline std::string greeting_answers(const fake_server_facts& facts) {
 class session_driver {
 public:
     explicit session_driver(std::string_view url = "redis://h") : subject(parse_url(url), events, 42) {}
+    session_driver(server_settings settings, session_listener& told) : subject(std::move(settings), told, 42) {}
 
     /// Carries out the session's wishes; returns what it sent.
     std::string pump() {
