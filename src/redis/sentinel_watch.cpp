@@ -40,9 +40,9 @@ public:
         failed
     };
 
-    explicit sentinel(sentinel_watch& whole) : whole_(whole), place_question_(*this), epoch_question_(*this) {
+    explicit sentinel(sentinel_watch& whole) : whole_(whole), place_question_(*this), record_question_(*this) {
         place_question_.set_payload(encode({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", whole.primary_}));
-        epoch_question_.set_payload(encode({"SENTINEL", "MASTER", whole.primary_}));
+        record_question_.set_payload(encode({"SENTINEL", "MASTER", whole.primary_}));
     }
 
     void attach(session& link) {
@@ -56,16 +56,15 @@ public:
 
     bool may_still_answer() const noexcept { return how_ == standing::unknown || how_ == standing::asked; }
 
-    // The epoch is asked for first: it may be older than the place then, never newer, and so it makes nobody believed
-    // who should not be. One that is not connected is asked when it is.
+    // The record is asked for first: its epoch may be older than the place then, never newer, and so it makes nobody
+    // believed who should not be. One that is not connected is asked when it is.
     void ask(instant now) {
         if (!link_->up() || !is_sentinel_ || how_ == standing::asked) return;
         how_ = standing::asked;
         ask_again_ = false;
-        epoch_.reset();
-        since_.reset();
+        record_ = {};
         ask_at_ = now + whole_.ask_interval_;
-        link_->submit(epoch_question_, now);
+        link_->submit(record_question_, now);
         link_->submit(place_question_, now);
     }
 
@@ -88,6 +87,13 @@ private:
         sentinel& asks_;
     };
 
+    // What it has written down about the primary, as far as it tells.
+    struct record {
+        network_place place;
+        std::optional<std::uint64_t> epoch;
+        std::optional<std::chrono::milliseconds> since;
+    };
+
     void on_link_up(const server_facts& facts, instant now) override {
         is_sentinel_ = facts.mode == "sentinel";
         if (!is_sentinel_) return fail({errc::no_primary, link_->settings().display() + " is no sentinel"}, now);
@@ -95,7 +101,7 @@ private:
         ask(now);
     }
     void on_link_down(const failure& why, instant now) override {
-        for (question* each : {&epoch_question_, &place_question_}) link_->withdraw(*each);  // if not written yet
+        for (question* each : {&record_question_, &place_question_}) link_->withdraw(*each);  // if not written yet
         fail(why, now);
     }
     // It is asked again and again as it is.
@@ -109,7 +115,7 @@ private:
     }
 
     void on_reply(const question& which, const reply_view& reply, instant now) {
-        if (&which == &epoch_question_) return read_epoch(reply);
+        if (&which == &record_question_) return read_record(reply);
         if (ask_again_) {
             how_ = standing::unknown;
             return ask(now);
@@ -121,17 +127,22 @@ private:
                 {errc::no_primary, link_->settings().display() + " knows no primary \"" + whole_.primary_ + "\""}, now);
         }
         how_ = standing::answered;
-        const auto before = std::exchange(says_, opinion{{std::move(*place), since_}, epoch_});
+        // In the middle of a failover the place is the new primary's already, and the rest is still the old one's.
+        const auto since = record_.place == *place ? record_.since : std::nullopt;
+        const auto before = std::exchange(says_, opinion{{std::move(*place), since}, record_.epoch});
         whole_.answered(*this, before, now);
     }
 
-    void read_epoch(const reply_view& reply) {
+    void read_record(const reply_view& reply) {
         if (!reply.is_aggregate()) return;
         for (std::size_t i = 0; i + 1 < reply.size(); i += 2) {
+            const std::string_view field = reply[i].text();
+            if (field == "ip") record_.place.host = reply[i + 1].text();
             const auto value = reply[i + 1].to_integer();
             if (!value || *value < 0) continue;
-            if (reply[i].text() == "config-epoch") epoch_ = static_cast<std::uint64_t>(*value);
-            if (reply[i].text() == "role-reported-time") since_ = std::chrono::milliseconds(*value);
+            if (field == "port") record_.place.port = static_cast<std::uint16_t>(*value);
+            if (field == "config-epoch") record_.epoch = static_cast<std::uint64_t>(*value);
+            if (field == "role-reported-time") record_.since = std::chrono::milliseconds(*value);
         }
     }
 
@@ -144,13 +155,12 @@ private:
     sentinel_watch& whole_;
     session* link_ = nullptr;
     question place_question_;
-    question epoch_question_;
+    question record_question_;
     standing how_ = standing::unknown;
     bool is_sentinel_ = false;
     bool ask_again_ = false;  // something was announced after the last question
     instant ask_at_ = never;
-    std::optional<std::uint64_t> epoch_;              // of the answer that is under way
-    std::optional<std::chrono::milliseconds> since_;  // likewise
+    record record_;  // with the answer that is under way
     std::optional<opinion> says_;
     failure why_{errc::unreachable, ""};
 };

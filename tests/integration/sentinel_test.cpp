@@ -2,9 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <holdfast/async.hpp>
 #include <holdfast/holdfast.hpp>
 
+#include <boost/asio/use_future.hpp>
+
 #include <cstdlib>
+#include <functional>
 #include <future>
 #include <string>
 #include <vector>
@@ -38,7 +42,7 @@ TEST(Sentinel, AllKindsOfLocksAreTakenOnThePrimaryThatTheyName) {
     shared_mutex catalog{subject, "catalog"};
     lease reading = catalog.acquire_shared();
     reading.upgrade().downgrade();
-    striped_shared_mutex striped{subject, "striped"};
+    striped_shared_mutex striped{subject, "striped", 4};
     EXPECT_TRUE(striped.try_acquire());
     EXPECT_TRUE(lock.async_acquire(boost::asio::use_future).get());
     EXPECT_EQ(subject.server(), set.url() + "/0");
@@ -149,11 +153,15 @@ TEST(Sentinel, AQuorumDoesNotAskAPrimaryThatTookOverUntilAllItMayLackIsOver) {
     EXPECT_FALSE(held.lost().stop_requested()) << "two of three go on";
     plain[1].kill();
     client newcomer{urls, {.max_lease = longest_lease}};
-    mutex here{subject, "here", {.lease = longest_lease}};
-    mutex there{newcomer, "there", {.lease = longest_lease}};
-    EXPECT_TRUE(here.try_acquire_for(2 * an_age));
-    EXPECT_GE(std::chrono::steady_clock::now() - before, longest_lease);
-    EXPECT_TRUE(there.try_acquire_for(2 * an_age));
+    const auto acquired_after = [&](const client& who, const std::string& name) {
+        mutex wanted{who, name, {.lease = longest_lease}};
+        EXPECT_TRUE(wanted.try_acquire_for(2 * an_age)) << name;
+        return std::chrono::steady_clock::now() - before;
+    };
+    auto here = std::async(std::launch::async, acquired_after, std::cref(subject), "here");
+    auto there = std::async(std::launch::async, acquired_after, std::cref(newcomer), "there");
+    EXPECT_GE(here.get(), longest_lease);
+    EXPECT_GE(there.get(), longest_lease);
 }
 
 }  // namespace

@@ -70,7 +70,8 @@ protected:
         settle();
     }
     void says(std::size_t which, int port, int epoch) {
-        receives(which, "%3\r\n" + bulk("ip") + bulk("h") + bulk("role-reported-time") + bulk("5000") +
+        receives(which, "%4\r\n" + bulk("ip") + bulk("h") + bulk("port") +
+                            bulk(std::to_string(record_of.value_or(port))) + bulk("role-reported-time") + bulk("5000") +
                             bulk("config-epoch") + bulk(std::to_string(epoch)) + "*2\r\n" + bulk("h") +
                             bulk(std::to_string(port)));
     }
@@ -100,6 +101,7 @@ protected:
     std::optional<std::chrono::milliseconds> since;
     failure why;
     std::string sent;
+    std::optional<int> record_of;  // which port the sentinels have a record of, where it is not what they say
     sentinel_watch watch{settings, *this};
     std::deque<session_driver> links;
 };
@@ -119,6 +121,15 @@ TEST_F(SentinelWatch, TheFirstAnswerIsEnoughToBegin) {
     says(0, 7000, 3);
     says(2, 7000, 3);
     EXPECT_THAT(told, ElementsAre("h:7000"));
+}
+
+TEST_F(SentinelWatch, InTheMiddleOfAFailoverNobodyKnowsSinceWhenItIsThePrimary) {
+    agree();
+    announces(0);
+    record_of = 1;
+    says(0, 2, 2);
+    EXPECT_THAT(told, ElementsAre("h:2"));
+    EXPECT_EQ(since, std::nullopt);
 }
 
 TEST_F(SentinelWatch, SentinelsThatAreDownArePassedOver) {
