@@ -1,0 +1,96 @@
+# A primary that a sentinel watches: every command finds it by its name, and goes on when another one takes over.
+load common
+
+free_ports() { python3 -c '
+import socket, sys
+held = [socket.socket() for _ in range(int(sys.argv[1]))]
+for one in held: one.bind(("127.0.0.1", 0))
+print(*[one.getsockname()[1] for one in held])' "$1"; }
+
+# run_redis NAME PORT LINE...: a redis-server with these lines in its configuration; a sentinel if one of them is its.
+run_redis() {
+    local name=$1 port=$2
+    shift 2
+    mkdir -p -m 700 "$BOX/$name"
+    printf '%s\n' "bind 127.0.0.1" "port $port" "pidfile $BOX/$name.pid" "dir $BOX/$name" "$@" >"$BOX/$name/redis.conf"
+    local as=()
+    [[ $1 == sentinel* ]] && as=(--sentinel)
+    redis-server "$BOX/$name/redis.conf" "${as[@]}" >"$BOX/$name/log" 2>&1 3>&- &
+    started+=($!)
+    wait_until at "$port" ping
+}
+at() { redis-cli -p "$1" "${@:2}" >/dev/null 2>&1; }
+
+# One sentinel is enough to decide here. Its port, and those of the servers, are in $sentinel and ${port[1]}, ${port[2]}.
+setup_sentinel() {
+    read -r sentinel "port[1]" "port[2]" <<<"$(free_ports 3)"
+    run_redis p1 "${port[1]}" 'save ""' 'appendonly no'
+    run_redis p2 "${port[2]}" 'save ""' 'repl-diskless-sync-delay 0' "replicaof 127.0.0.1 ${port[1]}"
+    run_redis watcher "$sentinel" "sentinel monitor mine 127.0.0.1 ${port[1]} 1" \
+        "sentinel down-after-milliseconds mine 1000"
+    export HOLDFAST_URL=redis+sentinel://127.0.0.1:$sentinel/mine
+}
+primary_port() { redis-cli -p "$sentinel" sentinel get-master-addr-by-name mine | tail -1; }
+has_key() { [ "$(redis-cli -p "$1" exists "hf:{$2}")" = 1 ]; }
+has_no_key() { [ "$(redis-cli -p "$1" exists "hf:{$2}")" = 0 ]; }
+knows_a_fit_replica() { redis-cli -p "$sentinel" sentinel replicas mine | grep -A1 master-link-status | grep -qx ok; }
+takes_over() { redis-cli -p "$sentinel" sentinel failover mine >/dev/null && wait_until is_primary "$1"; }
+is_primary() { [ "$(primary_port)" = "$1" ]; }
+
+@test "Sentinel.EveryCommandFindsThePrimary" {
+    setup_sentinel
+    local url=$HOLDFAST_URL
+    unset HOLDFAST_URL
+    hold a --url "$url"
+    has_key "${port[1]}" a
+    run --separate-stderr holdfast ls --url "$url" --json
+    [ "$status" -eq 0 ]
+    [ "$(of_json '[l["name"] for l in d["locks"]]' <<<"$output")" = "['a']" ]
+    run --separate-stderr holdfast show a --url "$url" --json
+    [ "$status" -eq 0 ]
+    [ "$(of_json 'd["lock"]["holders"][0]["client"]["pid"]' <<<"$output")" = "$last" ]
+    run --separate-stderr holdfast doctor --url "$url"
+    [[ $output == *"redis+sentinel://127.0.0.1:$sentinel/mine/0"* ]]
+    [[ $output == *"a primary"* ]]
+    run --separate-stderr holdfast bench --url "$url" --seconds 0.1 --threads 2 --workload parallel
+    [ "$status" -eq 0 ]
+    env --default-signal=INT "$HOLDFAST_BIN" watch a --url "$url" --json --interval 20ms </dev/null >"$BOX/events" 2>&1 3>&- &
+    started+=($!)
+    wait_until has_line "$BOX/events" '"event":"held"'
+    let_go a
+    finish "$last"
+    [ "$status" -eq 0 ]
+    wait_until has_line "$BOX/events" '"event":"released"'
+}
+
+@test "Sentinel.ARunGoesOnWhenAnotherServerTakesOver" {
+    setup_sentinel
+    hold a
+    local first=$last
+    start run a -- touch "$BOX/second"
+    local second=$last
+    wait_until has_key "${port[2]}" a:queue
+    wait_until knows_a_fit_replica
+    takes_over "${port[2]}"
+    wait_until has_key "${port[2]}" a
+    is_alive "$first"
+    let_go a
+    finish "$first"
+    [ "$status" -eq 0 ]
+    finish "$second"
+    [ "$status" -eq 0 ]
+    [ -e "$BOX/second" ]
+    wait_until has_no_key "${port[2]}" a
+}
+
+@test "Sentinel.ThatNobodyKnowsThePrimaryIsToldWithTheNameAndNoPassword" {
+    setup_sentinel
+    HOLDFAST_URL=redis+sentinel://:hunter2@127.0.0.1:$sentinel/other run --separate-stderr holdfast ls
+    [ "$status" -ne 0 ]
+    [[ $stderr == *'knows no primary "other"'* ]]
+    [[ $stderr != *hunter2* ]]
+    run --separate-stderr holdfast run --url "redis+sentinel://:hunter2@127.0.0.1:$sentinel/mine" a -- true
+    [ "$status" -eq 125 ]
+    [[ $stderr == *"command line"* ]]
+    [[ $stderr != *hunter2* ]]
+}
