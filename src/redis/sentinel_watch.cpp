@@ -168,7 +168,7 @@ private:
 sentinel_watch::sentinel_watch(const server_settings& settings, primary_listener& listener)
     : display_(settings.display()),
       primary_(settings.sentinels->primary),
-      ask_interval_(settings.health_interval * 4 / 5),
+      ask_interval_(std::max(settings.health_interval * 4 / 5, std::chrono::milliseconds(1))),
       listener_(listener) {
     for (std::size_t i = 0; i < settings.sentinels->places.size(); ++i) {
         sentinels_.push_back(std::make_unique<sentinel>(*this));

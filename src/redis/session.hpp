@@ -58,8 +58,8 @@ public:
     // Between connected() and the loss of that link.
     bool linked() const noexcept;
     bool up() const noexcept { return state_ == state::up; }
-    // The last attempt came to nothing, and the next one has not begun.
-    bool has_failed() const noexcept { return state_ == state::resting && failed_attempts_ > 0; }
+    // The last link or attempt is over, and none has come up since.
+    bool has_failed() const noexcept { return failed_attempts_ > 0; }
     // What ended the last link or attempt.
     const failure& last_failure() const noexcept { return last_failure_; }
     const server_facts& facts() const noexcept { return facts_; }

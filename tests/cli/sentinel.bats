@@ -31,8 +31,8 @@ setup_sentinel() {
     export HOLDFAST_URL=redis+sentinel://127.0.0.1:$sentinel/mine
 }
 primary_port() { redis-cli -p "$sentinel" sentinel get-master-addr-by-name mine | tail -1; }
-has_key() { [ "$(redis-cli -p "$1" exists "hf:{$2}")" = 1 ]; }
-has_no_key() { [ "$(redis-cli -p "$1" exists "hf:{$2}")" = 0 ]; }
+has_key() { [ "$(redis-cli -p "$1" exists "hf:$2")" = 1 ]; }
+has_no_key() { [ "$(redis-cli -p "$1" exists "hf:$2")" = 0 ]; }
 knows_a_fit_replica() { redis-cli -p "$sentinel" sentinel replicas mine | grep -A1 master-link-status | grep -qx ok; }
 takes_over() { redis-cli -p "$sentinel" sentinel failover mine >/dev/null && wait_until is_primary "$1"; }
 is_primary() { [ "$(primary_port)" = "$1" ]; }
@@ -42,7 +42,7 @@ is_primary() { [ "$(primary_port)" = "$1" ]; }
     local url=$HOLDFAST_URL
     unset HOLDFAST_URL
     hold a --url "$url"
-    has_key "${port[1]}" a
+    has_key "${port[1]}" "{a}"
     run --separate-stderr holdfast ls --url "$url" --json
     [ "$status" -eq 0 ]
     [ "$(of_json '[l["name"] for l in d["locks"]]' <<<"$output")" = "['a']" ]
@@ -69,10 +69,10 @@ is_primary() { [ "$(primary_port)" = "$1" ]; }
     local first=$last
     start run a -- touch "$BOX/second"
     local second=$last
-    wait_until has_key "${port[2]}" a:queue
+    wait_until has_key "${port[2]}" "{a}:queue"
     wait_until knows_a_fit_replica
     takes_over "${port[2]}"
-    wait_until has_key "${port[2]}" a
+    wait_until has_key "${port[2]}" "{a}"
     is_alive "$first"
     let_go a
     finish "$first"
@@ -80,7 +80,7 @@ is_primary() { [ "$(primary_port)" = "$1" ]; }
     finish "$second"
     [ "$status" -eq 0 ]
     [ -e "$BOX/second" ]
-    wait_until has_no_key "${port[2]}" a
+    wait_until has_no_key "${port[2]}" "{a}"
 }
 
 @test "Sentinel.ThatNobodyKnowsThePrimaryIsToldWithTheNameAndNoPassword" {
