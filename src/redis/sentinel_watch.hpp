@@ -17,9 +17,8 @@
 //
 // Invariants:
 //  (1) seek() is answered by on_primary() or on_no_primary(), never from within.
-//  (2) A sentinel that could not be reached when it was last tried is not waited for; if it comes back after nobody
-//  knew
-//      the primary, what it says is told.
+//  (2) A sentinel that could not be reached when it was last tried is not waited for.
+//  (3) After nobody knew the primary, the first who does is heard, though nobody asks.
 #pragma once
 
 #include "redis/session.hpp"

@@ -4,24 +4,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <holdfast/errors.hpp>
 #include <string>
 #include <string_view>
 
 #include "redis/server_url.hpp"
+#include "unit/url_refusal.hpp"
 
 namespace holdfast::redis {
 namespace {
-
-// The message with which a URL is refused; empty if it is not.
-std::string refusal(std::string_view url) {
-    try {
-        parse_url(url);
-    } catch (const error& problem) {
-        return problem.what();
-    }
-    return {};
-}
 
 TEST(Redact, KeepsWhatIsNotSecret) {
     for (const char* url :

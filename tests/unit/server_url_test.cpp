@@ -4,36 +4,22 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <holdfast/errors.hpp>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "unit/url_refusal.hpp"
 
 namespace holdfast::redis {
 namespace {
 
 using namespace std::chrono_literals;
 using testing::AllOf;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
-
-// The message with which a URL is refused; empty if it is not.
-std::string refusal(std::string_view url) {
-    try {
-        parse_url(url);
-    } catch (const error& problem) {
-        EXPECT_EQ(problem.condition(), errc::bad_url);
-        return problem.what();
-    }
-    return {};
-}
 
 TEST(ServerUrl, DefaultsToTheLocalServer) {
     for (const char* url : {"redis://", "redis:///", "redis://127.0.0.1", "redis://127.0.0.1:6379/0", "REDIS://"}) {
@@ -226,23 +212,6 @@ TEST(ServerUrl, RefusesTlsOptionsThatMakeNoSense) {
     EXPECT_THAT(refusal("rediss://h?key=/c"), HasSubstr("go together"));
 }
 
-// A file with the given content, gone with the object.
-class temporary_file {
-public:
-    explicit temporary_file(std::string_view content)
-        : path_(testing::TempDir() + "holdfast_url_test." + std::to_string(getpid())) {
-        std::ofstream(path_, std::ios::binary) << content;
-    }
-    temporary_file(const temporary_file&) = delete;
-    temporary_file& operator=(const temporary_file&) = delete;
-    ~temporary_file() { std::filesystem::remove(path_); }
-
-    const std::string& path() const { return path_; }
-
-private:
-    std::string path_;
-};
-
 TEST(ServerUrl, ReadsThePasswordFromTheFirstLineOfAFile) {
     const std::string longest(65536, 'x');
     for (const auto& [content, password] :
@@ -294,98 +263,6 @@ TEST(ServerUrl, RefusesTwoPasswords) {
     EXPECT_THAT(refusal("redis://h?password_env=HOLDFAST_URL_TEST&password_file=" + file.path()),
                 HasSubstr("another password"));
     unsetenv("HOLDFAST_URL_TEST");
-}
-
-TEST(ServerUrl, ReadsSentinelsAndThePrimarysName) {
-    const server_settings settings =
-        parse_url("redis+sentinel://bob:pw@s-1:7001,[::1],10.0.0.3:7003/my%2Fprimary/4?client_name=me&timeout=1s");
-    ASSERT_TRUE(settings.sentinels);
-    EXPECT_EQ(settings.sentinels->primary, "my/primary");
-    EXPECT_THAT(settings.sentinels->places,
-                ElementsAre(network_place{"s-1", 7001}, network_place{"::1", 26379}, network_place{"10.0.0.3", 7003}));
-    EXPECT_EQ(settings.kind, transport::tcp);
-    EXPECT_EQ(settings.host, "") << "nobody knows yet";
-    EXPECT_EQ(settings.database, 4U);
-    EXPECT_EQ(settings.user, "bob");
-    EXPECT_EQ(settings.password.reveal(), "pw");
-    EXPECT_EQ(parse_url("redis+sentinel://h/m").database, 0U);
-    EXPECT_EQ(parse_url("redis+sentinel://h/m/").database, 0U);
-    EXPECT_EQ(parse_url("redis+sentinel://h/m?db=2").database, 2U);
-}
-
-TEST(ServerUrl, TheSentinelsDoNotGetThePrimarysPassword) {
-    ASSERT_EQ(setenv("HOLDFAST_URL_TEST", "hunter2", 1), 0);
-    const server_settings settings = parse_url(
-        "redis+sentinel://bob:pw@a,b:7/m/4?client_name=me&sentinel_user=ann&sentinel_password_env=HOLDFAST_URL_TEST");
-    const server_settings link = settings.for_sentinel(settings.sentinels->places.at(1));
-    EXPECT_EQ(link.host, "b");
-    EXPECT_EQ(link.port, 7);
-    EXPECT_EQ(link.user, "ann");
-    EXPECT_EQ(link.password.reveal(), "hunter2");
-    EXPECT_EQ(link.database, 0U);
-    EXPECT_EQ(link.client_name, "me");
-    EXPECT_FALSE(link.sentinels);
-    EXPECT_EQ(link.display(), "redis://ann@b:7/0");
-    const server_settings plain = parse_url("redis+sentinel://bob:pw@a/m");
-    EXPECT_TRUE(plain.for_sentinel({"a", 1}).password.empty());
-    EXPECT_TRUE(plain.for_sentinel({"a", 1}).user.empty());
-    const temporary_file file("from a file");
-    EXPECT_EQ(parse_url("redis+sentinel://a/m?sentinel_password_file=" + file.path()).sentinels->password.reveal(),
-              "from a file");
-    unsetenv("HOLDFAST_URL_TEST");
-}
-
-TEST(ServerUrl, SentinelsTrustWhomThePrimaryTrustsUnlessToldOtherwise) {
-    const server_settings same = parse_url("rediss+sentinel://a/m?ca_file=/ca&cert=/c&key=/k&server_name=primary");
-    EXPECT_EQ(same.kind, transport::tls);
-    EXPECT_EQ(same.sentinels->kind, transport::tls);
-    EXPECT_EQ(same.sentinels->tls.ca_file, "/ca");
-    EXPECT_EQ(same.sentinels->tls.certificate_file, "/c");
-    EXPECT_EQ(same.sentinels->tls.server_name, "") << "their names are their own";
-    const server_settings other =
-        parse_url("rediss+sentinel://a/m?ca_file=/ca&sentinel_ca_file=/theirs&sentinel_verify=false");
-    EXPECT_EQ(other.tls.ca_file, "/ca");
-    EXPECT_TRUE(other.tls.verify);
-    EXPECT_EQ(other.sentinels->tls.ca_file, "/theirs");
-    EXPECT_FALSE(other.sentinels->tls.verify);
-    EXPECT_EQ(parse_url("rediss+sentinel://a/m?sentinel_tls=false").sentinels->kind, transport::tcp);
-    const server_settings only_theirs = parse_url("redis+sentinel://a/m?sentinel_tls=true&sentinel_ca_file=/theirs");
-    EXPECT_EQ(only_theirs.kind, transport::tcp);
-    EXPECT_EQ(only_theirs.sentinels->kind, transport::tls);
-    EXPECT_EQ(only_theirs.sentinels->tls.ca_file, "/theirs");
-}
-
-TEST(ServerUrl, RefusesSentinelUrlsThatLackAPart) {
-    for (const char* url : {"redis+sentinel:///m", "redis+sentinel://a,,b/m", "redis+sentinel://a,/m",
-                            "redis+sentinel://,a/m", "redis+sentinel://:pw@/m"}) {
-        EXPECT_THAT(refusal(url), HasSubstr("host")) << url;
-    }
-    for (const char* url : {"redis+sentinel://a", "redis+sentinel://a,b/", "redis+sentinel://a//2"}) {
-        EXPECT_THAT(refusal(url), HasSubstr("name of the primary is missing")) << url;
-    }
-    EXPECT_THAT(refusal("redis+sentinel://a/m%20m"), HasSubstr("blank"));
-    EXPECT_THAT(refusal("redis+sentinel://a/m/x"), HasSubstr("number from 0 on"));
-    EXPECT_THAT(refusal("redis+sentinel://a/m/1?db=1"), HasSubstr("twice"));
-    EXPECT_THAT(refusal("redis+sentinel://a:1,a:1/m"), HasSubstr("named twice"));
-    EXPECT_THAT(refusal("redis+sentinel://a:x/m"), HasSubstr("1 to 65535"));
-    EXPECT_THAT(refusal("redis+sentinel://[::1/m"), HasSubstr("has no ']'"));
-    EXPECT_THAT(refusal("unix+sentinel://a/m"), HasSubstr("unknown scheme"));
-}
-
-TEST(ServerUrl, RefusesSentinelOptionsWhereTheyMeanNothing) {
-    EXPECT_THAT(refusal("redis://a?sentinel_user=x"), HasSubstr("redis+sentinel://"));
-    EXPECT_THAT(refusal("redis+sentinel://a/m?sentinel_ca_file=/a"), HasSubstr("sentinel_tls=true"));
-    EXPECT_THAT(refusal("redis+sentinel://a/m?sentinel_tls=yes"), HasSubstr("true nor false"));
-    EXPECT_THAT(refusal("rediss+sentinel://a/m?sentinel_cert=/a"), HasSubstr("go together"));
-    EXPECT_THAT(refusal("redis+sentinel://a/m?ca_file=/a"), HasSubstr("rediss://"));
-}
-
-TEST(ServerUrl, DisplaysSentinelsAndWhereThePrimaryIsOnceTheyHaveSaid) {
-    server_settings settings = parse_url("rediss+sentinel://u:hunter2@a,[::1]:7/mine/3");
-    EXPECT_EQ(settings.display(), "rediss+sentinel://u@a:26379,[::1]:7/mine/3");
-    settings.host = "fe80::2";
-    settings.port = 7000;
-    EXPECT_EQ(settings.display(), "rediss+sentinel://u@a:26379,[::1]:7/mine/3 at [fe80::2]:7000");
 }
 
 TEST(ServerUrl, DisplaysTheServerButNotThePassword) {
