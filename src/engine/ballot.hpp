@@ -41,6 +41,7 @@ public:
     const std::string& ticket() const noexcept { return quest().ticket; }
     const std::string& holder() const noexcept { return quest().holder; }
     std::optional<instant> holder_until() const noexcept { return quest().holder_until; }
+    const std::optional<refusal>& trouble() const noexcept { return quest().trouble; }
     bool is_being_asked() const noexcept { return errands().asking != nullptr; }
     bool is_being_raised() const noexcept { return errands().raising != nullptr || errands().raise_again_at != never; }
     // Somebody waits for the node's answer to this. Only the first one counts.
@@ -80,7 +81,8 @@ private:
         std::string ticket = {};
         std::string holder = {};  // as that poll saw it
         std::optional<instant> holder_until = {};
-        instant last_answered_poll{};  // when that poll was sent
+        std::optional<refusal> trouble = {};  // of the server, told by its last answer
+        instant last_answered_poll{};         // when that poll was sent
         instant poll_at = never;
     };
     // Whatever is under way at the node.

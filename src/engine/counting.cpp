@@ -282,6 +282,9 @@ refusal engine::too_late(const hold& h, instant now) const {
         return why;
     }
     if (heard_from < majority()) {
+        for (const ballot& b : h.votes()) {
+            if (b.trouble()) return *b.trouble();
+        }
         why.detail = std::to_string(heard_from) + " of " + std::to_string(voters_.size()) + " servers answered";
         return why;
     }

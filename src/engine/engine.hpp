@@ -132,6 +132,7 @@ private:
     void gone(ballot& b) override;
     void raised(ballot& b, instant now) override;
     void links_changed(instant now) override;
+    bool is_asked_for(const ballot& b) const override { return b.whole().is_asked_for(); }
     fencing_token proposal(instant now) const override;
     fencing_token floor() const override { return floor_; }
     void saw(fencing_token token) override { floor_ = std::max(floor_, token); }

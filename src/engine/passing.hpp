@@ -1,4 +1,5 @@
-// Refusals of the server that may pass: what must reach it in the end is sent again a little later.
+// Refusals of the server that may pass: what must reach it in the end is sent again a little later, and
+// whoever waits in line asks again.
 #pragma once
 
 #include <holdfast/errors.hpp>

@@ -62,6 +62,8 @@ public:
     // Its token is now the one that was wished for.
     virtual void raised(ballot& b, instant now) = 0;
     virtual void links_changed(instant now) = 0;
+    // Somebody waits for what the ballot is asked for; otherwise it would be one vote more.
+    virtual bool is_asked_for(const ballot& b) const = 0;
     // What the next token had best be; 0: let the node say.
     virtual fencing_token proposal(instant now) const = 0;
     // The highest token seen so far, and one more seen.
@@ -154,6 +156,7 @@ private:
     void end_quest(ballot& b);
     bool drop_ask(ballot& b);
     void refuse(ballot& b, refusal why, instant now);
+    void refuse_or_stay(ballot& b, refusal why, instant now);
     static errc too_late(const ballot& b) noexcept;
     void check_waiting(ballot& b, instant now);
     void believe_push(ballot& b, fencing_token token, instant now);

@@ -1,6 +1,7 @@
 // Asking a node for a lock, or for an upgrade, and standing in line for it.
 
 #include "engine/hold.hpp"
+#include "engine/passing.hpp"
 #include "engine/voter.hpp"
 
 #include <algorithm>
@@ -145,7 +146,7 @@ void voter::answered_acquire(ballot& b, const call& asked, const redis::reply_vi
     const bool wanted = b.quest().at != stage::none;
     if (reply.is_error()) {
         const failure why = classify(reply);
-        if (wanted) refuse(b, {why.code, why.detail, {}, {}}, now);
+        if (wanted) refuse_or_stay(b, {why.code, why.detail, {}, {}}, now);
         return;
     }
     const auto answer = scripts::read_acquire(reply);
@@ -178,6 +179,7 @@ void voter::stand_in_line(ballot& b, const call& asked, const acquire_answer& an
     ballot::quest_state& q = busy(b).quest;
     q.at = stage::in_line;
     q.gives_way = 0;
+    q.trouble.reset();
     q.ticket = answer.ticket;
     q.fence_then = answer.fence;
     q.last_answered_poll = asked.written_at();
@@ -294,6 +296,16 @@ void voter::failed_acquire(ballot& b, const failure& why, instant now) {
     refuse(b, {why.code, why.detail, {}, {}}, now);
 }
 
+// Whoever waits in line keeps the place there while the server is in trouble for a moment: after a failover the new
+// primary may lack replicas, after a restart a server reads its data. An error means that the script changed nothing.
+void voter::refuse_or_stay(ballot& b, refusal why, instant now) {
+    const bool stays = may_pass(why.code) && b.quest().limit.wait == waiting::in_line && told_.is_asked_for(b);
+    if (!stays) return refuse(b, std::move(why), now);
+    busy(b).quest.trouble = std::move(why);
+    busy(b).quest.poll_at = now + again_after;
+    set_timer(b, now);
+}
+
 // Ends the quest, and tells.
 void voter::refuse(ballot& b, refusal why, instant now) {
     const ballot::quest_state& q = b.quest();
@@ -325,6 +337,7 @@ void voter::give_up(ballot& b, instant now) {
 
 void voter::check_waiting(ballot& b, instant now) {
     if (now >= b.quest().limit.deadline) {
+        if (b.quest().trouble) return refuse(b, *b.quest().trouble, now);
         return refuse(b, {out_.link_is_up() ? too_late(b) : errc::unreachable, settings_.server, {}, {}}, now);
     }
     if (now >= b.quest().poll_at) poll(b, now);

@@ -121,7 +121,9 @@ protected:
         for (std::size_t i = 0; i < many; ++i) {
             EXPECT_GT(held[i].validity(), 0ms);
             believers.ends(name_of(i), held[i].token());
-            EXPECT_EQ(held[i].release(), boost::system::error_code()) << name_of(i);
+            // The new primary may not have a replica yet; then it refuses, and the release goes on in the background.
+            const boost::system::error_code refused = held[i].release();
+            EXPECT_TRUE(!refused || refused == errc::misconfigured) << name_of(i) << ": " << refused.message();
         }
         const milliseconds released = since(announced);
         EXPECT_TRUE(eventually([&] { return served + told == static_cast<int>(many); }, 2 * an_age));
@@ -132,7 +134,7 @@ protected:
         EXPECT_EQ(believers.overlaps(), 0) << "nothing was lost: all of it was on both replicas";
     }
 
-    sentinel_set set;
+    sentinel_set set{{.config = {"min-replicas-to-write 1"}}};  // as docs/deployment.md recommends
     std::vector<client> holding = clients();
     std::vector<client> waiting = clients();
     std::vector<lease> held;

@@ -6,6 +6,7 @@
 #include <holdfast/holdfast.hpp>
 
 #include <filesystem>
+#include <future>
 #include <thread>
 
 #include "integration/refusal.hpp"
@@ -98,12 +99,24 @@ TEST(ServerState, OutOfMemory) {
     ASSERT_EQ(server.call({"CONFIG", "SET", "maxmemory", "1"}).text, "OK");
     mutex other{subject, "other"};
     expect_refusal(errc::out_of_memory, at_port(server.port()), [&] { other.try_acquire(); });
-    expect_refusal(errc::out_of_memory, at_port(server.port()), [&] { other.try_acquire_for(5s); });
+    expect_refusal(errc::out_of_memory, at_port(server.port()), [&] { other.try_acquire_for(200ms); });
     EXPECT_FALSE(held.renew()) << "a full server keeps what it has";
     EXPECT_FALSE(held.release());
     EXPECT_EQ(server.call({"EXISTS", "hf:{stock}", "hf:{other}"}).integer, 0);
     server.call({"CONFIG", "SET", "maxmemory", "0"});
     EXPECT_TRUE(other.try_acquire());
+}
+
+TEST(ServerState, WhoWaitsIsServedWhenThereIsMemoryAgain) {
+    redis_server server{{.config = {"maxmemory-policy noeviction"}}};
+    client subject{server.url()};
+    subject.ping();
+    ASSERT_EQ(server.call({"CONFIG", "SET", "maxmemory", "1"}).text, "OK");
+    mutex lock{subject, "stock"};
+    auto waiting = std::async(std::launch::async, [&] { return lock.try_acquire_for(an_age); });
+    EXPECT_TRUE(eventually([&] { return server.command_calls("evalsha") > 2; }));
+    ASSERT_EQ(server.call({"CONFIG", "SET", "maxmemory", "0"}).text, "OK");
+    EXPECT_TRUE(waiting.get());
 }
 
 TEST(ServerState, AReplicaFromTheStart) {

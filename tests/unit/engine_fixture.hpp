@@ -91,6 +91,9 @@ inline std::string list(std::initializer_list<std::string_view> words) {
     return out;
 }
 
+/// A trouble of the server that may pass.
+inline const std::string no_replicas = "-NOREPLICAS Not enough good replicas to write.\r\n";
+
 /// A server as the engine sees it: a real multiplexer, and the test behind it.
 class played_server final : public outbox, public redis::push_listener {
 public:

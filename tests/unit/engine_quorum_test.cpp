@@ -221,6 +221,38 @@ TEST_F(EngineQuorum, WaitsOutItsTimeInLineAndSaysSo) {
     EXPECT_EQ(first.refusal_code, errc::timed_out);
 }
 
+TEST_F(EngineQuorum, WaitsForServersWhoseTroubleMayPass) {
+    begin();
+    queue(0);
+    for (std::size_t i = 1; i < 3; ++i) servers[i].receive(no_replicas, now);
+    EXPECT_EQ(first.refusal_code, std::nullopt);
+    later(100ms);
+    for (std::size_t i = 1; i < 3; ++i) {
+        const question asked = ask(i);
+        EXPECT_EQ(asked.arguments.at(5), ticket);
+        grant(i, asked.arguments.at(8));
+    }
+    EXPECT_NE(first.held, nullptr);
+}
+
+TEST_F(EngineQuorum, SaysWhichTroubleKeptItFromAMajority) {
+    begin();
+    for (std::size_t i = 0; i < 2; ++i) servers[i].receive(no_replicas, now);
+    queue(2);
+    later(2s);
+    EXPECT_EQ(first.refusal_code, errc::misconfigured);
+}
+
+TEST_F(EngineQuorum, AHoldDoesNotPesterAServerInTroubleForOneVoteMore) {
+    begin();
+    grant(0, proposal);
+    grant(1, proposal);
+    ASSERT_NE(first.held, nullptr);
+    servers[2].receive(no_replicas, now);
+    later(100ms);
+    EXPECT_TRUE(is_silent(2));
+}
+
 // R41, R42
 TEST_F(EngineQuorum, WithdrawsWhenNoMajorityCanBeReachedAndComesBackInItsPlaceByAnotherId) {
     begin();

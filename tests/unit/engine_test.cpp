@@ -69,5 +69,78 @@ TEST_F(Engine, BelievesAPushOnlyAboveTheFenceOfItsLastAnsweredPoll) {
     EXPECT_EQ(first.held->token(), 42U);
 }
 
+// As after a failover, when the replicas have not found the new primary yet.
+TEST_F(Engine, InLineItKeepsItsPlaceWhileTheServerIsInTroubleThatMayPass) {
+    subject.acquire(first, terms(), now);
+    const std::string id = send_one().arguments.at(0);
+    receive(list({"2", "900", "other", "77", "0", "41"}));
+    break_link();
+    for (const std::string& trouble :
+         {no_replicas, std::string("-LOADING Redis is loading\r\n"), std::string("-OOM full\r\n"),
+          std::string("-BUSY a script\r\n"), std::string("-READONLY a replica\r\n")}) {
+        const question asked = send_one();
+        EXPECT_EQ(asked.arguments.at(0), id);
+        EXPECT_EQ(asked.arguments.at(5), "77") << "its ticket";
+        receive(trouble);
+        EXPECT_EQ(first.refusal_code, std::nullopt) << trouble;
+        later(99ms);
+        EXPECT_TRUE(send().empty());
+        later(1ms);
+    }
+    send_one();
+    receive(list({"1", "42"}));
+    EXPECT_NE(first.held, nullptr);
+}
+
+TEST_F(Engine, WhoDoesNotWaitIsToldOfTheServersTroubleAtOnce) {
+    acquire_terms at_once = terms();
+    at_once.limit = {waiting::not_at_all, now + 2s};
+    subject.acquire(first, at_once, now);
+    send();
+    receive(no_replicas);
+    EXPECT_EQ(first.refusal_code, errc::misconfigured);
+}
+
+TEST_F(Engine, TroubleThatDoesNotPassIsToldAtTheDeadlineAndLeavesNothingBehind) {
+    acquire_terms patient = terms();
+    patient.limit = {waiting::in_line, now + 150ms};
+    subject.acquire(first, patient, now);
+    send();
+    receive(no_replicas);
+    later(100ms);
+    send_one();
+    receive(no_replicas);
+    later(50ms);
+    EXPECT_EQ(first.refusal_code, errc::misconfigured);
+    EXPECT_TRUE(send().empty()) << "the script never ran: there is nothing to undo";
+}
+
+TEST_F(Engine, TroubleThatPassedIsNotTheReasonToTell) {
+    acquire_terms patient = terms();
+    patient.limit = {waiting::in_line, now + 150ms};
+    subject.acquire(first, patient, now);
+    send();
+    receive(no_replicas);
+    later(100ms);
+    send_one();
+    receive(list({"2", "900", "other", "77", "0", "41"}));
+    later(50ms);
+    EXPECT_EQ(first.refusal_code, errc::timed_out);
+}
+
+// Only a reason to make a new link, and to ask there.
+TEST_F(Engine, AServerThatWasDemotedUnderAWaiterIsAskedAgainOnTheNextLink) {
+    server.end_distrusted_links();
+    subject.acquire(first, terms(), now);
+    send();
+    receive("-READONLY a replica\r\n");
+    EXPECT_EQ(first.refusal_code, std::nullopt);
+    server.bring_link_up({}, now);
+    later(100ms);
+    send_one();
+    receive(list({"1", "42"}));
+    EXPECT_NE(first.held, nullptr);
+}
+
 }  // namespace
 }  // namespace holdfast::engine

@@ -93,6 +93,17 @@ TEST_F(EngineUpgrade, RefusedLeavesReadingAsItWasAndAsksNothingMore) {
     EXPECT_FALSE(life->lost);
 }
 
+TEST_F(EngineUpgrade, WaitsWhileTheServerIsInTroubleThatMayPass) {
+    hold& held = reading();
+    ask_for_upgrade(held);
+    receive(no_replicas);
+    EXPECT_EQ(upgrade.refusal_code, std::nullopt);
+    later(100ms);
+    expect_question(send_one(), "rw/acquire");
+    receive(list({"1", "51"}));
+    EXPECT_EQ(upgrade.held, &held);
+}
+
 TEST_F(EngineUpgrade, OnlyOneAtATime) {
     hold& held = waiting();
     recorded_request second;
