@@ -52,7 +52,14 @@ public:
 
     standing how() const noexcept { return how_; }
     const opinion& says() const noexcept { return *says_; }
-    const failure& why() const noexcept { return link_->has_failed() ? link_->last_failure() : why_; }
+    // Why its word is of no use.
+    failure why() const {
+        if (how_ == standing::answered) {
+            return {errc::no_primary, link_->settings().display() + " is out of date: it names " +
+                                          to_text(says_->primary.place) + ", which was replaced"};
+        }
+        return link_->has_failed() ? link_->last_failure() : why_;
+    }
 
     bool may_still_answer() const noexcept { return how_ == standing::unknown || how_ == standing::asked; }
 
@@ -205,8 +212,30 @@ bool sentinel_watch::is_outdated(const opinion& one) const noexcept {
     return one.epoch && epoch_ && *one.epoch < *epoch_;
 }
 
+bool sentinel_watch::all_are_heard() const noexcept {
+    return std::ranges::none_of(sentinels_, [](const auto& each) { return each->may_still_answer(); });
+}
+
+// The latest of what a majority says, if all who answer are of an epoch before that of the primary that was told:
+// somebody had them forget it, and begin anew. That one of them alone says so means only that it is out of date.
+const sentinel_watch::opinion* sentinel_watch::restarted_epochs() const noexcept {
+    const opinion* latest = nullptr;
+    std::size_t answers = 0;
+    for (const auto& each : sentinels_) {
+        if (each->how() != sentinel::standing::answered) continue;
+        if (!is_outdated(each->says())) return nullptr;
+        if (latest == nullptr || each->says().epoch > latest->epoch) latest = &each->says();
+        ++answers;
+    }
+    return answers > sentinels_.size() / 2 && all_are_heard() ? latest : nullptr;
+}
+
 void sentinel_watch::answered(const sentinel& by, const std::optional<opinion>& before, instant now) {
     if (seeking_) return decide(now);
+    if (const opinion* const restarted = restarted_epochs()) {
+        if (told_ != restarted->primary.place || told_none_) return tell(*restarted, now);
+        epoch_ = restarted->epoch;
+    }
     const opinion& says = by.says();
     if (is_outdated(says)) return;
     const bool is_later = says.epoch && (!epoch_ || *says.epoch > *epoch_);
@@ -222,24 +251,21 @@ void sentinel_watch::decide(instant now) {
     if (!seeking_) return;
     const opinion* elsewhere = nullptr;
     const opinion* same = nullptr;
-    const opinion* outdated = nullptr;
     std::size_t agreeing = 0;
-    bool all_are_heard = true;
     const auto prefer_later = [](const opinion*& best, const opinion& one) {
         if (best == nullptr || one.epoch > best->epoch) best = &one;
     };
     for (const auto& each : sentinels_) {
-        all_are_heard = all_are_heard && !each->may_still_answer();
-        if (each->how() != sentinel::standing::answered) continue;
+        if (each->how() != sentinel::standing::answered || is_outdated(each->says())) continue;
         const opinion& one = each->says();
         const bool is_same = told_ == one.primary.place;
-        prefer_later(is_outdated(one) ? outdated : is_same ? same : elsewhere, one);
-        if (is_same && !is_outdated(one)) ++agreeing;
+        prefer_later(is_same ? same : elsewhere, one);
+        if (is_same) ++agreeing;
     }
     if (elsewhere != nullptr) return tell(*elsewhere, now);
-    if (same != nullptr && (all_are_heard || agreeing > sentinels_.size() / 2)) return tell(*same, now);
-    if (!all_are_heard) return;
-    if (outdated != nullptr) return tell(*outdated, now);
+    if (same != nullptr && (all_are_heard() || agreeing > sentinels_.size() / 2)) return tell(*same, now);
+    if (!all_are_heard()) return;
+    if (const opinion* const restarted = restarted_epochs()) return tell(*restarted, now);
     seeking_ = false;
     told_none_ = true;
     listener_.on_no_primary(why_none(), now);
@@ -259,8 +285,9 @@ failure sentinel_watch::why_none() const {
     const auto rank = [](errc code) { return code == errc::no_primary ? 0 : is_permanent(code) ? 2 : 1; };
     failure whole{sentinels_.front()->why().code, display_ + ":"};
     for (const auto& each : sentinels_) {
-        if (rank(each->why().code) < rank(whole.code)) whole.code = each->why().code;
-        whole.detail += (each == sentinels_.front() ? " " : "; ") + each->why().detail;
+        const failure why = each->why();
+        if (rank(why.code) < rank(whole.code)) whole.code = why.code;
+        whole.detail += (each == sentinels_.front() ? " " : "; ") + why.detail;
     }
     return whole;
 }

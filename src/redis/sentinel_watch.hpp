@@ -9,8 +9,9 @@
 // Somebody seeks the primary when a link to it must be made. All sentinels are asked then, and the answer is
 //  - the first one that is not where the seeker just failed,
 //  - or what a majority of them says, be it there,
-//  - or, when nobody is left who may still answer, the best there is. One who answers from an epoch that is over is
-//    believed only then.
+//  - or, when nobody is left who may still answer, the best there is.
+// Whoever answers from an epoch that is over names a primary that was replaced, and is not believed, unless a majority
+// answers, and all from such epochs: then somebody had the sentinels begin anew (SENTINEL REMOVE, SENTINEL MONITOR).
 // At any other time the listener is told of a primary that is news: of a later epoch, or one who said otherwise before.
 //
 // Sans-I/O: the links are sessions that somebody else drives. Lives in the client's serial section.
@@ -76,6 +77,8 @@ private:
     void answered(const sentinel& by, const std::optional<opinion>& before, instant now);
     void decide(instant now);
     bool is_outdated(const opinion& one) const noexcept;
+    const opinion* restarted_epochs() const noexcept;
+    bool all_are_heard() const noexcept;
     void tell(const opinion& what, instant now);
     failure why_none() const;
 

@@ -225,7 +225,7 @@ TEST_F(SentinelWatch, ASentinelOfAnEpochThatIsOverIsNotBelieved) {
     EXPECT_THAT(told, ElementsAre("h:2"));
 }
 
-TEST_F(SentinelWatch, AnOutdatedSentinelIsBetterThanNone) {
+TEST_F(SentinelWatch, AnOutdatedSentinelAloneIsNotBelievedThoughItIsTheOnlyOne) {
     agree();
     announces(0);
     says(0, 2, 2);
@@ -234,7 +234,47 @@ TEST_F(SentinelWatch, AnOutdatedSentinelIsBetterThanNone) {
     fails(1);
     seek();
     says(2, 1, 1);
+    EXPECT_THAT(told, ElementsAre("none!" + testing::name_of(errc::no_primary)));
+    EXPECT_THAT(why.detail, HasSubstr("redis://c:26379/0 is out of date: it names h:1"));
+    told.clear();
+    pass(4s);
+    says(2, 1, 1);
+    EXPECT_THAT(told, IsEmpty()) << "nor later";
+    comes_up(0);
+    says(0, 2, 2);
+    EXPECT_THAT(told, ElementsAre("h:2"));
+}
+
+TEST_F(SentinelWatch, AMajorityWhoseEpochsBeganAnewIsBelievedBySeekers) {
+    agree();
+    announces(0);
+    says(0, 2, 2);
+    told.clear();
+    fails(0);
+    seek();
+    says(1, 1, 0);
+    EXPECT_THAT(told, IsEmpty());
+    says(2, 1, 0);
     EXPECT_THAT(told, ElementsAre("h:1"));
+}
+
+// SENTINEL REMOVE and SENTINEL MONITOR at all of them: epochs begin with 0, and what is announced then counts.
+TEST_F(SentinelWatch, AMajorityWhoseEpochsBeganAnewIsBelievedWithAWorkingLink) {
+    agree();
+    announces(0);
+    says(0, 2, 5);
+    told.clear();
+    pass(4s);
+    says(1, 2, 0);
+    says(2, 2, 0);
+    says(0, 2, 5);
+    EXPECT_THAT(told, IsEmpty()) << "one remembers";
+    pass(4s);
+    for (std::size_t i = 0; i < 3; ++i) says(i, 2, 0);
+    EXPECT_THAT(told, IsEmpty()) << "the same place: no news";
+    announces(0);
+    says(0, 3, 1);
+    EXPECT_THAT(told, ElementsAre("h:3"));
 }
 
 TEST_F(SentinelWatch, WhereTheSeekerFailedAMajorityMustSaySo) {
