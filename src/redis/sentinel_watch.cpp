@@ -136,8 +136,8 @@ private:
         how_ = standing::answered;
         // In the middle of a failover the place is the new primary's already, and the rest is still the old one's.
         const auto since = record_.place == *place ? record_.since : std::nullopt;
-        const auto before = std::exchange(says_, opinion{{std::move(*place), since}, record_.epoch});
-        whole_.answered(*this, before, now);
+        says_ = opinion{{std::move(*place), since}, record_.epoch};
+        whole_.answered(*this, now);
     }
 
     void read_record(const reply_view& reply) {
@@ -212,6 +212,10 @@ bool sentinel_watch::is_outdated(const opinion& one) const noexcept {
     return one.epoch && epoch_ && *one.epoch < *epoch_;
 }
 
+bool sentinel_watch::is_up_to_date(const sentinel& one) const noexcept {
+    return one.how() == sentinel::standing::answered && !is_outdated(one.says());
+}
+
 bool sentinel_watch::all_are_heard() const noexcept {
     return std::ranges::none_of(sentinels_, [](const auto& each) { return each->may_still_answer(); });
 }
@@ -230,7 +234,25 @@ const sentinel_watch::opinion* sentinel_watch::restarted_epochs() const noexcept
     return answers > sentinels_.size() / 2 && all_are_heard() ? latest : nullptr;
 }
 
-void sentinel_watch::answered(const sentinel& by, const std::optional<opinion>& before, instant now) {
+bool sentinel_watch::is_later(const opinion& one) const noexcept {
+    return one.epoch && (!epoch_ || *one.epoch > *epoch_);
+}
+
+std::size_t sentinel_watch::agreeing(const network_place& place) const noexcept {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        sentinels_, [&](const auto& each) { return is_up_to_date(*each) && each->says().primary.place == place; }));
+}
+
+// A majority says so, or all of whom an answer can be had.
+bool sentinel_watch::is_agreed(const network_place& place) const noexcept {
+    const auto says_otherwise = [&](const auto& each) {
+        return is_up_to_date(*each) && each->says().primary.place != place;
+    };
+    return agreeing(place) > sentinels_.size() / 2 ||
+           (all_are_heard() && std::ranges::none_of(sentinels_, says_otherwise));
+}
+
+void sentinel_watch::answered(const sentinel& by, instant now) {
     if (seeking_) return decide(now);
     if (const opinion* const restarted = restarted_epochs()) {
         if (told_ != restarted->primary.place || told_none_) return tell(*restarted, now);
@@ -238,11 +260,9 @@ void sentinel_watch::answered(const sentinel& by, const std::optional<opinion>& 
     }
     const opinion& says = by.says();
     if (is_outdated(says)) return;
-    const bool is_later = says.epoch && (!epoch_ || *says.epoch > *epoch_);
-    const bool has_changed = before && before->primary.place != says.primary.place;
     if (told_ == says.primary.place && !told_none_) {
-        if (is_later) epoch_ = says.epoch;
-    } else if (is_later || has_changed || told_none_) {
+        if (is_later(says)) epoch_ = says.epoch;
+    } else if (is_later(says) || told_none_ || is_agreed(says.primary.place)) {
         tell(says, now);
     }
 }
@@ -251,20 +271,18 @@ void sentinel_watch::decide(instant now) {
     if (!seeking_) return;
     const opinion* elsewhere = nullptr;
     const opinion* same = nullptr;
-    std::size_t agreeing = 0;
-    const auto prefer_later = [](const opinion*& best, const opinion& one) {
-        if (best == nullptr || one.epoch > best->epoch) best = &one;
-    };
+    const auto rank = [this](const opinion& one) { return std::pair(one.epoch, agreeing(one.primary.place)); };
     for (const auto& each : sentinels_) {
-        if (each->how() != sentinel::standing::answered || is_outdated(each->says())) continue;
-        const opinion& one = each->says();
-        const bool is_same = told_ == one.primary.place;
-        prefer_later(is_same ? same : elsewhere, one);
-        if (is_same) ++agreeing;
+        if (!is_up_to_date(*each)) continue;
+        const opinion*& best = told_ == each->says().primary.place ? same : elsewhere;
+        if (best == nullptr || rank(each->says()) > rank(*best)) best = &each->says();
     }
-    if (elsewhere != nullptr) return tell(*elsewhere, now);
-    if (same != nullptr && (all_are_heard() || agreeing > sentinels_.size() / 2)) return tell(*same, now);
+    const bool is_news = elsewhere != nullptr && (!told_ || is_later(*elsewhere));
+    if (is_news || (elsewhere != nullptr && is_agreed(elsewhere->primary.place))) return tell(*elsewhere, now);
+    if (same != nullptr && is_agreed(same->primary.place)) return tell(*same, now);
     if (!all_are_heard()) return;
+    if (elsewhere != nullptr) return tell(*elsewhere, now);
+    if (same != nullptr) return tell(*same, now);
     if (const opinion* const restarted = restarted_epochs()) return tell(*restarted, now);
     seeking_ = false;
     told_none_ = true;

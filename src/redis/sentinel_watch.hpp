@@ -7,12 +7,13 @@
 // is right.
 //
 // Somebody seeks the primary when a link to it must be made. All sentinels are asked then, and the answer is
-//  - the first one that is not where the seeker just failed,
+//  - the first one of a later epoch than the place where the seeker just failed,
 //  - or what a majority of them says, be it there,
 //  - or, when nobody is left who may still answer, the best there is.
 // Whoever answers from an epoch that is over names a primary that was replaced, and is not believed, unless a majority
 // answers, and all from such epochs: then somebody had the sentinels begin anew (SENTINEL REMOVE, SENTINEL MONITOR).
-// At any other time the listener is told of a primary that is news: of a later epoch, or one who said otherwise before.
+// At any other time the listener is told of a primary that is news: of a later epoch, or what a majority says. So a
+// client that may not ask for epochs follows the majority, a moment later than others.
 //
 // Sans-I/O: the links are sessions that somebody else drives. Lives in the client's serial section.
 //
@@ -74,9 +75,13 @@ private:
         std::optional<std::uint64_t> epoch;  // none: we may not ask
     };
 
-    void answered(const sentinel& by, const std::optional<opinion>& before, instant now);
+    void answered(const sentinel& by, instant now);
     void decide(instant now);
     bool is_outdated(const opinion& one) const noexcept;
+    bool is_up_to_date(const sentinel& one) const noexcept;
+    bool is_later(const opinion& one) const noexcept;
+    std::size_t agreeing(const network_place& place) const noexcept;
+    bool is_agreed(const network_place& place) const noexcept;
     const opinion* restarted_epochs() const noexcept;
     bool all_are_heard() const noexcept;
     void tell(const opinion& what, instant now);

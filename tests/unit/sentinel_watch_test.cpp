@@ -330,21 +330,68 @@ TEST_F(SentinelWatch, IsAskedAgainFromTimeToTimeInCaseAnAnnouncementWasLost) {
     EXPECT_THAT(told, ElementsAre("h:2"));
 }
 
-TEST_F(SentinelWatch, WithoutTheRightToAskForEpochsAChangeOfMindCounts) {
-    const auto says_without_epoch = [&](std::size_t which, int port) {
+/// The same sentinels, of whom we may only ask where the primary is.
+class SentinelWatchWithoutEpochs : public SentinelWatch {
+protected:
+    void says(std::size_t which, int port) {
         receives(which, "-NOPERM no\r\n*2\r\n" + bulk("h") + bulk(std::to_string(port)));
-    };
-    seek();
-    all_come_up();
-    for (std::size_t i = 0; i < 3; ++i) says_without_epoch(i, 1);
+    }
+    void begin(std::initializer_list<int> ports) {
+        seek();
+        all_come_up();
+        for (std::size_t which = 0; const int port : ports) says(which++, port);
+    }
+};
+
+TEST_F(SentinelWatchWithoutEpochs, AMajorityMovesTheClient) {
+    begin({1, 1, 1});
     EXPECT_THAT(told, ElementsAre("h:1"));
     EXPECT_EQ(since, std::nullopt);
     announces(0);
-    says_without_epoch(0, 2);
+    says(0, 2);
+    EXPECT_THAT(told, ElementsAre("h:1")) << "one may be wrong, or early";
+    announces(1);
+    says(1, 2);
     EXPECT_THAT(told, ElementsAre("h:1", "h:2"));
     pass(4s);
-    says_without_epoch(1, 1);
+    says(2, 1);
     EXPECT_THAT(told, ElementsAre("h:1", "h:2")) << "it has said that all the time";
+}
+
+TEST_F(SentinelWatchWithoutEpochs, WhoBeganWithAWrongOneFollowsTheMajority) {
+    begin({1, 2, 2});
+    EXPECT_THAT(told, ElementsAre("h:1", "h:2"));
+}
+
+TEST_F(SentinelWatchWithoutEpochs, WhereTheOthersAreDownOneIsEnough) {
+    begin({1, 1, 1});
+    fails(1);
+    fails(2);
+    announces(0);
+    says(0, 2);
+    EXPECT_THAT(told, ElementsAre("h:1", "h:2"));
+}
+
+TEST_F(SentinelWatchWithoutEpochs, ASeekerWaitsForTheMajorityBeforeItTriesAnywhereElse) {
+    begin({1, 1, 1});
+    told.clear();
+    seek();
+    says(0, 9);
+    EXPECT_THAT(told, IsEmpty());
+    says(1, 2);
+    EXPECT_THAT(told, IsEmpty());
+    says(2, 2);
+    EXPECT_THAT(told, ElementsAre("h:2"));
+}
+
+TEST_F(SentinelWatchWithoutEpochs, WithoutAMajorityAnyOtherPlaceIsTried) {
+    begin({1, 1, 1});
+    told.clear();
+    fails(2);
+    seek();
+    says(0, 1);
+    says(1, 2);
+    EXPECT_THAT(told, ElementsAre("h:2"));
 }
 
 TEST_F(SentinelWatch, ALinkThatBreaksBeforeAQuestionWasWrittenIsAskedOnTheNext) {
