@@ -117,10 +117,8 @@ private:
         const bool not_tls = code.category() == boost::asio::error::get_ssl_category() &&
                              (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST ||
                               reason == SSL_R_PACKET_LENGTH_TOO_LONG);
-        if (not_tls || code == boost::asio::error::eof || code == ssl::error::stream_truncated) {
-            return {errc::tls_unexpected, target_.display + ": " + code.message()};
-        }
-        return {errc::tls_failed, target_.display + ": " + code.message()};
+        if (not_tls) return {errc::tls_unexpected, target_.display + ": " + code.message()};
+        return describe_stream_error(code, target_);
     }
 
     void shut() override {

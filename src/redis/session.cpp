@@ -240,9 +240,12 @@ void session::received(std::size_t count, instant now) {
 }
 
 void session::failed(failure why, instant now) {
+    // Whoever hangs up before a word is said may speak TLS, or not speak it. One we spoke to before is only in trouble.
     const bool silent = state_ == state::greeting && !heard_bytes_;
-    if (silent && !was_up_ && settings_.kind == transport::tcp && why.code == errc::unreachable) {
-        why.code = errc::tls_expected;
+    const bool shaking_hands = state_ == state::connecting && shaking_hands_;
+    if (!was_up_ && why.code == errc::unreachable) {
+        if (silent && settings_.kind == transport::tcp) why.code = errc::tls_expected;
+        if (shaking_hands) why.code = errc::tls_unexpected;
     }
     lose_link(std::move(why), now);
 }
@@ -295,9 +298,12 @@ failure session::why_too_slow() const {
     if (state_ != state::connecting) {
         return {errc::request_timed_out, settings_.display() + " did not answer the greeting" + within};
     }
-    // A plain port takes a TLS greeting for the beginning of a long line and waits for its end.
-    if (shaking_hands_)
-        return {errc::tls_unexpected, settings_.display() + " did not answer the TLS handshake" + within};
+    // A plain port takes a TLS greeting for the beginning of a long line and waits for its end. But a server that we
+    // spoke to before hangs: no reason to give up what waits, it may go on or be replaced.
+    if (shaking_hands_) {
+        return {was_up_ ? errc::request_timed_out : errc::tls_unexpected,
+                settings_.display() + " did not answer the TLS handshake" + within};
+    }
     return {errc::unreachable, settings_.display() + ": no connection" + within};
 }
 

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "unit/session_driver.hpp"
 
 namespace holdfast::redis {
@@ -24,6 +26,8 @@ const network_place second{"two", 7002};
 
 class SessionMove : public ::testing::Test {
 protected:
+    explicit SessionMove(std::string_view url = "redis+sentinel://a,b/mine") : link(url) {}
+
     void seek() {
         link.tick();
         ASSERT_TRUE(link.subject.take_seek_wish());
@@ -42,7 +46,7 @@ protected:
     }
     std::string host() const { return link.subject.settings().host; }
 
-    session_driver link{"redis+sentinel://a,b/mine"};
+    session_driver link;
 };
 
 TEST_F(SessionMove, AsksWhereTheServerIsBeforeItConnects) {
@@ -159,6 +163,46 @@ TEST_F(SessionMove, AReplicaIsNotUsedThoughTheSentinelsNameIt) {
     EXPECT_THAT(link.log, Not(Contains("up")));
     link.now = link.subject.deadline();
     seek();
+}
+
+class SessionMoveTls : public SessionMove {
+protected:
+    SessionMoveTls() : SessionMove("rediss+sentinel://a,b/mine") {}
+
+    /// The server hangs; a link to it is tried anew, and reaches the handshake.
+    void shake_hands() {
+        link.now = std::max(link.now, link.subject.deadline());
+        seek();
+        find(first);
+        link.subject.reached();
+    }
+};
+
+// Its kernel still takes connections.
+TEST_F(SessionMoveTls, APrimaryThatHangsDoesNotEndWhatWaitsForItsSuccessor) {
+    come_up();
+    link.fail();
+    recorded_command waiting(link.log, "waiting");
+    link.submit(waiting);
+    shake_hands();
+    link.sleep_until_due();
+    EXPECT_EQ(link.subject.last_failure().code, errc::request_timed_out);
+    EXPECT_THAT(link.subject.last_failure().detail, HasSubstr("TLS handshake"));
+    shake_hands();
+    link.fail();  // it was killed at last
+    EXPECT_EQ(link.subject.last_failure().code, errc::unreachable);
+    EXPECT_THAT(link.log, Not(Contains(HasSubstr("waiting"))));
+    find(second);
+    link.tick();
+    EXPECT_EQ(link.greet({.run_id = "two"}), encoded({"waiting"}));
+}
+
+TEST_F(SessionMoveTls, APrimaryThatWasNeverReachedMayNotSpeakTls) {
+    recorded_command ping(link.log, "ping");
+    link.submit(ping);
+    shake_hands();
+    link.fail();
+    EXPECT_EQ(ping.last.code, errc::tls_unexpected);
 }
 
 TEST_F(SessionMove, AClosedSessionGoesNowhere) {
