@@ -59,6 +59,17 @@ void node::on_primary(const redis::known_primary& found, instant now) {
     session().found(found.place, now);
 }
 
+// It was replaced and came back, and whoever was asked first has not heard of that: it may lack what was granted
+// meanwhile. The link is made anew, so that nothing that was asked on it is believed.
+void node::on_later_take_over(const redis::known_primary& found, instant now) {
+    primary_since_ = std::max(primary_since_, found.since ? now - *found.since : now);
+    const bool trusted_too_early = primary_since_ + mistrusted_for_ > std::max(now, trusted_from_);
+    if (mistrusted_for_ > milliseconds(0) && link_is_up() && trusted_too_early) {
+        session().distrust({errc::unreachable, settings().display() + ": its sentinels say that it took over just now"},
+                           now);
+    }
+}
+
 void node::on_no_primary(const failure& why, instant now) {
     session().failed(why, now);
 }

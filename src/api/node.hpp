@@ -47,6 +47,7 @@ private:
     void on_push(const redis::reply_view& message, instant now) override;
 
     void on_primary(const redis::known_primary& found, instant now) override;
+    void on_later_take_over(const redis::known_primary& found, instant now) override;
     void on_no_primary(const failure& why, instant now) override;
 
     std::chrono::nanoseconds known_for(const redis::server_facts& facts, instant now) const;

@@ -261,7 +261,9 @@ void sentinel_watch::answered(const sentinel& by, instant now) {
     const opinion& says = by.says();
     if (is_outdated(says)) return;
     if (told_ == says.primary.place && !told_none_) {
-        if (is_later(says)) epoch_ = says.epoch;
+        if (!is_later(says)) return;
+        epoch_ = says.epoch;
+        listener_.on_later_take_over(says.primary, now);
     } else if (is_later(says) || told_none_ || is_agreed(says.primary.place)) {
         tell(says, now);
     }

@@ -42,6 +42,8 @@ struct known_primary {
 class primary_listener {
 public:
     virtual void on_primary(const known_primary& found, instant now) = 0;
+    // The primary that was told took over in a later epoch than whoever told of it knew.
+    virtual void on_later_take_over(const known_primary& found, instant now) = 0;
     // Only after seek().
     virtual void on_no_primary(const failure& why, instant now) = 0;
 

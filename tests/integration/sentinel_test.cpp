@@ -7,6 +7,7 @@
 
 #include <boost/asio/use_future.hpp>
 
+#include <atomic>
 #include <cstdlib>
 #include <functional>
 #include <future>
@@ -15,6 +16,7 @@
 
 #include "integration/refusal.hpp"
 #include "support/eventually.hpp"
+#include "support/fake_server.hpp"
 #include "support/sentinel_set.hpp"
 #include "support/sockets.hpp"
 
@@ -176,6 +178,54 @@ TEST(Sentinel, AQuorumDoesNotAskAPrimaryThatTookOverUntilAllItMayLackIsOver) {
     auto there = std::async(std::launch::async, acquired_after, std::cref(newcomer), "there");
     EXPECT_GE(here.get(), longest_lease);
     EXPECT_GE(there.get(), longest_lease);
+}
+
+/// Plays a sentinel; nothing is known to it while `epoch` is 0.
+session sentinel_that_says(const redis_server& primary, const std::atomic<int>& epoch, milliseconds since) {
+    const auto bulk = [](const std::string& text) {
+        return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+    };
+    const std::string place = bulk("127.0.0.1") + bulk(std::to_string(primary.port()));
+    const auto answer = [=, &epoch, port = primary.port()](fake_connection& connection, const command& asked) {
+        if (asked.at(0) == "SUBSCRIBE") {
+            connection.write(">3\r\n" + bulk("subscribe") + bulk(asked.at(1)) + ":1\r\n");
+        } else if (asked.at(0) != "SENTINEL") {
+            connection.write(asked.at(0) == "PING" ? "+PONG\r\n" : "$0\r\n\r\n");
+        } else if (epoch == 0) {
+            connection.write(asked.at(1) == "MASTER" ? "-ERR No such master with that name\r\n" : "_\r\n");
+        } else if (asked.at(1) == "MASTER") {
+            connection.write("%4\r\n" + bulk("ip") + bulk("127.0.0.1") + bulk("port") + bulk(std::to_string(port)) +
+                             bulk("role-reported-time") + bulk(std::to_string(since.count())) + bulk("config-epoch") +
+                             bulk(std::to_string(epoch)));
+        } else {
+            connection.write("*2\r\n" + place);
+        }
+    };
+    return behaviours::after_hello(answer, {.mode = "sentinel"});
+}
+
+TEST(Sentinel, APrimaryThatCameBackIsMistrustedThoughTheFirstSentinelHasNotHeardOfIt) {
+    constexpr milliseconds longest_lease = 2s;
+    redis_server server;
+    const std::atomic<int> long_ago = 1;
+    std::atomic<int> just_now = 0;
+    misbehaving_server stale{sentinel_that_says(server, long_ago, 1h)};
+    misbehaving_server informed{sentinel_that_says(server, just_now, 0ms)};
+    client subject{watched_by({stale.port(), informed.port()}, "/mine?health_interval=200ms"),
+                   {.max_lease = longest_lease, .after_restart = restarted_server::mistrusted}};
+    mutex lock{subject, "stock", {.lease = longest_lease}};
+    ASSERT_TRUE(lock.try_acquire_for(an_age));  // waits until the server is old enough
+    ASSERT_TRUE(lock.try_acquire());
+    just_now = 3;
+    EXPECT_TRUE(eventually([&] {
+        try {
+            const lease again = lock.try_acquire();
+            return false;
+        } catch (const error& refused) {
+            return refused.condition() == errc::recovering;
+        }
+    }));
+    EXPECT_TRUE(lock.try_acquire_for(an_age)) << "and trusted again in the end";
 }
 
 }  // namespace

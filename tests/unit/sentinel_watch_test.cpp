@@ -36,6 +36,10 @@ protected:
         told.push_back(to_text(found.place));
         since = found.since;
     }
+    void on_later_take_over(const known_primary& found, instant) override {
+        told.push_back("again " + to_text(found.place));
+        since = found.since;
+    }
     void on_no_primary(const failure& failed, instant) override {
         told.push_back("none!" + testing::name_of(failed.code));
         why = failed;
@@ -71,9 +75,9 @@ protected:
     }
     void says(std::size_t which, int port, int epoch) {
         receives(which, "%4\r\n" + bulk("ip") + bulk("h") + bulk("port") +
-                            bulk(std::to_string(record_of.value_or(port))) + bulk("role-reported-time") + bulk("5000") +
-                            bulk("config-epoch") + bulk(std::to_string(epoch)) + "*2\r\n" + bulk("h") +
-                            bulk(std::to_string(port)));
+                            bulk(std::to_string(record_of.value_or(port))) + bulk("role-reported-time") +
+                            bulk(std::to_string(known_for)) + bulk("config-epoch") + bulk(std::to_string(epoch)) +
+                            "*2\r\n" + bulk("h") + bulk(std::to_string(port)));
     }
     void knows_nothing(std::size_t which) { receives(which, "-ERR No such master with that name\r\n_\r\n"); }
     void fails(std::size_t which, errc code = errc::connection_refused) {
@@ -101,6 +105,7 @@ protected:
     std::optional<std::chrono::milliseconds> since;
     failure why;
     std::string sent;
+    int known_for = 5000;          // ms, as they say
     std::optional<int> record_of;  // which port the sentinels have a record of, where it is not what they say
     sentinel_watch watch{settings, *this};
     std::deque<session_driver> links;
@@ -130,6 +135,20 @@ TEST_F(SentinelWatch, InTheMiddleOfAFailoverNobodyKnowsSinceWhenItIsThePrimary) 
     says(0, 2, 2);
     EXPECT_THAT(told, ElementsAre("h:2"));
     EXPECT_EQ(since, std::nullopt);
+}
+
+// The first one has slept through two failovers.
+TEST_F(SentinelWatch, ALaterEpochOfTheSamePlaceSaysSinceWhenItIsThePrimary) {
+    seek();
+    all_come_up();
+    says(0, 1, 1);
+    EXPECT_EQ(since, 5000ms);
+    known_for = 70;
+    says(1, 1, 3);
+    EXPECT_THAT(told, ElementsAre("h:1", "again h:1"));
+    EXPECT_EQ(since, 70ms);
+    says(2, 1, 3);
+    EXPECT_THAT(told, ElementsAre("h:1", "again h:1"));
 }
 
 TEST_F(SentinelWatch, SentinelsThatAreDownArePassedOver) {
