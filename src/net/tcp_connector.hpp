@@ -2,8 +2,11 @@
 #pragma once
 
 #include "net/close_on_exec.hpp"
+#include "net/endpoint.hpp"
 
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 #include <string>
 #include <utility>
 
@@ -28,8 +31,8 @@ void connect_to_next(Stream& stream, tcp::socket& socket, tcp::resolver::results
     socket.close(failed);
     open_close_on_exec(socket, address.protocol(), failed);
     if (failed) {  // e.g. an address family that this machine does not have
-        if (++next == addresses.end()) return done(failed);
-        return connect_to_next(stream, socket, std::move(addresses), next, done);
+        if (++next != addresses.end()) return connect_to_next(stream, socket, std::move(addresses), next, done);
+        return boost::asio::post(socket.get_executor(), stream.then([done, failed]() mutable { done(failed); }));
     }
     socket.async_connect(address, stream.then([&stream, &socket, addresses, next, done](const auto& code) mutable {
         if (!code) set_socket_options(socket);
@@ -38,11 +41,21 @@ void connect_to_next(Stream& stream, tcp::socket& socket, tcp::resolver::results
     }));
 }
 
-// `Stream` gives then() and target(); `done(error_code)` is called once, unless the stream is closed before.
-template <typename Stream, typename Done>
-void connect_tcp(Stream& stream, tcp::resolver& resolver, tcp::socket& socket, Done done) {
+// `Stream` gives then() and target(); `done(error_code)` is called once, unless the stream is closed before, and never
+// from within. Names of all streams of a client are resolved one after the other, and one that takes long holds the
+// others up. An address does not stand in that line.
+template <typename Stream, typename Resolver, typename Done>
+void connect_tcp(Stream& stream, Resolver& resolver, tcp::socket& socket, Done done) {
+    const endpoint& target = stream.target();
+    boost::system::error_code is_name;
+    const auto address = boost::asio::ip::make_address(target.host, is_name);
+    if (!is_name) {
+        const auto only = tcp::resolver::results_type::create(tcp::endpoint(address, target.port), target.host,
+                                                              std::to_string(target.port));
+        return connect_to_next(stream, socket, only, only.begin(), done);
+    }
     resolver.async_resolve(
-        stream.target().host, std::to_string(stream.target().port), boost::asio::ip::resolver_base::numeric_service,
+        target.host, std::to_string(target.port), boost::asio::ip::resolver_base::numeric_service,
         stream.then([&stream, &socket, done](const auto& unresolved, const tcp::resolver::results_type& addresses) {
             if (unresolved) return done(unresolved);
             connect_to_next(stream, socket, addresses, addresses.begin(), done);
