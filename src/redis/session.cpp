@@ -111,6 +111,7 @@ void session::start_connecting() {
 void session::found(const network_place& there, instant now) {
     if (state_ == state::closed) return;
     const bool moved = network_place{settings_.host, settings_.port} != there;
+    const bool asked = state_ == state::seeking;
     if (state_ != state::seeking && state_ != state::resting) {
         if (!moved) return;
         end_link({errc::unreachable,
@@ -128,7 +129,8 @@ void session::found(const network_place& there, instant now) {
         found_unasked_ = true;
         rest_until_ = now;
     }
-    if (moved) failed_attempts_ = 0;
+    // Unasked means that somebody took over. Answers may go to and fro while the sentinels disagree.
+    if (moved && !asked) failed_attempts_ = 0;
 }
 
 void session::connected(instant now) {

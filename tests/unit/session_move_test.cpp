@@ -152,6 +152,18 @@ TEST_F(SessionMove, WhoeverIsToldWhileItRestsRestsNoLonger) {
     EXPECT_LE(link.subject.deadline(), link.now + 20ms) << "and begins anew with short ones";
 }
 
+TEST_F(SessionMove, RestsLongerAndLongerWhileItIsSentToAndFro) {
+    come_up();
+    link.fail();
+    for (int i = 0; i < 6; ++i) {
+        link.now = link.subject.deadline();
+        seek();
+        find(i % 2 == 0 ? second : first);
+        link.fail(errc::connection_refused);
+    }
+    EXPECT_GT(link.subject.deadline(), link.now + 100ms);
+}
+
 TEST_F(SessionMove, AReplicaIsNotUsedThoughTheSentinelsNameIt) {
     seek();
     find(first);
