@@ -18,11 +18,18 @@ std::string encode(std::initializer_list<std::string_view> words) {
     return out;
 }
 
+// A name or an address. It is connected to, and shown in messages and logs, so nothing else may be in it.
+bool may_be_host(std::string_view text) {
+    constexpr std::size_t longest_name = 253;
+    return !text.empty() && text.size() <= longest_name &&
+           std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
+}
+
 // [host, port]
 std::optional<network_place> read_place(const reply_view& reply) {
     if (!reply.is_aggregate() || reply.size() != 2) return std::nullopt;
     const auto port = reply[1].to_integer();
-    if (reply[0].text().empty() || !port || *port < 1 || *port > std::numeric_limits<std::uint16_t>::max()) {
+    if (!may_be_host(reply[0].text()) || !port || *port < 1 || *port > std::numeric_limits<std::uint16_t>::max()) {
         return std::nullopt;
     }
     return network_place{std::string(reply[0].text()), static_cast<std::uint16_t>(*port)};

@@ -434,6 +434,15 @@ TEST_F(SentinelWatch, NonsenseIsNoPlace) {
     }
     receives(0, "+OK\r\n+OK\r\n");
     EXPECT_THAT(told, IsEmpty());
+    for (const std::string& host :
+         {std::string(), std::string("a\nb"), std::string("a b"), std::string("\x1b[2J"), std::string(254, 'h')}) {
+        announces(0);
+        receives(0, "-ERR\r\n*2\r\n" + bulk(host) + bulk("1"));
+        EXPECT_THAT(told, IsEmpty()) << host;
+    }
+    announces(0);
+    receives(0, "-ERR\r\n*2\r\n" + bulk(std::string(253, 'h')) + bulk("1"));
+    EXPECT_THAT(told, ElementsAre(std::string(253, 'h') + ":1"));
 }
 
 }  // namespace
