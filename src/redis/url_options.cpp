@@ -199,12 +199,6 @@ void inherit_tls(server_settings& settings) {
     sentinels.tls.server_name.clear();
 }
 
-void require_whole_certificate(const examined_url& url, const server_access& access) {
-    if (access.tls.certificate_file.empty() != access.tls.key_file.empty()) {
-        url.refuse("cert and key go together: a certificate is of no use without its key, nor a key without it");
-    }
-}
-
 std::string known_names() {
     std::string names;
     for (const rule& each : rules) names.append(names.empty() ? "" : ", ").append(each.name);
@@ -271,8 +265,16 @@ void url_options::apply(server_settings& settings) const {
         url_.refuse("backoff_min (" + format_duration(settings.backoff_min) + ") is more than backoff_max (" +
                     format_duration(settings.backoff_max) + ")");
     }
-    require_whole_certificate(url_, settings);
-    if (settings.sentinels) require_whole_certificate(url_, *settings.sentinels);
+    for (const char* whose : {"", "sentinel_"}) require_whole_certificate(whose);
+}
+
+// Also where the sentinels' would be taken from the server's: another certificate has another key.
+void url_options::require_whole_certificate(const std::string& whose) const {
+    const std::string certificate = whose + "cert";
+    const std::string key = whose + "key";
+    if (given_.contains(certificate) == given_.contains(key)) return;
+    url_.refuse(certificate + " and " + key +
+                " go together: a certificate is of no use without its key, nor a key without it");
 }
 
 void url_options::apply(server_settings& settings, whom for_whom) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <string>
 #include <string_view>
 
 #include "redis/server_url.hpp"
@@ -25,6 +26,7 @@ private:
 
     void apply(server_settings& settings, whom for_whom) const;
     void add(std::string_view item);
+    void require_whole_certificate(const std::string& whose) const;
 
     const examined_url& url_;
     std::map<std::string_view, std::string_view> given_;  // name -> value, not yet decoded

@@ -94,7 +94,12 @@ TEST(SentinelUrl, RefusesSentinelOptionsWhereTheyMeanNothing) {
     EXPECT_THAT(refusal("redis://a?sentinel_user=x"), HasSubstr("redis+sentinel://"));
     EXPECT_THAT(refusal("redis+sentinel://a/m?sentinel_ca_file=/a"), HasSubstr("sentinel_tls=true"));
     EXPECT_THAT(refusal("redis+sentinel://a/m?sentinel_tls=yes"), HasSubstr("true nor false"));
-    EXPECT_THAT(refusal("rediss+sentinel://a/m?sentinel_cert=/a"), HasSubstr("go together"));
+    for (const char* half :
+         {"sentinel_cert=/a", "sentinel_key=/a", "cert=/c&key=/k&sentinel_cert=/a", "cert=/c&key=/k&sentinel_key=/a"}) {
+        EXPECT_THAT(refusal("rediss+sentinel://a/m?" + std::string(half)),
+                    HasSubstr("sentinel_cert and sentinel_key go together"))
+            << half;
+    }
     EXPECT_THAT(refusal("redis+sentinel://a/m?ca_file=/a"), HasSubstr("rediss://"));
 }
 
