@@ -19,7 +19,7 @@ bool is_in_favour(const ballot& vote, bool upgrades) {
 // Says nothing of the lock, only of the way to the node.
 bool is_silence(errc code) {
     return code == errc::unreachable || code == errc::connection_refused || code == errc::host_not_found ||
-           code == errc::request_timed_out;
+           code == errc::request_timed_out || code == errc::no_primary;
 }
 
 // What the lock itself says. Anything else is a trouble of that node, and costs its vote.

@@ -128,6 +128,8 @@ public:
         wires_.link_down({errc::unreachable, "cut"}, now);
         subject_->node(number_).on_link_down(now);
     }
+    /// What is not sent yet is told that it will not be.
+    void fail_waiting(errc code, instant now) { wires_.fail_waiting({code, "the test says so"}, now); }
     void bring_link_up(const node_facts& facts, instant now) {
         up_ = true;
         wires_.link_up();

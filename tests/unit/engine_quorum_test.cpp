@@ -213,6 +213,15 @@ TEST_F(EngineQuorum, IsBusyAsSoonAsAMajorityHasRefused) {
     EXPECT_EQ(first.refusal_code, errc::busy);
 }
 
+TEST_F(EngineQuorum, ServersThatCannotBeReachedAreMissedForTheQuorum) {
+    for (const errc silence : {errc::unreachable, errc::host_not_found, errc::no_primary}) {
+        recorded_request request;
+        subject.acquire(request, terms(waiting::not_at_all), now);
+        for (played_server& each : servers) each.fail_waiting(silence, now);
+        EXPECT_EQ(request.refusal_code, errc::no_quorum);
+    }
+}
+
 TEST_F(EngineQuorum, WaitsOutItsTimeInLineAndSaysSo) {
     begin();
     queue(0);
