@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -76,10 +77,10 @@ protected:
             believers.begins(name_of(i), held.back().token());
         }
         for (std::size_t i = 0; i < many; ++i) {
-            waiters.emplace_back([this, i, terms] {
+            waiters.emplace_back([this, i, terms](const std::stop_token& giving_up) {
                 mutex ours{waiting[i % waiting.size()], name_of(i), terms};
                 try {
-                    lease got = ours.try_acquire_for(4 * an_age);
+                    lease got = ours.try_acquire_for(4 * an_age, {.stop = giving_up});
                     if (!got) return void(++told);
                     believers.begins(name_of(i), got.token());
                     ++served;
@@ -134,7 +135,7 @@ protected:
         EXPECT_TRUE(eventually([&] { return served + told == static_cast<int>(many); }, 2 * an_age));
         std::cout << "after the switch: all given back in " << released.count() << " ms, all served in "
                   << since(announced).count() << " ms\n";
-        for (std::thread& each : waiters) each.join();
+        waiters.clear();
         EXPECT_EQ(served, static_cast<int>(many));
         EXPECT_EQ(believers.overlaps(), 0) << "nothing was lost: all of it was on both replicas";
     }
@@ -143,10 +144,10 @@ protected:
     std::vector<client> holding = clients();
     std::vector<client> waiting = clients();
     std::vector<lease> held;
-    std::vector<std::thread> waiters;
     std::atomic<int> served = 0;
     std::atomic<int> told = 0;
     belief believers;
+    std::vector<std::jthread> waiters;  // last, for they use all the others; stopped and joined however a test ends
 
 private:
     std::vector<client> clients() {
@@ -157,7 +158,7 @@ private:
 };
 
 TEST_F(SentinelFailover, WhenThePrimaryIsKilledAllGoOnWithItsSuccessor) {
-    hold_and_wait();
+    ASSERT_NO_FATAL_FAILURE(hold_and_wait());
     const auto killed = steady::now();
     set.servers[0].kill();
     ASSERT_TRUE(set.has_moved_from(set.servers[0]));
@@ -167,7 +168,7 @@ TEST_F(SentinelFailover, WhenThePrimaryIsKilledAllGoOnWithItsSuccessor) {
 
 // Its links are all there; only the sentinels know.
 TEST_F(SentinelFailover, WhenThePrimaryHangsAllGoOnWithItsSuccessor) {
-    hold_and_wait();
+    ASSERT_NO_FATAL_FAILURE(hold_and_wait());
     const auto paused = steady::now();
     set.servers[0].pause();
     ASSERT_TRUE(set.has_moved_from(set.servers[0]));
@@ -187,14 +188,13 @@ TEST_F(SentinelFailover, WhenThePrimaryHangsAllGoOnWithItsSuccessor) {
 TEST_F(SentinelFailover, AFailoverByHandUnderLoadLeavesNobodyBehind) {
     constexpr std::size_t names = 10;
     constexpr std::size_t workers = 40;
-    std::atomic<bool> stop = false;
     std::vector<std::atomic<int>> rounds(workers);
-    std::vector<std::thread> running;
+    std::vector<std::jthread> running;
     for (std::size_t i = 0; i < workers; ++i) {
-        running.emplace_back([&, i] {
+        running.emplace_back([&, i](const std::stop_token& stop) {
             const std::string name = name_of(i % names);
             mutex lock{(i % 2 == 0 ? holding : waiting)[i % 3], name, {.lease = 2s}};
-            while (!stop) {
+            while (!stop.stop_requested()) {
                 try {
                     lease got = lock.try_acquire_for(4 * an_age);
                     if (!got) continue;
@@ -230,8 +230,8 @@ TEST_F(SentinelFailover, AFailoverByHandUnderLoadLeavesNobodyBehind) {
               << believers.overlaps() << " grants overlapped\n";
     // Nobody is at the old primary any more: what comes now is the new one's, and greater than all before.
     EXPECT_TRUE(eventually([&] { return links_at(set.servers[0]) == 0; }, an_age));
-    stop = true;
-    for (std::thread& each : running) each.join();
+    for (std::jthread& each : running) each.request_stop();
+    running.clear();
     for (std::size_t i = 0; i < names; ++i) {
         const std::uint64_t before = believers.greatest(name_of(i));
         mutex lock{holding[0], name_of(i)};
