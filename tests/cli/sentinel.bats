@@ -1,33 +1,37 @@
 # A primary that a sentinel watches: every command finds it by its name, and goes on when another one takes over.
 load common
 
-free_ports() { python3 -c '
-import socket, sys
-held = [socket.socket() for _ in range(int(sys.argv[1]))]
-for one in held: one.bind(("127.0.0.1", 0))
-print(*[one.getsockname()[1] for one in held])' "$1"; }
-
-# run_redis NAME PORT LINE...: a redis-server with these lines in its configuration; a sentinel if one of them is its.
+# run_redis NAME LINE...: a redis-server with these lines in its configuration; a sentinel if the first of them is its.
+# Its port is in $got: one that nobody else has, and not of those that the system gives to clients. Whether it is ours
+# that answers there is seen by its pid.
 run_redis() {
-    local name=$1 port=$2
-    shift 2
-    mkdir -p -m 700 "$BOX/$name"
-    printf '%s\n' "bind 127.0.0.1" "port $port" "pidfile $BOX/$name.pid" "dir $BOX/$name" "$@" >"$BOX/$name/redis.conf"
-    local as=()
+    local name=$1 tries pid as=()
+    shift
     [[ $1 == sentinel* ]] && as=(--sentinel)
-    redis-server "$BOX/$name/redis.conf" "${as[@]}" >"$BOX/$name/log" 2>&1 3>&- &
-    started+=($!)
-    wait_until at "$port" ping
+    mkdir -p -m 700 "$BOX/$name"
+    for ((tries = 0; tries < 20; ++tries)); do
+        got=$((10000 + RANDOM % 20000))
+        printf '%s\n' "bind 127.0.0.1" "port $got" "pidfile $BOX/$name.pid" "dir $BOX/$name" "$@" >"$BOX/$name/redis.conf"
+        redis-server "$BOX/$name/redis.conf" "${as[@]}" >"$BOX/$name/log" 2>&1 3>&- &
+        pid=$!
+        started+=("$pid")
+        wait_until answers_or_is_gone "$pid"
+        if answers "$pid"; then return 0; fi
+    done
+    cat "$BOX/$name/log" >&2
+    return 1
 }
-at() { redis-cli -p "$1" "${@:2}" >/dev/null 2>&1; }
+answers() { [ "$(redis-cli -p "$got" info server 2>/dev/null | tr -d '\r' | sed -n 's/^process_id://p')" = "$1" ]; }
+answers_or_is_gone() { answers "$1" || is_gone "$1"; }
 
 # One sentinel is enough to decide here. Its port, and those of the servers, are in $sentinel and ${port[1]}, ${port[2]}.
 setup_sentinel() {
-    read -r sentinel "port[1]" "port[2]" <<<"$(free_ports 3)"
-    run_redis p1 "${port[1]}" 'save ""' 'appendonly no'
-    run_redis p2 "${port[2]}" 'save ""' 'repl-diskless-sync-delay 0' "replicaof 127.0.0.1 ${port[1]}"
-    run_redis watcher "$sentinel" "sentinel monitor mine 127.0.0.1 ${port[1]} 1" \
-        "sentinel down-after-milliseconds mine 1000"
+    run_redis p1 'save ""' 'appendonly no'
+    port[1]=$got
+    run_redis p2 'save ""' 'repl-diskless-sync-delay 0' "replicaof 127.0.0.1 ${port[1]}"
+    port[2]=$got
+    run_redis watcher "sentinel monitor mine 127.0.0.1 ${port[1]} 1" "sentinel down-after-milliseconds mine 1000"
+    sentinel=$got
     export HOLDFAST_URL=redis+sentinel://127.0.0.1:$sentinel/mine
 }
 primary_port() { redis-cli -p "$sentinel" sentinel get-master-addr-by-name mine | tail -1; }
