@@ -38,8 +38,12 @@ primary_port() { redis-cli -p "$sentinel" sentinel get-master-addr-by-name mine 
 has_key() { [ "$(redis-cli -p "$1" exists "hf:$2")" = 1 ]; }
 has_no_key() { [ "$(redis-cli -p "$1" exists "hf:$2")" = 0 ]; }
 knows_a_fit_replica() { redis-cli -p "$sentinel" sentinel replicas mine | grep -A1 master-link-status | grep -qx ok; }
-takes_over() { redis-cli -p "$sentinel" sentinel failover mine >/dev/null && wait_until is_primary "$1"; }
-is_primary() { [ "$(primary_port)" = "$1" ]; }
+# NOGOODSLAVE and INPROG are answers, too, and no failure to redis-cli.
+begins_failover() { [ "$(redis-cli -p "$sentinel" sentinel failover mine)" = OK ]; }
+is_primary() { [ "$(primary_port)" = "$1" ] && [ "$(redis-cli -p "$1" role | head -1)" = master ]; }
+takes_over() { wait_until begins_failover && wait_until is_primary "$1"; }
+ms_left() { redis-cli -p "$1" pttl "hf:$2"; }
+has_more_left() { [ "$(ms_left "$1" "$2")" -gt "$3" ]; }
 
 @test "Sentinel.EveryCommandFindsThePrimary" {
     setup_sentinel
@@ -69,14 +73,15 @@ is_primary() { [ "$(primary_port)" = "$1" ]; }
 
 @test "Sentinel.ARunGoesOnWhenAnotherServerTakesOver" {
     setup_sentinel
-    hold a
-    local first=$last
+    hold a --lease 15s
+    local first=$last left
     start run a -- touch "$BOX/second"
     local second=$last
     wait_until has_key "${port[2]}" "{a}:queue"
     wait_until knows_a_fit_replica
     takes_over "${port[2]}"
-    wait_until has_key "${port[2]}" "{a}"
+    left=$(ms_left "${port[2]}" "{a}")
+    wait_until has_more_left "${port[2]}" "{a}" "$left"  # it is renewed there
     is_alive "$first"
     let_go a
     finish "$first"
