@@ -225,6 +225,23 @@ TEST(ServerState, UnableToSave) {
     expect_refusal(errc::misconfigured, at_port(server.port()), [&] { lock.try_acquire(); });
 }
 
+// What a primary does that its replicas have left, if it is told to; docs/deployment.md relies on it.
+TEST(ServerState, WithoutTheReplicasThatItWantsItNeitherGrantsNorRenews) {
+    redis_server server;
+    client subject{server.url()};
+    mutex lock{subject, "stock"};
+    lease held = lock.acquire();
+    ASSERT_EQ(server.call({"CONFIG", "SET", "min-replicas-to-write", "1"}).text, "OK");
+    mutex other{subject, "other"};
+    expect_refusal(errc::misconfigured, at_port(server.port()), [&] { other.try_acquire(); });
+    EXPECT_EQ(held.renew(), errc::misconfigured);
+    EXPECT_EQ(held.release(), errc::misconfigured);
+    ASSERT_EQ(server.call({"CONFIG", "SET", "min-replicas-to-write", "0"}).text, "OK");
+    EXPECT_TRUE(eventually([&] {
+        return server.call({"EXISTS", "hf:{stock}"}).integer == 0;
+    })) << "the release goes on in the background";
+}
+
 TEST(ServerState, SomethingElseAtTheKey) {
     redis_server server;
     client subject{server.url()};
