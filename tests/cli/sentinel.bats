@@ -30,7 +30,7 @@ setup_sentinel() {
     port[1]=$got
     run_redis p2 'save ""' 'repl-diskless-sync-delay 0' "replicaof 127.0.0.1 ${port[1]}"
     port[2]=$got
-    run_redis watcher "sentinel monitor mine 127.0.0.1 ${port[1]} 1" "sentinel down-after-milliseconds mine 1000"
+    run_redis watcher "sentinel monitor mine 127.0.0.1 ${port[1]} 1"
     sentinel=$got
     export HOLDFAST_URL=redis+sentinel://127.0.0.1:$sentinel/mine
 }

@@ -161,7 +161,7 @@ TEST_F(SentinelFailover, WhenThePrimaryIsKilledAllGoOnWithItsSuccessor) {
     ASSERT_NO_FATAL_FAILURE(hold_and_wait());
     const auto killed = steady::now();
     set.servers[0].kill();
-    ASSERT_TRUE(set.has_moved_from(set.servers[0]));
+    ASSERT_TRUE(set.has_replaced(set.servers[0]));
     std::cout << "failed over within " << since(killed).count() << " ms\n";
     expect_all_served();
 }
@@ -171,7 +171,7 @@ TEST_F(SentinelFailover, WhenThePrimaryHangsAllGoOnWithItsSuccessor) {
     ASSERT_NO_FATAL_FAILURE(hold_and_wait());
     const auto paused = steady::now();
     set.servers[0].pause();
-    ASSERT_TRUE(set.has_moved_from(set.servers[0]));
+    ASSERT_TRUE(set.has_replaced(set.servers[0]));
     std::cout << "failed over within " << since(paused).count() << " ms\n";
     expect_all_served();
     // When it wakes up it still takes itself for the primary, until the sentinels have told it otherwise. Nobody goes

@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::chrono::seconds start_limit{60};
 constexpr std::chrono::seconds failover_limit{60};
+// How long a server may be silent before the sentinels take it for down: when it is, and otherwise.
+constexpr std::chrono::milliseconds soon{500};
+constexpr std::chrono::seconds practically_never{600};
 
 // A field of a reply that is a list of names and values; empty if it has none.
 std::string field_of(const redis_reply& list, const std::string& name) {
@@ -18,6 +21,10 @@ std::string field_of(const redis_reply& list, const std::string& name) {
         if (list.elements[i].text == name) return list.elements[i + 1].text;
     }
     return {};
+}
+
+std::string in_milliseconds(std::chrono::milliseconds time) {
+    return std::to_string(time.count());
 }
 
 server_options server(const sentinel_options& wanted, const std::vector<redis_server>& before) {
@@ -34,7 +41,7 @@ server_options sentinel(const sentinel_options& wanted, int primary_port) {
     const std::string& name = wanted.name;
     server_options options{.requirepass = wanted.sentinel_password, .sentinel = true};
     options.config = {"sentinel monitor " + name + " 127.0.0.1 " + std::to_string(primary_port) + " 2",
-                      "sentinel down-after-milliseconds " + name + " 500",
+                      "sentinel down-after-milliseconds " + name + " " + in_milliseconds(practically_never),
                       "sentinel failover-timeout " + name + " 3000"};
     if (!wanted.password.empty()) options.config.push_back("sentinel auth-pass " + name + " " + wanted.password);
     if (!wanted.sentinel_password.empty()) {
@@ -88,6 +95,22 @@ bool sentinel_set::has_moved_from(const redis_server& former) {
             });
         },
         failover_limit);
+}
+
+bool sentinel_set::has_replaced(const redis_server& gone) {
+    take_for_down_after(soon);
+    const bool replaced = has_moved_from(gone);
+    take_for_down_after(practically_never);
+    return replaced;
+}
+
+void sentinel_set::take_for_down_after(std::chrono::milliseconds silence) {
+    for (redis_server& each : sentinels) {
+        if (!each.running()) continue;
+        const redis_reply answer =
+            each.call({"SENTINEL", "SET", options_.name, "down-after-milliseconds", in_milliseconds(silence)});
+        if (answer.is_error()) throw std::runtime_error{"a sentinel does not take its setting: " + answer.text};
+    }
 }
 
 bool sentinel_set::is_settled() {
