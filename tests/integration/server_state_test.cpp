@@ -229,8 +229,10 @@ TEST(ServerState, UnableToSave) {
 TEST(ServerState, WithoutTheReplicasThatItWantsItNeitherGrantsNorRenews) {
     redis_server server;
     client subject{server.url()};
-    mutex lock{subject, "stock"};
+    mutex lock{subject, "stock", {.lease = 30s}};
     lease held = lock.acquire();
+    // Of a lease that is still full, nothing needs to be written.
+    ASSERT_TRUE(eventually([&] { return server.call({"PTTL", "hf:{stock}"}).integer < 30'000; }));
     ASSERT_EQ(server.call({"CONFIG", "SET", "min-replicas-to-write", "1"}).text, "OK");
     mutex other{subject, "other"};
     expect_refusal(errc::misconfigured, at_port(server.port()), [&] { other.try_acquire(); });
