@@ -76,11 +76,12 @@ local function admit(who, shape, lease, token)
     append(fresh_grants, who, shape .. ' ' .. token)
 end
 
--- The caller keeps its grant, in that shape, with a full lease. Its lease is taken away before it is written anew: so
--- a full server lets those who hold keep what they have.
+-- The caller keeps its grant, in that shape, with a full lease. Removing nothing is a write that a full server lets
+-- pass: so those who hold keep what they have. The lease itself is never taken away to be written anew: where a Cluster
+-- moves the slot, the script would end in between if it is the only one.
 local function refresh(shape, lease)
     local ends, token = redis.call('ZSCORE', KEYS[5], id), token_of(my_grant)
-    redis.call('ZREM', KEYS[5], id)
+    redis.call('ZREM', KEYS[5], '')
     place(id, shape)
     append(fresh_leases, string.format('%.0f', math.max(now_ms + lease, ends or 0)), id)
     if shape ~= shape_of(my_grant) then append(fresh_grants, id, shape .. ' ' .. token) end
