@@ -9,6 +9,8 @@
 namespace holdfast::testing {
 namespace {
 
+using ::testing::ElementsAre;
+
 cluster_member& member() {
     static cluster_member one{cluster_member::share::all_slots};
     return one;
@@ -18,6 +20,7 @@ class moving_slot : public script_bench {
 protected:
     const std::string leases = "hf:{stock}:leases";
     const std::string grants = "hf:{stock}:grants";
+    const std::string ann = hold_id("ann"), bob = hold_id("bob"), cid = hold_id("cid");
 
     moving_slot() : script_bench{member().server().unix_path(), {"hf:{stock}:leases", "hf:{stock}:grants"}} {
         must({"FLUSHALL"});
@@ -26,33 +29,185 @@ protected:
 
     void slot_moves() { member().begin_move(lock); }
     void slot_stays() { member().call_off_move(lock); }
+
+    static std::string token_of(const redis_reply& granted) { return granted.elements.at(1).text; }
 };
+
+// --- mutex -----------------------------------------------------------------------------------------------
+
+class MovingSlotMutex : public moving_slot {
+protected:
+    const std::vector<std::string> keys{lock, queue, waiters, fence};
+
+    redis_reply wait(const std::string& id, const std::string& gives_way = "0") {
+        return run("mutex/acquire", keys,
+                   {id, text(minute), "0", text(hour), "wake:" + id, "0", "10000", "61000", "0", gives_way});
+    }
+    redis_reply release(const std::string& id, const std::string& token) {
+        return run("mutex/release", keys, {id, token, text(hour), "0"});
+    }
+};
+
+TEST_F(MovingSlotMutex, IsHandedToTheOnlyWaiter) {
+    const std::string token = token_of(wait(ann));
+    wait(bob);
+    listener ear = listens(bob);
+    slot_moves();
+    const redis_reply reply = release(ann, token);
+    slot_stays();
+    EXPECT_EQ(code(reply), 1);
+    EXPECT_EQ(reply.elements.at(1).integer, 0);
+    EXPECT_EQ(value(lock), bob);
+    EXPECT_EQ(ear.next(), "grant " + bob + " " + value(fence));
+    expect_all_keys_expire();
+}
+
+TEST_F(MovingSlotMutex, IsHandedToTheFirstOfTwo) {
+    const std::string token = token_of(wait(ann));
+    wait(bob);
+    wait(cid);
+    const listener ear = listens(bob);
+    slot_moves();
+    const redis_reply reply = release(ann, token);
+    slot_stays();
+    EXPECT_EQ(code(reply), 1);
+    EXPECT_EQ(reply.elements.at(1).integer, 1);
+    EXPECT_EQ(value(lock), bob);
+    EXPECT_THAT(line(), ElementsAre(cid));
+}
+
+TEST_F(MovingSlotMutex, IsFreeIfTheOnlyWaiterIsDead) {
+    const std::string token = token_of(wait(ann));
+    wait(bob);
+    slot_moves();
+    EXPECT_EQ(code(release(ann, token)), 1);
+    slot_stays();
+    EXPECT_EQ(everything().size(), 1U) << "the mark alone";
+}
+
+TEST_F(MovingSlotMutex, KeepsTheOnlyWaiterWhoPolls) {
+    wait(ann);
+    wait(bob);
+    slot_moves();
+    EXPECT_EQ(code(wait(bob)), 2);
+    slot_stays();
+    EXPECT_THAT(line(), ElementsAre(bob));
+    EXPECT_FALSE(must({"HGET", waiters, bob}).is_nil());
+}
+
+TEST_F(MovingSlotMutex, LetsTheOnlyWaiterGiveUp) {
+    wait(ann);
+    wait(bob);
+    slot_moves();
+    EXPECT_EQ(code(release(bob, "0")), -1);
+    slot_stays();
+    EXPECT_EQ(value(lock), ann);
+    EXPECT_EQ(everything().size(), 2U);
+}
+
+TEST_F(MovingSlotMutex, IsGivenUpForTheFirstInLine) {
+    const std::string token = token_of(wait(ann));
+    wait(bob);
+    const listener ear = listens(bob);
+    slot_moves();
+    EXPECT_EQ(code(wait(ann, token)), 2);
+    slot_stays();
+    EXPECT_EQ(value(lock), bob);
+    EXPECT_THAT(line(), ElementsAre(ann));
+}
+
+TEST_F(MovingSlotMutex, IsTheCallersAgainIfItGaveWayToTheDead) {
+    const std::string token = token_of(wait(ann));
+    wait(bob);
+    slot_moves();
+    EXPECT_EQ(code(wait(ann, token)), 1);
+    slot_stays();
+    EXPECT_EQ(value(lock), ann);
+    EXPECT_GT(std::stoll(value(fence)), std::stoll(token));
+    EXPECT_EQ(everything().size(), 2U);
+}
+
+// --- read-write lock -------------------------------------------------------------------------------------
 
 class MovingSlotRw : public moving_slot {
 protected:
-    const std::string ann = hold_id("ann"), bob = hold_id("bob");
+    const std::vector<std::string> keys{lock, queue, waiters, fence, leases, grants};
 
-    redis_reply wait_to_write(const std::string& id) {
-        return run("rw/acquire", keys(),
-                   {id, text(hour), "arrival", "w", text(minute), "0", "wake:" + id, "0", "10000", "61000", "0"});
+    redis_reply wait_to(const std::string& wish, const std::string& id) {
+        return run("rw/acquire", keys,
+                   {id, text(hour), "arrival", wish, text(minute), "0", "wake:" + id, "0", "10000", "61000", "0"});
     }
     redis_reply renew(const std::string& id) {
-        return run("rw/renew", keys(), {id, text(hour), "arrival", text(minute)});
+        return run("rw/renew", keys, {id, text(hour), "arrival", text(minute)});
     }
-
-private:
-    std::vector<std::string> keys() const { return {lock, queue, waiters, fence, leases, grants}; }
+    redis_reply release(const std::string& id, const std::string& token, const std::string& left_over = "") {
+        return run("rw/release", keys, {id, text(hour), "arrival", token, left_over, text(minute)});
+    }
+    std::string writer() { return must({"HGET", lock, "writer"}).text; }
 };
 
 // Were its lease taken away before it is written anew, the script would end in between: a holder without a lease.
 TEST_F(MovingSlotRw, RenewalOfTheOnlyHolderKeepsItsLease) {
-    ASSERT_EQ(code(wait_to_write(ann)), 1);
-    ASSERT_EQ(code(wait_to_write(bob)), 2);
+    ASSERT_EQ(code(wait_to("w", ann)), 1);
+    ASSERT_EQ(code(wait_to("w", bob)), 2);
     slot_moves();
     EXPECT_EQ(code(renew(ann)), 1);
     slot_stays();
     EXPECT_FALSE(must({"ZSCORE", leases, ann}).is_nil());
-    EXPECT_EQ(code(wait_to_write(bob)), 2) << "two would believe to hold it";
+    EXPECT_EQ(code(wait_to("w", bob)), 2) << "two would believe to hold it";
+}
+
+TEST_F(MovingSlotRw, IsLeftByOneOfTwoReaders) {
+    const std::string token = token_of(wait_to("r", ann));
+    wait_to("r", bob);
+    wait_to("w", cid);
+    const listener ear = listens(cid);
+    slot_moves();
+    EXPECT_THAT(release(ann, token), IsReleased(1, 1));
+    slot_stays();
+    EXPECT_EQ(code(renew(bob)), 1);
+}
+
+TEST_F(MovingSlotRw, IsFreeIfTheOnlyWaiterIsDead) {
+    const std::string token = token_of(wait_to("w", ann));
+    wait_to("w", bob);
+    slot_moves();
+    EXPECT_THAT(release(ann, token), IsReleased(0, 0));
+    slot_stays();
+    EXPECT_EQ(everything().size(), 1U) << "the mark alone";
+}
+
+TEST_F(MovingSlotRw, LetsReadersInAtADowngrade) {
+    const std::string token = token_of(wait_to("w", ann));
+    wait_to("r", bob);
+    wait_to("w", cid);
+    listener ear = listens(bob);
+    const listener of_writer = listens(cid);
+    slot_moves();
+    EXPECT_THAT(release(ann, token, "r"), IsReleased(1, 2));
+    slot_stays();
+    EXPECT_TRUE(ear.next().starts_with("grant " + bob));
+    EXPECT_EQ(code(renew(ann)), 1);
+    EXPECT_EQ(code(renew(bob)), 1);
+}
+
+// Here the keys of the holders do vanish before others come in. The script ends half-way, but with everybody in line
+// still there; the same release again, when the slot has moved, lets them in.
+TEST_F(MovingSlotRw, KeepsTheLineIfTheLastHolderLeaves) {
+    for (const std::string wish : {"w", "r"}) {
+        must({"FLUSHALL"});
+        const std::string token = token_of(wait_to("w", ann));
+        wait_to(wish, bob);
+        wait_to(wish, cid);
+        const listener ears[] = {listens(bob), listens(cid)};
+        slot_moves();
+        EXPECT_THAT(release(ann, token), IsError("ERR Script attempted to access a non local key"));
+        slot_stays();
+        EXPECT_THAT(line(), ElementsAre(bob, cid));
+        EXPECT_EQ(code(release(ann, token)), 0);
+        EXPECT_EQ(code(renew(bob)), 1);
+        EXPECT_EQ(code(renew(cid)), wish == "r" ? 1 : -1);
+    }
 }
 
 }  // namespace

@@ -4,6 +4,10 @@
 -- another type fails here, with nothing changed. What somebody else may have written into our keys is never computed
 -- with before it was looked at: a mark that is no token is no mark, an entry that makes no sense is a dead waiter's.
 --
+-- A Cluster's member whose slot is moving away runs a script only if it has all of its keys, and stops it at the first
+-- call that touches a key which is gone: also one that the script has just emptied. So whoever empties a key knows it,
+-- and does not touch it again: in_line and entries are always what the line has now.
+--
 -- A waiter's entry in the hash KEYS[3] is one string of six words:
 --   lease ms, poll interval ms, server time of its last poll in us, its token floor, what it wants (w to write, which is
 --   all there is on a mutex; r to read; u to upgrade), its wake-up channel
@@ -68,13 +72,18 @@ local function is_alive(wants)
 end
 
 local function leave_line(id)
-    redis.call('ZREM', KEYS[2], id)
-    redis.call('HDEL', KEYS[3], id)
+    if in_line > 0 then in_line = in_line - redis.call('ZREM', KEYS[2], id) end
+    if entries > 0 then entries = entries - redis.call('HDEL', KEYS[3], id) end
+end
+
+-- Who is first in line, and what it wants; nil for what is not there.
+local function first_in_line()
+    local first = in_line > 0 and redis.call('ZRANGE', KEYS[2], 0, 0)[1] or nil
+    return first, first and entries > 0 and read_entry(redis.call('HGET', KEYS[3], first)) or nil
 end
 
 -- Tells the first in line to poll if it would not do so within the next `within_ms`.
 local function hurry_first_in_line(within_ms)
-    local first = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
-    local wants = first and read_entry(redis.call('HGET', KEYS[3], first))
+    local first, wants = first_in_line()
     if wants and wants.interval_ms > within_ms then redis.pcall('PUBLISH', wants.channel, 'poll ' .. first) end
 end

@@ -10,16 +10,16 @@ local function grant(id, lease, floor, retention_ms)
     return mark
 end
 
--- The lock is free: hands it to the first living waiter and tells it so. Returns the new holder, or nil if nobody
--- waits. The dead are dropped; one that was only unreachable comes back with its ticket. If the turn is the caller's,
--- it is taken out of the line and returned, and gets nothing: it knows best what it asks for.
+-- The lock is free, or its holder lets go of it: hands it to the first living waiter, whose id takes the place of the
+-- former one's, and tells it so. Returns the new holder, or nil if nobody waits. The dead are dropped; one that was only
+-- unreachable comes back with its ticket. If the turn is the caller's, it is taken out of the line and returned, and
+-- gets nothing: it knows best what it asks for.
 -- A waiter that polls more rarely than the new holder's lease lasts would learn too late that the holder died; so the
 -- next in line is told to poll, and then knows the deadline.
 local function promote_next_waiter(caller, retention_ms)
     while true do
-        local id = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
+        local id, wants = first_in_line()
         if not id then return nil end
-        local wants = read_entry(redis.call('HGET', KEYS[3], id))
         leave_line(id)
         if id == caller then return id end
         if wants and is_alive(wants) then

@@ -6,15 +6,21 @@
 -- owner's business.
 --
 -- Whatever is added is collected here and written by settle(), once, however many come in; what is taken away goes at
--- once, and so before it: a full server refuses a script whose first write adds something.
+-- once, and so before it: a full server refuses a script whose first write adds something. How many fields and leases
+-- are left is counted, because a key that was emptied is not touched again (see line.lua). Where the last holder leaves
+-- and others come in, that cannot be: on a moving slot the script then stops in settle(). Whoever it was about to let
+-- in has a field without a lease or nothing at all, which is as good as nothing, and is still in line.
 --
 -- The script has set: id, retention, prefer.
 
 local now_ms = math.floor(now_us / 1000)
 local newest = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')
+local remembered = redis.call('ZSCORE', KEYS[5], 'foreign')
+local leases = redis.call('ZCARD', KEYS[5])
 local hash_left_ms = redis.call('PTTL', KEYS[1])
 local my_grant = redis.call('HGET', KEYS[6], id)
 local writer, readers, rcount  -- the hash: who writes, how many fields of readers, the sum of their counts
+local fields                   -- how many the hash has, of whatever kind
 local mode_there, rcount_there -- as they are in the hash
 local foreign                  -- holders of other programs: name, until_ms (nil: no end)
 local touched = false          -- something is to be written by settle()
@@ -29,29 +35,31 @@ local function shape_of(grant) return grant and string.match(grant, '^([rwb]) [1
 local function token_of(grant) return grant and string.match(grant, '^[rwb] ([1-9]%d*)$') end
 
 local function look()
-    local fields = redis.call('HMGET', KEYS[1], 'mode', 'rcount', 'writer', 'wcount')
-    mode_there, rcount_there, writer, rcount = fields[1], fields[2], fields[3], whole(fields[2], 0) or 0
-    readers = redis.call('HLEN', KEYS[1])
+    local known = redis.call('HMGET', KEYS[1], 'mode', 'rcount', 'writer', 'wcount')
+    mode_there, rcount_there, writer, rcount = known[1], known[2], known[3], whole(known[2], 0) or 0
+    fields = redis.call('HLEN', KEYS[1])
+    readers = fields
     for i = 1, 4 do
-        if fields[i] then readers = readers - 1 end
+        if known[i] then readers = readers - 1 end
     end
 end
 
 local function reads(who) return placed[who] or redis.call('HEXISTS', KEYS[1], 'r:' .. who) == 1 end
 
 local function stop_writing()
-    redis.call('HDEL', KEYS[1], 'writer', 'wcount')
+    fields = fields - redis.call('HDEL', KEYS[1], 'writer', 'wcount')
     writer, touched = false, true
 end
 
 local function stop_reading(who)
-    if redis.call('HDEL', KEYS[1], 'r:' .. who) == 1 then readers, rcount, touched = readers - 1, rcount - 1, true end
+    if fields == 0 or redis.call('HDEL', KEYS[1], 'r:' .. who) == 0 then return end
+    fields, readers, rcount, touched = fields - 1, readers - 1, rcount - 1, true
 end
 
 local function remove(who)
     stop_reading(who)
     if writer == who then stop_writing() end
-    redis.call('ZREM', KEYS[5], who)
+    if leases > 0 then leases = leases - redis.call('ZREM', KEYS[5], who) end
     redis.call('HDEL', KEYS[6], who)
     touched = true
 end
@@ -88,35 +96,42 @@ local function refresh(shape, lease)
     my_grant = shape .. ' ' .. token
 end
 
--- A few hundred at a time: Lua's stack has an end.
+-- A few hundred at a time: Lua's stack has an end. Returns how many were added or removed.
 local function write_all(command, list)
+    local changed = 0
     for first = 1, #list, 500 do
         local words = {unpack(command)}
         append(words, unpack(list, first, math.min(first + 499, #list)))
-        redis.call(unpack(words))
+        changed = changed + redis.call(unpack(words))
     end
+    return changed
+end
+
+-- Nobody has it any more. Whether a grant is left that belongs to nobody is not known, and mostly there is none: then
+-- that call fails on a moving slot, and has nothing to do.
+local function clear()
+    if fields > 0 then redis.call('DEL', KEYS[1]) end
+    if leases > 0 then redis.call('DEL', KEYS[5]) end
+    redis.pcall('DEL', KEYS[6])
+    fields, leases, mode_there, rcount_there = 0, 0, false, false
 end
 
 -- Writes what has changed. The keys live as long as the longest lease. GT: a shorter lease never cuts a longer one.
 local function settle()
     if not touched then return end
     touched = false
-    if not writer and readers == 0 then
-        redis.call('DEL', KEYS[1], KEYS[5], KEYS[6])
-        mode_there, rcount_there = false, false
-        return
-    end
+    if not writer and readers == 0 then return clear() end
     local mode, count = writer and 'write' or 'read', readers > 0 and string.format('%.0f', rcount)
-    if not count and rcount_there then redis.call('HDEL', KEYS[1], 'rcount') end
+    if not count and rcount_there then fields = fields - redis.call('HDEL', KEYS[1], 'rcount') end
     if count and count ~= rcount_there then append(fresh_fields, 'rcount', count) end
     if mode ~= mode_there then append(fresh_fields, 'mode', mode) end
     mode_there, rcount_there = mode, count
-    write_all({'HSET', KEYS[1]}, fresh_fields)
+    fields = fields + write_all({'HSET', KEYS[1]}, fresh_fields)
     if foreign and foreign.until_ms then append(fresh_leases, string.format('%.0f', foreign.until_ms), 'foreign') end
-    write_all({'ZADD', KEYS[5], 'GT'}, fresh_leases)
+    leases = leases + write_all({'ZADD', KEYS[5], 'GT'}, fresh_leases)
     write_all({'HSET', KEYS[6]}, fresh_grants)
     fresh_fields, fresh_leases, fresh_grants = {}, {}, {}
-    local last = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')[2]
+    local last = leases > 0 and redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')[2]
     last = last and string.format('%.0f', last) -- newer servers write 1.8e+12
     if last and not (foreign and not foreign.until_ms) then redis.call('PEXPIREAT', KEYS[1], last) end
     if last then
@@ -162,7 +177,7 @@ end
 
 -- How long holders of other programs live: by the hash's own expiry, as it stood before we made it longer; that is
 -- remembered under the name `foreign`. A key lives through the ms of its expiry, hence one more.
-local function foreign_end(remembered)
+local function foreign_end()
     if hash_left_ms < 0 then return nil end
     if remembered and expires_as_we_left_it() then return tonumber(remembered) end
     return math.max(now_ms + hash_left_ms + 1, remembered or 0)
@@ -171,10 +186,10 @@ end
 -- The hash and the leases disagree: another program has written the hash, or it is gone (evicted, or an expiry was set
 -- that was shorter than our leases). Holders of other programs are respected as long as they live; ours are put back
 -- where they belong if nobody who is in now forbids it, and otherwise lost.
-local function reconcile(remembered)
+local function reconcile()
     local others = strangers()
     if #others > 0 then
-        local ends = foreign_end(remembered)
+        local ends = foreign_end()
         if ends and ends <= now_ms then
             for _, other in ipairs(others) do
                 redis.call('HDEL', KEYS[1], other.field)
@@ -209,13 +224,12 @@ for _, who in ipairs(redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', string.format(
 end
 
 do
-    local remembered = redis.call('ZSCORE', KEYS[5], 'foreign')
-    local expected = redis.call('ZCARD', KEYS[5]) - (remembered and 1 or 0)
+    local expected = leases - (remembered and 1 or 0)
     if writer and not reads(writer) then expected = expected - 1 end
     local expiry_moved = newest[1] and not expires_as_we_left_it()
     local disagree = readers ~= expected or expiry_moved
-    if disagree then reconcile(remembered) end
-    if remembered and not foreign then redis.call('ZREM', KEYS[5], 'foreign') end
+    if disagree then reconcile() end
+    if remembered and not foreign then leases = leases - redis.call('ZREM', KEYS[5], 'foreign') end
     others_changed = touched
     touched = touched or expiry_moved or remembered and not foreign
     -- What is put back must be there before the script goes on: it may be about to take it away. Removing nothing is a
@@ -231,8 +245,8 @@ if my_grant and writer ~= id and not reads(id) then my_grant = false end
 -- Who is in the way, apart from that one; how long that may last at most, and when the first of them may be gone.
 -- -1: no end is known.
 local function standing(apart_from)
-    local first = redis.call('ZRANGE', KEYS[5], 0, 1, 'WITHSCORES')
-    local last = redis.call('ZRANGE', KEYS[5], -2, -1, 'WITHSCORES')
+    local first = leases > 0 and redis.call('ZRANGE', KEYS[5], 0, 1, 'WITHSCORES') or {}
+    local last = leases > 0 and redis.call('ZRANGE', KEYS[5], -2, -1, 'WITHSCORES') or {}
     local soonest = tonumber(first[1] == apart_from and first[4] or first[2])
     local at = #last - 1
     if last[at] == apart_from then at = at - 2 end

@@ -11,7 +11,7 @@ local function waiting()
         local at = rank % 32 + 1
         if at == 1 then
             ids = redis.call('ZRANGE', KEYS[2], rank, rank + 31)
-            wishes = ids[1] and redis.call('HMGET', KEYS[3], unpack(ids)) or {}
+            wishes = ids[1] and entries > 0 and redis.call('HMGET', KEYS[3], unpack(ids)) or {}
         end
         rank = rank + 1
         return ids[at], read_entry(wishes[at])
@@ -27,15 +27,21 @@ local function step_out()
     if not place then return end
     first_has_left = place == 0
     leave_line(id)
-    in_line = in_line - 1
 end
 
 -- False in a script whose answer does not say what the caller was given from its place in line (a late copy of an
 -- earlier request came just when its upgrade was due): then the caller is told as everybody is.
 local answer_tells = true
 
--- Grants what they asked for, and tells every process once.
-local function admit_all(coming)
+local function leave_line_together(leaving)
+    in_line = in_line - write_all({'ZREM', KEYS[2]}, leaving)
+    if entries > 0 then entries = entries - write_all({'HDEL', KEYS[3]}, leaving) end
+end
+
+-- Grants what they asked for, and tells every process once. They leave the line when they have it: see rw.lua for what
+-- may come in between. Removing nothing is a write that a full server lets pass, and then the rest may follow.
+local function admit_all(coming, leaving)
+    redis.call('ZREM', KEYS[2], '')
     local told, channels, shortest = {}, {}, nil
     for _, one in ipairs(coming) do
         local lease, channel = tonumber(one.wants.lease), one.wants.channel
@@ -48,6 +54,7 @@ local function admit_all(coming)
         end
     end
     settle()
+    leave_line_together(leaving)
     remember_token(retention)
     for _, channel in ipairs(channels) do redis.pcall('PUBLISH', channel, told[channel]) end
     hurry_first_in_line(shortest)
@@ -88,11 +95,8 @@ local function let_in_who_may()
         if readers == 0 and next_writer then let_in(next_writer[1], next_writer[2], 'w') end
     end
 
-    write_all({'ZREM', KEYS[2]}, leaving)
-    write_all({'HDEL', KEYS[3]}, leaving)
-    in_line = in_line - #leaving
     first_has_left = first_has_left or first == leaving[1]
-    if #coming > 0 then admit_all(coming) end
+    if #coming > 0 then admit_all(coming, leaving) else leave_line_together(leaving) end
     return blocker, blocked_by
 end
 

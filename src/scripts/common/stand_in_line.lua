@@ -6,8 +6,8 @@ local function keep_for(key, ms)
 end
 
 -- Places `in_front` come before all others, in the order of their tickets among themselves: their scores are negative.
--- A place that is there already is made anew: removed first, so that a full server does not refuse a poll. Returns the
--- ticket.
+-- A full server does not refuse the poll of one who has its place already: it lets a script pass whose first write
+-- removes something, if only nothing. Returns the ticket.
 local function stand_in_line(id, ticket, entry, keep_ms, in_front)
     local before_everybody = 9007199254740992
     local place = tonumber(redis.call('ZSCORE', KEYS[2], id))
@@ -16,12 +16,12 @@ local function stand_in_line(id, ticket, entry, keep_ms, in_front)
         local mine = place and place < 0 and place + before_everybody or place
         ticket = string.format('%.0f', mine or math.max(now_us, last + 1))
     end
-    if place then redis.call('HDEL', KEYS[3], id) end
+    if place then redis.call('HDEL', KEYS[3], '') end
     -- Entries without a queue: it was evicted, and nobody would ever remove them.
-    if in_line == 0 and entries > 0 then redis.call('DEL', KEYS[3]) end
-    redis.call('ZADD', KEYS[2], string.format('%.0f', in_front and ticket - before_everybody or ticket), id)
-    redis.call('HSET', KEYS[3], id, entry)
-    if not place then in_line = in_line + 1 end
+    if in_line == 0 and entries > 0 then entries = redis.call('DEL', KEYS[3]) - 1 end
+    local score = string.format('%.0f', in_front and ticket - before_everybody or ticket)
+    in_line = in_line + redis.call('ZADD', KEYS[2], score, id)
+    entries = entries + redis.call('HSET', KEYS[3], id, entry)
     keep_for(KEYS[2], keep_ms)
     keep_for(KEYS[3], keep_ms)
     return ticket

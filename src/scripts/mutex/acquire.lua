@@ -37,9 +37,10 @@ if not (whole(lease, 1) and floor and retention and whole(ticket, 0) and whole(A
     return redis.error_reply('ERR holdfast: lease, floor, ticket or interval out of range')
 end
 
--- Free again for whoever is first; that may be the caller.
+-- Free again for whoever is first; that may be the caller. Somebody gets it in any case, and so the key stays. Removing
+-- nothing is a write that a full server lets pass, and then the rest may follow.
 if holder == id and mark and mark == ARGV[10] then
-    redis.call('DEL', KEYS[1])
+    redis.call('HDEL', KEYS[3], '')
     holder = false
 end
 

@@ -27,9 +27,8 @@ end
 
 if holder == id then
     if token ~= '0' and mark and mark ~= token then return {-1, redis.call('PTTL', KEYS[1]), holder} end
-    redis.call('DEL', KEYS[1])
-    promote_next_waiter(nil, retention)
-    return {1, redis.call('ZCARD', KEYS[2])}
+    if not promote_next_waiter(nil, retention) then redis.call('DEL', KEYS[1]) end
+    return {1, in_line}
 end
 
 -- The holder's lease ended before it could release: whoever finds that out serves the line.
