@@ -53,6 +53,12 @@ std::string lock_keys::whole(side which) const {
     return key;
 }
 
+std::string channel_of(const lock_keys& lock, std::string_view client) {
+    std::string channel("hf:wake:{");
+    channel.append(hash_tag(lock.lock())).append("}:").append(client);
+    return channel;
+}
+
 std::string_view hash_tag(std::string_view key) noexcept {
     const auto open = key.find('{');
     if (open == std::string_view::npos) return key;

@@ -61,6 +61,10 @@ private:
 // has braces that would put its keys into different slots.
 lock_keys make_keys(const lock_name& name, key_naming naming, std::string_view prefix);
 
+// Where that client is told that its turn has come, on a Cluster: a sharded channel in the lock's own slot, one for
+// each tag. The scripts know it by the brace, which a plain channel's name (hf:wake:<client>) never has.
+std::string channel_of(const lock_keys& lock, std::string_view client);
+
 // The part of a key that Redis hashes.
 std::string_view hash_tag(std::string_view key) noexcept;
 

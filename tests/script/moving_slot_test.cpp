@@ -4,6 +4,7 @@
 // and stops the script at the first that touches a key which is not there any more: also one that the script itself has
 // just emptied. Nothing is rolled back then. So no key is touched again by the script that made it vanish.
 #include "script/rw_rows.hpp"
+#include "scripts/names.hpp"
 #include "support/cluster_member.hpp"
 
 namespace holdfast::testing {
@@ -42,6 +43,9 @@ protected:
     redis_reply wait(const std::string& id, const std::string& gives_way = "0") {
         return run("mutex/acquire", keys,
                    {id, text(minute), "0", text(hour), "wake:" + id, "0", "10000", "61000", "0", gives_way});
+    }
+    redis_reply wait_on(const std::string& channel, const std::string& id) {
+        return run("mutex/acquire", keys, {id, text(minute), "0", text(hour), channel, "0", "10000", "61000"});
     }
     redis_reply release(const std::string& id, const std::string& token) {
         return run("mutex/release", keys, {id, token, text(hour), "0"});
@@ -125,6 +129,22 @@ TEST_F(MovingSlotMutex, IsTheCallersAgainIfItGaveWayToTheDead) {
     EXPECT_EQ(value(lock), ann);
     EXPECT_GT(std::stoll(value(fence)), std::stoll(token));
     EXPECT_EQ(everything().size(), 2U);
+}
+
+// Its channel has the tag of the lock, hence its slot; one of another slot could not be asked for here.
+TEST_F(MovingSlotMutex, TellsOverAShardedChannel) {
+    const std::string channel = scripts::channel_of(
+        scripts::make_keys(scripts::lock_name{"stock"}, scripts::key_naming::tagged, "hf:"), "client");
+    const std::string token = token_of(wait(ann));
+    wait_on(channel, bob);
+    sim::listener ear{socket(), 1};
+    ear.subscribe(channel, sim::channel_kind::sharded);
+    slot_moves();
+    EXPECT_EQ(code(release(ann, token)), 1);
+    slot_stays();
+    const std::vector<sim::message> heard = ear.heard();
+    ASSERT_EQ(heard.size(), 1U);
+    EXPECT_EQ(heard[0].payload, "grant " + bob + " " + value(fence));
 }
 
 // --- read-write lock -------------------------------------------------------------------------------------

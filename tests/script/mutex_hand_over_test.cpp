@@ -199,7 +199,7 @@ TEST_F(MutexHandOver, TellsNobodyWhenOneFurtherBackGivesUp) {  // R12
 
 TEST_F(MutexHandOver, WakesAChannelWithAnyName) {
     const std::string token = hold("holder");
-    const std::string channel = "a name of\nthree words {and} a brace";
+    const std::string channel = "a name of\nfour words and a brace}";
     acquire("a", {.channel = channel});
     // hiredis splits its format, not its arguments, so the name arrives whole.
     listener ear{server().unix_path(), listener::to::channel, channel};

@@ -53,9 +53,8 @@ mutant of_several(mutant one) {
 
 // With every hint to poll comes a grant from long ago.
 void forge_old_grants(day_options& day) {
-    replace_in_scripts(day, "", "redis.pcall('PUBLISH', wants.channel, 'poll ' .. first)",
-                       "redis.pcall('PUBLISH', wants.channel, 'poll ' .. first) redis.pcall('PUBLISH', wants.channel, "
-                       "'grant ' .. first .. ' 1')");
+    replace_in_scripts(day, "", "tell(wants.channel, 'poll ' .. first)",
+                       "tell(wants.channel, 'poll ' .. first) tell(wants.channel, 'grant ' .. first .. ' 1')");
 }
 
 std::vector<mutant> mutants() {
@@ -64,8 +63,7 @@ std::vector<mutant> mutants() {
         in_scripts("PollDoesNotRefresh", "mutex/acquire", "if channel ~= '' then",
                    "if channel ~= '' and not redis.call('ZSCORE', KEYS[2], id) then"),
         in_scripts("LastComeFirstServed", "mutex/acquire", "math.max(now_us, last + 1)", "9e15 - now_us"),
-        in_scripts("HandOverWithoutAWord", "", "redis.pcall('PUBLISH', wants.channel, 'grant ' .. id .. ' ' .. token)",
-                   ""),
+        in_scripts("HandOverWithoutAWord", "", "tell(wants.channel, 'grant ' .. id .. ' ' .. token)", ""),
         in_scripts("RenewalRevives", "mutex/renew", "if not holder then return {0} end",
                    "if not holder then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return {1} end"),
         in_scripts("RenewalInNameOnly", "mutex/renew", "redis.call('PEXPIRE', KEYS[1], ARGV[2])", "local _ = 1"),
@@ -125,7 +123,7 @@ std::vector<mutant> mutants() {
         in_scripts("VisitorsAreTakenForDead", "", "if not is_ours(who) then\n", "if false then\n"),
         in_scripts("AVisitorsExpiryIsForgotten", "", "return math.max(now_ms + hash_left_ms + 1, remembered or 0)",
                    "return now_ms"),
-        in_scripts("ReadersHearNothing", "", "redis.pcall('PUBLISH', channel, told[channel])", "local _ = 1"),
+        in_scripts("ReadersHearNothing", "", "tell(channel, told[channel])", "local _ = 1"),
         {"PushesBelievedWithoutTheirFence",
          [](day_options& day) {
              forge_old_grants(day);

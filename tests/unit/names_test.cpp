@@ -74,6 +74,12 @@ TEST(Names, StrayBracesThatMoveTheTagAreRefused) {
     EXPECT_EQ(refusal_of([&] { tagged("}"); }), errc::bad_name);
 }
 
+TEST(Names, AClientsChannelForALockHasTheTagOfTheLock) {
+    EXPECT_EQ(channel_of(tagged("stock:1001"), "hf_c"), "hf:wake:{stock:1001}:hf_c");
+    EXPECT_EQ(channel_of(raw("stock:1001"), "hf_c"), "hf:wake:{stock:1001}:hf_c");
+    EXPECT_EQ(channel_of(raw("stock:{1001}:lock"), "hf_c"), "hf:wake:{1001}:hf_c");
+}
+
 // Whatever is not refused is in one slot, and two names never share a key.
 TEST(Names, EveryNameIsRefusedOrInOneSlot) {
     std::mt19937_64 random(7);
@@ -86,6 +92,7 @@ TEST(Names, EveryNameIsRefusedOrInOneSlot) {
             try {
                 const lock_keys keys = make_keys(lock_name(name), naming, "hf:");
                 ++accepted;
+                ASSERT_EQ(hash_tag(channel_of(keys, "client")), hash_tag(keys.lock())) << name;
                 for (const std::string& side : {keys.queue(), keys.waiters(), keys.fence()}) {
                     ASSERT_EQ(hash_tag(side), hash_tag(keys.lock())) << name;
                     ASSERT_NE(side, keys.lock());

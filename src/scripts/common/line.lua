@@ -59,13 +59,21 @@ local function read_entry(entry)
     return nil
 end
 
+-- A wake-up channel with a tag is a sharded one. On a Cluster it is in the lock's own slot: then the listeners are on
+-- this very server and are counted here, and nothing that is said is carried to all the others.
+local function is_sharded(channel) return string.find(channel, '{', 1, true) end
+
+-- What cannot be said is left to polls.
+local function tell(channel, text) redis.pcall(is_sharded(channel) and 'SPUBLISH' or 'PUBLISH', channel, text) end
+
 -- True if the waiter's process listens and it has polled within its last two intervals. The count of listeners is
 -- NUMSUB's and not PUBLISH's, which would count pattern subscribers too. Where that may not be asked, its polls must do.
 local listeners = {}
 local function is_alive(wants)
     if now_us - wants.seen_us > 2000 * wants.interval_ms then return false end
     if listeners[wants.channel] == nil then
-        local answer = redis.pcall('PUBSUB', 'NUMSUB', wants.channel)
+        local count = is_sharded(wants.channel) and 'SHARDNUMSUB' or 'NUMSUB'
+        local answer = redis.pcall('PUBSUB', count, wants.channel)
         listeners[wants.channel] = answer.err ~= nil or answer[2] > 0
     end
     return listeners[wants.channel]
@@ -85,5 +93,5 @@ end
 -- Tells the first in line to poll if it would not do so within the next `within_ms`.
 local function hurry_first_in_line(within_ms)
     local first, wants = first_in_line()
-    if wants and wants.interval_ms > within_ms then redis.pcall('PUBLISH', wants.channel, 'poll ' .. first) end
+    if wants and wants.interval_ms > within_ms then tell(wants.channel, 'poll ' .. first) end
 end

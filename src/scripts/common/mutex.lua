@@ -24,7 +24,7 @@ local function promote_next_waiter(caller, retention_ms)
         if id == caller then return id end
         if wants and is_alive(wants) then
             local token = grant(id, wants.lease, wants.floor, retention_ms)
-            redis.pcall('PUBLISH', wants.channel, 'grant ' .. id .. ' ' .. token)
+            tell(wants.channel, 'grant ' .. id .. ' ' .. token)
             hurry_first_in_line(tonumber(wants.lease))
             return id
         end

@@ -56,7 +56,7 @@ local function admit_all(coming, leaving)
     settle()
     leave_line_together(leaving)
     remember_token(retention)
-    for _, channel in ipairs(channels) do redis.pcall('PUBLISH', channel, told[channel]) end
+    for _, channel in ipairs(channels) do tell(channel, told[channel]) end
     hurry_first_in_line(shortest)
     first_has_left = false
 end
