@@ -85,6 +85,9 @@ void voter::answered_renew(ballot& b, const call& asked, const redis::reply_view
             return lose(b, errc::not_held, now);
         case hold_answer::verdict::held_by_other:
             return lose(b, errc::held_by_other, now);
+        case hold_answer::verdict::alone:
+        case hold_answer::verdict::unclear:
+            break;  // answers to other questions
     }
 }
 

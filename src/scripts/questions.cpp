@@ -139,6 +139,12 @@ std::optional<hold_answer> read_not_done(const reply_view& reply, std::int64_t c
     return answer;
 }
 
+hold_answer only(hold_answer::verdict what) {
+    hold_answer answer;
+    answer.what = what;
+    return answer;
+}
+
 }  // namespace
 
 void write(redis::command& out, const lock_terms& lock, const acquire_question& question) {
@@ -205,6 +211,22 @@ void write(redis::command& out, const lock_terms& lock, const renew_question& qu
         .begin_read_write(lock, question.id)
         .add(question.lease)
         .add_token(lock.proposal);
+}
+
+void write(redis::command& out, const lock_terms& lock, const release_alone_question& question) {
+    static const script& source = find("mutex/release_alone");
+    payload(out, source, 3).add(std::int64_t{1}).add(lock.keys.lock()).add(question.id);
+}
+
+void write(redis::command& out, const lock_terms& lock, const renew_alone_question& question) {
+    static const script& source = find("rw/renew_alone");
+    payload(out, source, 6)
+        .add(std::int64_t{3})
+        .add(lock.keys.lock())
+        .add(lock.keys, lock_keys::side::leases)
+        .add(lock.keys, lock_keys::side::grants)
+        .add(question.id)
+        .add(question.lease);
 }
 
 void write(redis::command& out, const lock_terms& lock, const cancel_question& question) {
@@ -282,6 +304,13 @@ std::optional<hold_answer> read_release(const reply_view& reply) {
     return answer;
 }
 
+std::optional<hold_answer> read_release_alone(const reply_view& reply) {
+    if (!is_list(reply, 1)) return std::nullopt;
+    const auto code = reply[0].to_integer();
+    if (code == 2) return only(hold_answer::verdict::alone);
+    return code ? read_not_done(reply, *code) : std::nullopt;
+}
+
 std::optional<hold_answer> read_hold(const reply_view& reply) {
     if (!is_list(reply, 1)) return std::nullopt;
     const auto code = reply[0].to_integer();
@@ -295,6 +324,13 @@ std::optional<hold_answer> read_hold(const reply_view& reply) {
     answer.held = *held;
     answer.token = *token;
     return answer;
+}
+
+std::optional<hold_answer> read_renew_alone(const reply_view& reply) {
+    if (!is_list(reply, 1)) return std::nullopt;
+    const auto code = reply[0].to_integer();
+    if (code == 3) return only(hold_answer::verdict::unclear);
+    return code == 1 && reply.size() > 1 ? read_hold(reply) : std::nullopt;
 }
 
 }  // namespace holdfast::scripts

@@ -73,6 +73,21 @@ struct renew_question {
     milliseconds lease;
 };
 
+// These two ask for what can be had while a Cluster moves the lock's slot: the keys of those who wait may be missing or
+// elsewhere then, and a script that names them would not run.
+
+// Of a mutex whose release was asked for already, and by whose id nobody will ask for it again. The release in full has
+// to follow: it serves the line.
+struct release_alone_question {
+    std::string_view id;
+};
+
+// Of a read-write lock; a mutex is always renewed so.
+struct renew_alone_question {
+    std::string_view id;
+    milliseconds lease;
+};
+
 // Of an upgrade that was waited for.
 struct cancel_question {
     std::string_view id;
@@ -87,7 +102,13 @@ struct raise_question {
 
 // The answer of release, renew, cancel and raise.
 struct hold_answer {
-    enum class verdict : std::uint8_t { done, not_held, held_by_other } what = verdict::not_held;
+    enum class verdict : std::uint8_t {
+        done,
+        not_held,
+        held_by_other,
+        alone,    // release_alone: released, but the line is still to be served
+        unclear,  // renew_alone: nothing was done, ask in full
+    } what = verdict::not_held;
     std::optional<milliseconds> holder_left;
     std::string_view holder;
     std::size_t waiters = 0;      // release: still in line
@@ -99,12 +120,16 @@ struct hold_answer {
 void write(redis::command& out, const lock_terms& lock, const acquire_question& question);
 void write(redis::command& out, const lock_terms& lock, const release_question& question);
 void write(redis::command& out, const lock_terms& lock, const renew_question& question);
+void write(redis::command& out, const lock_terms& lock, const release_alone_question& question);
+void write(redis::command& out, const lock_terms& lock, const renew_alone_question& question);
 void write(redis::command& out, const lock_terms& lock, const cancel_question& question);
 void write(redis::command& out, const lock_terms& lock, const raise_question& question);
 
 // Nothing if the reply is not of the agreed form: a server that answers nonsense.
 std::optional<acquire_answer> read_acquire(const redis::reply_view& reply);
 std::optional<hold_answer> read_release(const redis::reply_view& reply);
+std::optional<hold_answer> read_release_alone(const redis::reply_view& reply);
 std::optional<hold_answer> read_hold(const redis::reply_view& reply);  // of renew, cancel and raise
+std::optional<hold_answer> read_renew_alone(const redis::reply_view& reply);
 
 }  // namespace holdfast::scripts

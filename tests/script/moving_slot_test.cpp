@@ -147,6 +147,16 @@ TEST_F(MovingSlotMutex, TellsOverAShardedChannel) {
     EXPECT_EQ(heard[0].payload, "grant " + bob + " " + value(fence));
 }
 
+TEST_F(MovingSlotMutex, IsReleasedAloneWhereNobodyWaits) {
+    const std::string token = token_of(wait(ann));
+    slot_moves();
+    EXPECT_THAT(release(ann, token), IsError("TRYAGAIN"));
+    EXPECT_EQ(code(run("mutex/renew", {lock}, {ann, text(minute)})), 1);
+    EXPECT_EQ(code(run("mutex/release_alone", {lock}, {ann})), 2);
+    slot_stays();
+    EXPECT_EQ(code(release(ann, token)), 0);
+}
+
 // --- read-write lock -------------------------------------------------------------------------------------
 
 class MovingSlotRw : public moving_slot {
@@ -175,6 +185,19 @@ TEST_F(MovingSlotRw, RenewalOfTheOnlyHolderKeepsItsLease) {
     slot_stays();
     EXPECT_FALSE(must({"ZSCORE", leases, ann}).is_nil());
     EXPECT_EQ(code(wait_to("w", bob)), 2) << "two would believe to hold it";
+}
+
+TEST_F(MovingSlotRw, IsRenewedAloneWhereNobodyWaits) {
+    for (const std::string wish : {"r", "w"}) {
+        must({"FLUSHALL"});
+        wait_to(wish, ann);
+        slot_moves();
+        EXPECT_THAT(renew(ann), IsError("TRYAGAIN"));
+        EXPECT_EQ(code(run("rw/renew_alone", {lock, leases, grants}, {ann, text(2 * minute)})), 1);
+        slot_stays();
+        EXPECT_GT(left(leases), minute);
+        EXPECT_GT(left(lock), minute);
+    }
 }
 
 TEST_F(MovingSlotRw, IsLeftByOneOfTwoReaders) {

@@ -12,18 +12,13 @@
 --   lease ms, poll interval ms, server time of its last poll in us, its token floor, what it wants (w to write, which is
 --   all there is on a mutex; r to read; u to upgrade), its wake-up channel
 
+--@include common/reading.lua
+
 local clock = redis.call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
 local in_line = redis.call('ZCARD', KEYS[2])
 local entries = redis.call('HLEN', KEYS[3])
 local mark = redis.call('GET', KEYS[4])
-
--- The text as a whole number from `least` on, or nil. Lua's numbers are doubles: from 2^53 on, one more is the same.
-local function whole(text, least)
-    local number = text and string.find(text, '^%d+$') and tonumber(text)
-    if number and number >= least and number < 9007199254740992 then return number end
-    return nil
-end
 
 -- "007" and "0" are not of our making either, and tokens are compared as texts.
 if mark and not (whole(mark, 1) and string.find(mark, '^[1-9]')) then mark = false end

@@ -1,9 +1,8 @@
 -- Shared by the read-write scripts: who holds the lock, and until when.
 --
 -- KEYS[1] is the lock as other programs know it too: a hash with mode, rcount, r:<id>, writer, wcount. KEYS[5] has every
--- holder's own deadline, the first ms in which its hold is over; KEYS[6] what was granted to it: "<shape> <token>", the
--- shape r (reads), w (writes) or b (both). A count of ours in the hash is always 1: how often an owner entered is the
--- owner's business.
+-- holder's own deadline, the first ms in which its hold is over; KEYS[6] what was granted to it. A count of ours in the
+-- hash is always 1: how often an owner entered is the owner's business.
 --
 -- Whatever is added is collected here and written by settle(), once, however many come in; what is taken away goes at
 -- once, and so before it: a full server refuses a script whose first write adds something. How many fields and leases
@@ -12,6 +11,7 @@
 -- in has a field without a lease or nothing at all, which is as good as nothing, and is still in line.
 --
 -- The script has set: id, retention, prefer.
+--@include common/grant_text.lua
 
 local now_ms = math.floor(now_us / 1000)
 local newest = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')
@@ -30,9 +30,6 @@ local placed, fresh_fields, fresh_leases, fresh_grants = {}, {}, {}, {}
 local function append(list, ...)
     for _, item in ipairs({...}) do list[#list + 1] = item end
 end
-
-local function shape_of(grant) return grant and string.match(grant, '^([rwb]) [1-9]%d*$') end
-local function token_of(grant) return grant and string.match(grant, '^[rwb] ([1-9]%d*)$') end
 
 local function look()
     local known = redis.call('HMGET', KEYS[1], 'mode', 'rcount', 'writer', 'wcount')

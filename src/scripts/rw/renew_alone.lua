@@ -1,0 +1,38 @@
+-- rw/renew_alone: make a hold's lease full again, with those keys only that a held lock always has. For a slot that is
+-- moving: where nobody waits there is no queue, and a script that names a missing key would not run.
+-- KEYS  1 lock  2 leases  3 grants
+-- ARGV  1 hold id  2 lease ms
+-- Returns  {1, shape, token} renewed, and what it is that is held | {3} not as plain as that: ask in full
+-- Repeatable. Never shortens, and never revives. Nobody is taken out and nobody is let in. If another program holds the
+-- lock too, or hash, leases and grants do not agree, then putting that right is for a script that knows all keys.
+--@include common/reading.lua
+--@include common/grant_text.lua
+
+local id, lease = ARGV[1], whole(ARGV[2], 1)
+if not lease then return redis.error_reply('ERR holdfast: lease out of range') end
+
+local clock = redis.call('TIME')
+local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local ends = redis.call('ZSCORE', KEYS[2], id)
+local grant = redis.call('HGET', KEYS[3], id)
+local hash = redis.call('HMGET', KEYS[1], 'mode', 'rcount', 'writer', 'wcount', 'r:' .. id)
+local writer, reads = hash[3], hash[5] ~= false
+local shape = shape_of(grant)
+
+-- How many hold it, by the hash.
+local holders = redis.call('HLEN', KEYS[1]) + (shape == 'w' and 1 or 0)
+for i = 1, 4 do
+    if hash[i] then holders = holders - 1 end
+end
+
+local lives = ends and tonumber(ends) > now_ms
+local as_granted = shape and reads == (shape ~= 'w') and writer == (shape ~= 'r' and id)
+local all_ours = holders == redis.call('ZCARD', KEYS[2]) and not redis.call('ZSCORE', KEYS[2], 'foreign')
+if not (lives and as_granted and all_ours and (shape == 'r' or holders == 1)) then return {3} end
+
+-- Removing nothing is a write that a full server lets pass, and then the rest may follow. GT: never shorter.
+redis.call('ZREM', KEYS[2], '')
+redis.call('ZADD', KEYS[2], 'GT', string.format('%.0f', now_ms + lease), id)
+local last = string.format('%.0f', redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2])
+for i = 1, 3 do redis.call('PEXPIREAT', KEYS[i], last) end
+return {1, shape, token_of(grant)}

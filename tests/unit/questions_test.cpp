@@ -1,0 +1,85 @@
+// The questions that can be asked while a slot moves: which keys they name, and what their answers mean.
+#include "scripts/questions.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "redis/multiplexer.hpp"
+#include "redis/resp_reader.hpp"
+#include "scripts/registry.hpp"
+#include "unit/recorded_command.hpp"
+
+namespace holdfast::scripts {
+namespace {
+
+using redis::testing::encoded;
+using verdict = hold_answer::verdict;
+
+template <class Question>
+std::string written(const Question& question) {
+    const lock_keys keys = make_keys(lock_name("stock"), key_naming::tagged, "hf:");
+    redis::testing::event_log log;
+    redis::testing::recorded_command request(log, "request");
+    write(request, {.keys = keys}, question);
+    redis::multiplexer wires;
+    wires.link_up();
+    wires.open_gate();
+    wires.submit(request);
+    std::string bytes(wires.begin_write(instant{}));
+    wires.end_write();
+    wires.link_down({errc::unreachable, "the end"}, instant{});
+    return bytes;
+}
+
+template <class Read>
+auto answer(Read read, std::string_view bytes) {
+    redis::resp_reader reader;
+    std::ranges::copy(bytes, reader.prepare(bytes.size()).begin());
+    reader.commit(bytes.size());
+    redis::reply_view reply;
+    EXPECT_EQ(reader.next(reply), redis::resp_status::reply);
+    return read(reply);
+}
+
+TEST(Questions, ReleaseAloneNamesTheLockOnly) {
+    EXPECT_EQ(written(release_alone_question{.id = "me"}),
+              encoded({"EVALSHA", find("mutex/release_alone").sha1, "1", "hf:{stock}", "me"}));
+}
+
+TEST(Questions, RenewAloneNamesTheKeysOfAHeldLock) {
+    EXPECT_EQ(written(renew_alone_question{.id = "me", .lease = milliseconds(30'000)}),
+              encoded({"EVALSHA", find("rw/renew_alone").sha1, "3", "hf:{stock}", "hf:{stock}:leases",
+                       "hf:{stock}:grants", "me", "30000"}));
+}
+
+TEST(Questions, ReleaseAloneIsAnsweredThatTheLineIsStillToBeServed) {
+    EXPECT_EQ(answer(read_release_alone, "*1\r\n:2\r\n")->what, verdict::alone);
+    EXPECT_EQ(answer(read_release_alone, "*1\r\n:0\r\n")->what, verdict::not_held);
+    const auto other = answer(read_release_alone, "*3\r\n:-1\r\n:70\r\n$6\r\npython\r\n");
+    EXPECT_EQ(other->what, verdict::held_by_other);
+    EXPECT_EQ(other->holder_left, milliseconds(70));
+}
+
+TEST(Questions, RenewAloneIsAnsweredWithWhatIsHeldOrNothing) {
+    const auto renewed = answer(read_renew_alone, "*3\r\n:1\r\n$1\r\nb\r\n$2\r\n17\r\n");
+    EXPECT_EQ(renewed->what, verdict::done);
+    EXPECT_EQ(renewed->held, shape::both);
+    EXPECT_EQ(renewed->token, 17U);
+    EXPECT_EQ(answer(read_renew_alone, "*1\r\n:3\r\n")->what, verdict::unclear);
+}
+
+// What is an answer to one question is nonsense as one to another.
+TEST(Questions, AnswersOfOthersAreNonsense) {
+    for (const char* const bytes : {"*1\r\n:1\r\n", "*1\r\n:3\r\n", "*0\r\n", "+OK\r\n"}) {
+        EXPECT_FALSE(answer(read_release_alone, bytes)) << bytes;
+    }
+    for (const char* const bytes : {"*1\r\n:1\r\n", "*1\r\n:0\r\n", "*1\r\n:2\r\n", "*0\r\n", ":1\r\n"}) {
+        EXPECT_FALSE(answer(read_renew_alone, bytes)) << bytes;
+    }
+    EXPECT_FALSE(answer(read_release, "*1\r\n:2\r\n"));
+    EXPECT_FALSE(answer(read_hold, "*1\r\n:3\r\n"));
+}
+
+}  // namespace
+}  // namespace holdfast::scripts
