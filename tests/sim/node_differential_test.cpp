@@ -57,6 +57,7 @@ protected:
         model_.on_message([this](const message& m) { expected_.push_back(m); });
         for (auto& each : listeners_) {
             listen(each, "w:a", channel_kind::plain);
+            if (each.id() == 1) listen(each, "w:{a}", channel_kind::sharded);
             if (each.id() == 2) listen(each, "w:b", channel_kind::plain);
             if (each.id() == 2) listen(each, "w:a", channel_kind::sharded);
         }

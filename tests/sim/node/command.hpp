@@ -13,6 +13,7 @@
 
 #include "node/channels.hpp"
 #include "node/keyspace.hpp"
+#include "node/slot_guard.hpp"
 #include "node/value.hpp"
 
 namespace holdfast::sim {
@@ -41,6 +42,8 @@ struct context {
     script_host& scripts;
     server_state state;
     std::int64_t now_us;
+    const slot_guard* slots = nullptr;  // null: not a member of a Cluster
+    asking asked = asking::no;
 
     std::int64_t now_ms() const { return now_us / 1000; }
     keyspace::instant instant() const { return {now_ms(), state.as}; }
@@ -71,10 +74,12 @@ struct context {
 
 enum command_flag : unsigned {
     reads = 0,
-    writes = 1,         // refused by a replica
-    adds_memory = 2,    // refused by a full server ("denyoom")
-    not_in_script = 4,  // refused inside EVAL
-    whole_keyspace = 8  // touches keys that no script can declare
+    writes = 1,          // refused by a replica
+    adds_memory = 2,     // refused by a full server ("denyoom")
+    not_in_script = 4,   // refused inside EVAL
+    whole_keyspace = 8,  // touches keys that no script can declare
+    in_a_slot = 16,      // its first argument is a sharded channel
+    declares_keys = 32   // how many, and which, come after its first argument
 };
 
 /// Positions of keys among the arguments, as COMMAND INFO gives them; first 0: none. A negative last counts

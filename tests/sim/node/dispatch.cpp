@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <utility>
 #include <vector>
+
+#include "node/numbers.hpp"
 
 namespace holdfast::sim {
 namespace {
@@ -92,21 +96,41 @@ value read_only_error() {
     return value::make_error("READONLY You can't write against a read only replica.");
 }
 
+template <class Visit>
+void for_each_key(const command& c, arguments args, Visit visit) {
+    if (c.keys.first == 0) return;
+    const auto count = static_cast<int>(args.size());
+    const int last = c.keys.last < 0 ? count + c.keys.last : c.keys.last;
+    for (int i = c.keys.first; i <= last && i < count; i += c.keys.step) visit(args[static_cast<std::size_t>(i)]);
+}
+
+// Of EVAL; none where their number makes no sense, which the command itself will say.
+arguments declared_keys(arguments args) {
+    const auto count = parse_integer(args[2]);
+    if (!count || *count < 0 || *count > static_cast<std::int64_t>(args.size()) - 3) return {};
+    return args.subspan(3, static_cast<std::size_t>(*count));
+}
+
+std::optional<value> refused_by_slot(context& ctx, const command& c, arguments args) {
+    if (ctx.slots == nullptr) return std::nullopt;
+    if (c.has(in_a_slot)) return slot_refusal(ctx, args.subspan(1, 1), named::channels);
+    if (c.has(declares_keys)) return slot_refusal(ctx, declared_keys(args), named::keys);
+    std::vector<std::string_view> keys;
+    for_each_key(c, args, [&keys](std::string_view key) { keys.push_back(key); });
+    return slot_refusal(ctx, keys, named::keys);
+}
+
 void check_keys_declared(const command& c, arguments args, const script_run& run) {
     if (run.check == key_check::off) return;
     if (c.has(whole_keyspace)) {
         throw undeclared_key("script " + std::string{run.sha1} + " calls " + std::string{c.name} +
                              ", which touches keys it cannot declare");
     }
-    if (c.keys.first == 0) return;
-    const auto count = static_cast<int>(args.size());
-    const int last = c.keys.last < 0 ? count + c.keys.last : c.keys.last;
-    for (int i = c.keys.first; i <= last && i < count; i += c.keys.step) {
-        const std::string_view key = args[static_cast<std::size_t>(i)];
-        if (std::find(run.keys.begin(), run.keys.end(), key) != run.keys.end()) continue;
+    for_each_key(c, args, [&](std::string_view key) {
+        if (std::find(run.keys.begin(), run.keys.end(), key) != run.keys.end()) return;
         throw undeclared_key("script " + std::string{run.sha1} + " calls " + std::string{c.name} + " on key " +
                              in_quotes(key) + ", which is not in its KEYS");
-    }
+    });
 }
 
 value script_error(std::string_view text) {
@@ -124,6 +148,7 @@ value execute_command(context& ctx, arguments args) {
         c = sub;
     }
     if (!c->accepts(args.size())) return arity_error(c->name);
+    if (auto refusal = refused_by_slot(ctx, *c, args)) return *std::move(refusal);
     if (c->has(adds_memory) && ctx.state.memory == server_state::memory_state::full) return out_of_memory_error();
     if (c->has(writes) && ctx.state.as == role::replica) return read_only_error();
     return c->run(ctx, args);
@@ -141,6 +166,9 @@ value execute_in_script(context& ctx, arguments args, script_run& run) {
         return out_of_memory_error();
     }
     if (c->has(writes)) run.has_written = true;
+    if (refused_by_slot(ctx, *c, args)) {
+        return script_error("Script attempted to access a non local key in a cluster node");
+    }
     return c->run(ctx, args);
 }
 

@@ -9,15 +9,15 @@ node::node(node_options options)
     : engine_(options.engine ? std::move(options.engine) : std::make_shared<script_engine>()),
       scripts_(engine_, options.undeclared_keys) {}
 
-value node::execute(arguments command) {
+value node::execute(arguments command, asking asked) {
     if (command.empty()) throw std::logic_error("simulated node: an empty command");
-    context ctx{keys_, channels_, scripts_, state_, now_us_};
+    context ctx{keys_, channels_, scripts_, state_, now_us_, slots_, asked};
     return execute_command(ctx, command);
 }
 
-value node::execute(const std::vector<std::string>& command) {
+value node::execute(const std::vector<std::string>& command, asking asked) {
     const std::vector<std::string_view> words{command.begin(), command.end()};
-    return execute(arguments{words});
+    return execute(arguments{words}, asked);
 }
 
 void node::subscribe(std::uint64_t connection, std::string_view channel, channel_kind kind) {

@@ -40,8 +40,8 @@ public:
     std::int64_t time_us() const { return now_us_; }
 
     /// Runs one command. Throws undeclared_key, runaway_script, or std::logic_error for what is not modelled.
-    value execute(arguments command);
-    value execute(const std::vector<std::string>& command);
+    value execute(arguments command, asking asked = asking::no);
+    value execute(const std::vector<std::string>& command, asking asked = asking::no);
 
     void subscribe(std::uint64_t connection, std::string_view channel, channel_kind kind = channel_kind::plain);
     void unsubscribe(std::uint64_t connection, std::string_view channel, channel_kind kind = channel_kind::plain);
@@ -62,6 +62,10 @@ public:
     /// A full server answers OOM to what adds memory.
     void set_memory(server_state::memory_state memory) { state_.memory = memory; }
 
+    /// From now on a member of a Cluster, which refuses what that says; it stays the caller's. Null: a lone server
+    /// again.
+    void guard_slots(const slot_guard* slots) { slots_ = slots; }
+
     /// A key as it is now, without a command; null if there is none.
     const entry* peek(std::string_view key) { return keys_.find(key, {now_us_ / 1000, state_.as}); }
 
@@ -75,6 +79,7 @@ private:
     keyspace keys_;
     channels channels_;
     server_state state_;
+    const slot_guard* slots_ = nullptr;
     std::int64_t now_us_ = 0;
 };
 

@@ -97,8 +97,8 @@ value never_runs(context&, arguments) {
 }
 
 constexpr command table[] = {
-    {"eval", -3, not_in_script, {}, eval},
-    {"evalsha", -3, not_in_script, {}, evalsha},
+    {"eval", -3, not_in_script | declares_keys, {}, eval},
+    {"evalsha", -3, not_in_script | declares_keys, {}, evalsha},
     {"script", -2, not_in_script, {}, nullptr},
     {"script|load", 3, not_in_script, {}, script_load},
     {"script|exists", -3, not_in_script, {}, script_exists},

@@ -85,7 +85,7 @@ constexpr command table[] = {
     {"dbsize", 1, reads | whole_keyspace, {}, dbsize},
     {"flushall", -1, writes | whole_keyspace, {}, flushall},
     {"publish", 3, reads, {}, publish},
-    {"spublish", 3, reads, {}, spublish},
+    {"spublish", 3, reads | in_a_slot, {}, spublish},
     {"pubsub", -2, reads, {}, nullptr},
     {"pubsub|numsub", -2, reads, {}, numsub},
     {"pubsub|channels", -2, reads, {}, channels_command},

@@ -129,7 +129,7 @@ constexpr std::string_view ids[] = {
 constexpr std::string_view preferences[] = {"arrival", "readers", "writers"};
 constexpr std::string_view wishes[] = {"r", "r", "w", "u"};
 constexpr std::string_view rests[] = {"", "", "r", "w"};
-constexpr std::string_view wakes[] = {"w:a", "w:a", "w:b", "w:c", ""};
+constexpr std::string_view wakes[] = {"w:a", "w:a", "w:b", "w:c", "w:{a}", ""};
 constexpr std::string_view lock_names[] = {"{one}", "{two}"};
 
 words eval(std::string_view script) {
