@@ -20,6 +20,19 @@ value node::execute(const std::vector<std::string>& command, asking asked) {
     return execute(arguments{words}, asked);
 }
 
+std::optional<value> node::channel_refusal(std::string_view channel, asking asked) {
+    context ctx{keys_, channels_, scripts_, state_, now_us_, slots_, asked};
+    return slot_refusal(ctx, {&channel, 1}, named::channels);
+}
+
+std::optional<entry> node::take(std::string_view key) {
+    entry* const found = keys_.find(key, {now_us_ / 1000, state_.as});
+    if (found == nullptr) return std::nullopt;
+    std::optional<entry> taken = std::move(*found);
+    keys_.erase(key);
+    return taken;
+}
+
 void node::subscribe(std::uint64_t connection, std::string_view channel, channel_kind kind) {
     channels_.subscribe(connection, channel, kind);
 }

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,13 @@ public:
     /// From now on a member of a Cluster, which refuses what that says; it stays the caller's. Null: a lone server
     /// again.
     void guard_slots(const slot_guard* slots) { slots_ = slots; }
+
+    /// Of whatever names a slot: may a client use that sharded channel here? Nothing: it may.
+    std::optional<value> channel_refusal(std::string_view channel, asking asked);
+
+    /// As MIGRATE takes a key away and puts it elsewhere, expiry and all. Nothing: there is none.
+    std::optional<entry> take(std::string_view key);
+    void put(std::string_view key, entry what) { keys_.insert(key, std::move(what)); }
 
     /// A key as it is now, without a command; null if there is none.
     const entry* peek(std::string_view key) { return keys_.find(key, {now_us_ / 1000, state_.as}); }

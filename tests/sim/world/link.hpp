@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <set>
 #include <string>
 
+#include "node/slot_guard.hpp"
 #include "world/pipe.hpp"
 #include "world/wire.hpp"
 
@@ -23,6 +25,8 @@ struct link {
     pipe down;                  // server to client
     std::deque<packet> unread;  // arrived at a server that stalls
     command_reader commands;
+    asking asked = asking::no;                    // ASKING was the last command
+    std::set<std::string, std::less<>> channels;  // the sharded ones that it listens on
 };
 
 }  // namespace holdfast::sim

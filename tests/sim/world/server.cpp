@@ -1,6 +1,7 @@
 #include "world/server.hpp"
 
 #include <cctype>
+#include <utility>
 
 namespace holdfast::sim {
 namespace {
@@ -13,6 +14,10 @@ bool is(std::string_view word, std::string_view upper) {
         if (std::toupper(static_cast<unsigned char>(word[i])) != upper[i]) return false;
     }
     return true;
+}
+
+std::string shard_push(std::string_view what, std::string_view channel, std::size_t left) {
+    return ">3\r\n" + bulk(what) + bulk(channel) + ":" + std::to_string(left) + "\r\n";
 }
 
 }  // namespace
@@ -76,11 +81,13 @@ void server::serve(link& from) {
 }
 
 void server::answer(link& to, const words& command) {
+    const asking asked = std::exchange(to.asked, is(command[0], "ASKING") ? asking::yes : asking::no);
     if (is(command[0], "SUBSCRIBE")) return subscribe(to, command[1]);
+    if (is(command[0], "SSUBSCRIBE") || is(command[0], "SUNSUBSCRIBE")) return listen_in_shard(to, command, asked);
     std::string out;
     if (is(command[0], "HELLO")) {
         out = "%4\r\n" + bulk("version") + bulk("7.0.15") + bulk("role") + bulk("master") + bulk("mode") +
-              bulk("standalone") + bulk("id") + ":" + std::to_string(to.id) + "\r\n";
+              bulk(slots_ == nullptr ? "standalone" : "cluster") + bulk("id") + ":" + std::to_string(to.id) + "\r\n";
     } else if (is(command[0], "CLIENT") && is(command[1], "INFO")) {
         out = bulk("id=" + std::to_string(to.id) + " addr=" + to.address + " laddr=10.0.0.99:6379 fd=8\n");
     } else if (is(command[0], "INFO")) {
@@ -88,7 +95,7 @@ void server::answer(link& to, const words& command) {
         out = bulk("# Server\r\nredis_version:7.0.15\r\nrun_id:run" + std::to_string(runs_) + "\r\nserver_time_usec:" +
                    std::to_string(now_us()) + "\r\nuptime_in_seconds:" + std::to_string(up) + "\r\n");
     } else {
-        append_resp(out, execute(command));
+        append_resp(out, execute(command, asked));
     }
     if (to.server_open) to.down.send(std::move(out));
 }
@@ -98,29 +105,77 @@ void server::subscribe(link& to, std::string_view channel) {
     to.down.send(">3\r\n" + bulk("subscribe") + bulk(channel) + ":1\r\n");
 }
 
+// Of one channel. Refused by an error; else confirmed by a push that says how many there are now.
+void server::listen_in_shard(link& to, const words& command, asking asked) {
+    const std::string channel{command[1]};
+    const bool begins = is(command[0], "SSUBSCRIBE");
+    std::string out;
+    if (const auto refusal = node_.channel_refusal(channel, asked)) {
+        append_resp(out, *refusal);
+        return to.down.send(std::move(out));
+    }
+    if (begins) {
+        to.channels.insert(channel);
+        node_.subscribe(to.id, channel, channel_kind::sharded);
+    } else {
+        to.channels.erase(channel);
+        node_.unsubscribe(to.id, channel, channel_kind::sharded);
+    }
+    to.down.send(shard_push(begins ? "ssubscribe" : "sunsubscribe", channel, to.channels.size()));
+}
+
+void server::join(const slot_guard* slots) {
+    slots_ = slots;
+    node_.guard_slots(slots);
+}
+
+void server::give(const std::string& key, server& to) {
+    node_.set_time(now_us());
+    std::optional<entry> taken = node_.take(key);
+    if (!taken) return;
+    if (taken->expires_ms != no_expiry) taken->expires_ms += to.now_us() / 1000 - now_us() / 1000;
+    to.node_.put(key, *std::move(taken));
+}
+
+void server::slot_left(const std::function<bool(std::string_view)>& is_in_it) {
+    for (const auto& [id, each] : links_) {
+        for (auto at = each->channels.begin(); at != each->channels.end();) {
+            if (!is_in_it(*at)) {
+                ++at;
+                continue;
+            }
+            const std::string channel = *at;
+            at = each->channels.erase(at);
+            node_.unsubscribe(id, channel, channel_kind::sharded);
+            each->down.send(shard_push("sunsubscribe", channel, each->channels.size()));
+        }
+    }
+}
+
 void server::deliver(const message& what) {
     const auto found = links_.find(what.connection);
     if (found == links_.end()) return;
-    std::string push = message_push(what.channel, what.payload);
+    std::string push = message_push(what);
     if (options_.pushes_overtake) return found->second->down.put_in_front(std::move(push));
     found->second->down.send(std::move(push));
 }
 
-value server::execute(const words& command) {
+value server::execute(const words& command, asking asked) {
     node_.set_time(now_us());
+    if (is(command[0], "ASKING")) return value::make_status("OK");
     if (is(command[0], "CLIENT")) return kill(command);
     if (is(command[0], "SELECT")) return value::make_status("OK");
-    if (is(command[0], "EVAL") || is(command[0], "EVALSHA")) return run_script(command);
-    return node_.execute(arguments{command});
+    if (is(command[0], "EVAL") || is(command[0], "EVALSHA")) return run_script(command, asked);
+    return node_.execute(arguments{command}, asked);
 }
 
-value server::run_script(const words& command) {
+value server::run_script(const words& command, asking asked) {
     ++scripts_run_;
     words really = command;
     const auto& replaced = is(command[0], "EVAL") ? options_.replaced_scripts : replaced_sha1_;
     if (const auto found = replaced.find(command[1]); found != replaced.end()) really[1] = found->second;
     watcher_.before_script(command);
-    value answer = node_.execute(arguments{really});
+    value answer = node_.execute(arguments{really}, asked);
     watcher_.after_script(command, answer);
     return answer;
 }
@@ -136,7 +191,10 @@ value server::kill(const words& command) {
 
 value server::run(const std::vector<std::string>& command) {
     node_.set_time(now_us());
-    return node_.execute(command);
+    node_.guard_slots(nullptr);
+    value answer = node_.execute(command);
+    node_.guard_slots(slots_);
+    return answer;
 }
 
 void server::cut_all() {

@@ -63,7 +63,15 @@ public:
     void fail_over(node::snapshot data, nanoseconds clock_ahead);
     void close(link& which);
 
-    /// A command of somebody outside, at once.
+    // --- Cluster
+    /// From now on a member, which refuses what that says; it stays the caller's.
+    void join(const slot_guard* slots);
+    /// A key goes to the other, with what is left of its life.
+    void give(const std::string& key, server& to);
+    /// A slot is another's now: who listens on one of its channels is told that it listens no more.
+    void slot_left(const std::function<bool(std::string_view)>& is_in_it);
+
+    /// A command of somebody outside, at once. On a member it does not matter where the slot is.
     value run(const std::vector<std::string>& command);
     node::snapshot snapshot() const { return node_.take_snapshot(); }
     bool listens(std::string_view channel) const { return node_.listens(channel); }
@@ -79,10 +87,11 @@ private:
     void read(link& from);
     void serve(link& from);
     void answer(link& to, const words& command);
-    value execute(const words& command);
-    value run_script(const words& command);
+    value execute(const words& command, asking asked);
+    value run_script(const words& command, asking asked);
     value kill(const words& command);
     void subscribe(link& to, std::string_view channel);
+    void listen_in_shard(link& to, const words& command, asking asked);
     void deliver(const message& what);
 
     timeline& time_;
@@ -90,6 +99,7 @@ private:
     server_options options_;
     script_watcher& watcher_;
     node node_;
+    const slot_guard* slots_ = nullptr;
     std::map<std::uint64_t, link*> links_;  // those the server believes in
     std::map<std::string, std::string, std::less<>> replaced_sha1_;
     std::uint64_t next_link_ = 1;

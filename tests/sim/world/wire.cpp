@@ -35,8 +35,9 @@ void append_resp(std::string& out, const value& what) {
     }
 }
 
-std::string message_push(std::string_view channel, std::string_view text) {
-    return ">3\r\n" + bulk("message") + bulk(channel) + bulk(text);
+std::string message_push(const message& what) {
+    const char* const kind = what.kind == channel_kind::plain ? "message" : "smessage";
+    return ">3\r\n" + bulk(kind) + bulk(what.channel) + bulk(what.payload);
 }
 
 void command_reader::add(std::string_view bytes) {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "node/channels.hpp"
 #include "node/value.hpp"
 #include "redis/resp_reader.hpp"
 
@@ -12,8 +13,8 @@ namespace holdfast::sim {
 
 void append_resp(std::string& out, const value& what);
 std::string bulk(std::string_view text);
-/// ["message", channel, payload] as RESP3 pushes it.
-std::string message_push(std::string_view channel, std::string_view text);
+/// ["message", channel, payload] as RESP3 pushes it; of a sharded channel it is an "smessage".
+std::string message_push(const message& what);
 
 /// Commands as they come: each an array of strings.
 class command_reader {

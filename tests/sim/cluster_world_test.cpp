@@ -1,0 +1,178 @@
+// What a client finds at the members of a Cluster, before, during and after the move of a slot. The refusals themselves
+// are compared with a real member's in cluster_differential_test; here it is links, channels and keys that move.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "world/cluster.hpp"
+
+namespace holdfast::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+class nobody final : public script_watcher {
+    void before_script(const words&) override {}
+    void after_script(const words&, const value&) override {}
+};
+
+// {x} and {y} are all there is.
+unsigned slot_of(std::string_view key) {
+    return key.find("{x}") != key.npos ? 7U : 8U;
+}
+
+class ClusterWorld : public ::testing::Test {
+protected:
+    // A member and one link to it.
+    struct place {
+        place(ClusterWorld& world, std::uint64_t seed)
+            : serves(world.time_, chance{seed}, {.engine = world.engine_, .replaced_scripts = {}}, world.watcher_),
+              wire(
+                  world.time_, world.luck_, [this](const packet& p) { serves.received(wire, p); },
+                  [this](const packet& p) { heard += p.what == packet::kind::end ? "<end>" : p.bytes; }) {
+            serves.accept(wire);
+        }
+        server serves;
+        link wire;
+        std::string heard;
+    };
+
+    ClusterWorld() {
+        all_.add(a_.serves, "a:1");
+        all_.add(b_.serves, "b:2");
+    }
+
+    std::string ask(place& who, const std::vector<std::string>& command) {
+        std::string bytes = "*" + std::to_string(command.size()) + "\r\n";
+        for (const std::string& word : command) bytes += bulk(word);
+        who.wire.up.send(bytes);
+        return listen(who);
+    }
+    std::string listen(place& who) {
+        pass(10ms);
+        return std::exchange(who.heard, {});
+    }
+    void pass(nanoseconds wait) {
+        const instant end = time_.now() + wait;
+        while (time_.step(end)) {
+        }
+    }
+    static std::string push(const std::string& what, const std::string& channel, const std::string& last) {
+        return ">3\r\n" + bulk(what) + bulk(channel) + last;
+    }
+
+    const std::string lock_ = "hf:{x}", queue_ = "hf:{x}:queue", channel_ = "hf:wake:{x}:c";
+    timeline time_;
+    chance luck_{1};
+    nobody watcher_;
+    std::shared_ptr<script_engine> engine_ = std::make_shared<script_engine>();
+    cluster all_{slot_of};
+    place a_{*this, 2}, b_{*this, 3};
+};
+
+TEST_F(ClusterWorld, SaysSoInItsGreeting) {
+    EXPECT_NE(ask(a_, {"HELLO", "3"}).find(bulk("cluster")), std::string::npos);
+}
+
+TEST_F(ClusterWorld, SendsToTheOwner) {
+    EXPECT_EQ(ask(a_, {"SET", lock_, "me"}), "+OK\r\n");
+    EXPECT_EQ(ask(b_, {"GET", lock_}), "-MOVED 7 a:1\r\n");
+    all_.begin_move(7, "b:2");
+    all_.move_key(lock_);
+    all_.finish_move(7);
+    EXPECT_EQ(ask(a_, {"GET", lock_}), "-MOVED 7 b:2\r\n");
+    EXPECT_EQ(ask(b_, {"GET", lock_}), bulk("me"));
+    EXPECT_EQ(ask(a_, {"SET", "hf:{y}", "me"}), "+OK\r\n") << "the other slots stay";
+    EXPECT_EQ(all_.owner(7), "b:2");
+    EXPECT_EQ(all_.owner(8), "a:1");
+}
+
+TEST_F(ClusterWorld, LetsAskingCountForOneCommand) {
+    all_.begin_move(7, "b:2");
+    EXPECT_EQ(ask(a_, {"SET", lock_, "me"}), "-ASK 7 b:2\r\n");
+    EXPECT_EQ(ask(b_, {"ASKING"}), "+OK\r\n");
+    EXPECT_EQ(ask(b_, {"SET", lock_, "me"}), "+OK\r\n");
+    EXPECT_EQ(ask(b_, {"GET", lock_}), "-MOVED 7 a:1\r\n");
+    ask(b_, {"ASKING"});
+    ask(b_, {"PING"});
+    EXPECT_EQ(ask(b_, {"GET", lock_}), "-MOVED 7 a:1\r\n") << "whatever that one was";
+}
+
+TEST_F(ClusterWorld, HasNoPlaceForAScriptWhoseKeysAreApart) {
+    const std::vector<std::string> script{"EVAL", "return 'ran'", "2", lock_, queue_};
+    a_.serves.run({"SET", lock_, "me"});
+    a_.serves.run({"SET", queue_, "others"});
+    all_.begin_move(7, "b:2");
+    EXPECT_EQ(ask(a_, script), bulk("ran"));
+    all_.move_key(lock_);
+    EXPECT_TRUE(ask(a_, script).starts_with("-TRYAGAIN"));
+    ask(b_, {"ASKING"});
+    EXPECT_TRUE(ask(b_, script).starts_with("-TRYAGAIN"));
+    all_.move_key(queue_);
+    EXPECT_EQ(ask(a_, script), "-ASK 7 b:2\r\n");
+    ask(b_, {"ASKING"});
+    EXPECT_EQ(ask(b_, script), bulk("ran"));
+}
+
+TEST_F(ClusterWorld, MovesWhatIsLeftOfALifeToTheOtherClock) {
+    b_.serves.jump(1h);
+    a_.serves.run({"SET", lock_, "me", "PX", "1000"});
+    a_.serves.run({"SET", queue_, "others"});
+    pass(400ms);
+    all_.begin_move(7, "b:2");
+    all_.move_key(lock_);
+    all_.move_key(queue_);
+    EXPECT_EQ(a_.serves.run({"EXISTS", lock_, queue_}), value::make_integer(0));
+    const std::int64_t left = b_.serves.run({"PTTL", lock_}).integer;
+    EXPECT_GT(left, 580);
+    EXPECT_LT(left, 620);
+    EXPECT_EQ(b_.serves.run({"PTTL", queue_}), value::make_integer(-1));
+}
+
+TEST_F(ClusterWorld, MovesBackWhatWasCalledOff) {
+    a_.serves.run({"SET", lock_, "me"});
+    all_.begin_move(7, "b:2");
+    all_.move_key(lock_);
+    all_.move_key(lock_);
+    all_.call_off_move(7);
+    EXPECT_EQ(ask(a_, {"GET", lock_}), bulk("me"));
+    EXPECT_EQ(ask(b_, {"GET", lock_}), "-MOVED 7 a:1\r\n");
+}
+
+TEST_F(ClusterWorld, IsHeardOnAChannelOfItsOwnSlots) {
+    EXPECT_EQ(ask(b_, {"SSUBSCRIBE", channel_}), "-MOVED 7 a:1\r\n");
+    EXPECT_EQ(ask(a_, {"SSUBSCRIBE", channel_}), push("ssubscribe", channel_, ":1\r\n"));
+    EXPECT_EQ(ask(a_, {"EVAL", "return redis.call('SPUBLISH', ARGV[1], 'm')", "0", channel_}),
+              push("smessage", channel_, bulk("m")) + ":1\r\n");
+    EXPECT_EQ(ask(a_, {"SPUBLISH", channel_, "n"}), push("smessage", channel_, bulk("n")) + ":1\r\n");
+    EXPECT_EQ(ask(a_, {"SUNSUBSCRIBE", channel_}), push("sunsubscribe", channel_, ":0\r\n"));
+    EXPECT_EQ(ask(a_, {"SPUBLISH", channel_, "n"}), ":0\r\n");
+}
+
+TEST_F(ClusterWorld, TellsWhoListensThatTheSlotHasGone) {
+    const std::string other = "hf:wake:{y}:c";
+    ask(a_, {"SSUBSCRIBE", channel_});
+    ask(a_, {"SSUBSCRIBE", other});
+    all_.begin_move(7, "b:2");
+    EXPECT_EQ(ask(a_, {"SPUBLISH", channel_, "m"}), push("smessage", channel_, bulk("m")) + ":1\r\n");
+    all_.finish_move(7);
+    EXPECT_EQ(listen(a_), push("sunsubscribe", channel_, ":1\r\n"));
+    EXPECT_EQ(ask(a_, {"SUNSUBSCRIBE", channel_}), "-MOVED 7 b:2\r\n");
+    EXPECT_EQ(ask(b_, {"SPUBLISH", channel_, "m"}), ":0\r\n") << "nobody has come over yet";
+    EXPECT_EQ(ask(a_, {"SPUBLISH", other, "m"}), push("smessage", other, bulk("m")) + ":1\r\n");
+}
+
+TEST_F(ClusterWorld, IsHeardByWhoAskedAtTheNewOwnerInTime) {
+    all_.begin_move(7, "b:2");
+    ask(b_, {"ASKING"});
+    EXPECT_EQ(ask(b_, {"SSUBSCRIBE", channel_}), push("ssubscribe", channel_, ":1\r\n"));
+    all_.finish_move(7);
+    EXPECT_EQ(ask(b_, {"SPUBLISH", channel_, "m"}), push("smessage", channel_, bulk("m")) + ":1\r\n");
+}
+
+}  // namespace
+}  // namespace holdfast::sim
