@@ -2,9 +2,26 @@
 
 #include "redis/command_writer.hpp"
 
+#include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace holdfast::redis {
+namespace {
+
+// The word at the head of `encoded`, and what follows it. Nothing of what is not of our own writing.
+std::string_view take_word(std::string_view& encoded) noexcept {
+    if (!encoded.starts_with('$')) return {};
+    std::size_t size = 0;
+    const auto [end, bad] = std::from_chars(encoded.data() + 1, encoded.data() + encoded.size(), size);
+    const auto begin = static_cast<std::size_t>(end - encoded.data()) + 2;  // behind the end of the line
+    if (bad != std::errc() || begin > encoded.size() || size > encoded.size() - begin) return {};
+    const std::string_view word = encoded.substr(begin, size);
+    encoded.remove_prefix(std::min(begin + size + 2, encoded.size()));
+    return word;
+}
+
+}  // namespace
 
 void command::set_payload(std::string encoded) noexcept {
     script_ = nullptr;
@@ -27,6 +44,16 @@ std::string& command::script_payload(const script& source, std::uint32_t payload
     confirmed_by_push_ = false;
     send_text_ = false;
     return payload_;
+}
+
+std::string_view command::first_key() const noexcept {
+    std::string_view rest = payload_;
+    if (script_ != nullptr) return take_word(rest) == "0" ? std::string_view{} : take_word(rest);
+    const auto header = rest.find('\n');
+    if (header == std::string_view::npos || rest.starts_with("*1\r")) return {};
+    rest.remove_prefix(header + 1);
+    take_word(rest);
+    return take_word(rest);
 }
 
 void command::append_to(std::string& out) const {

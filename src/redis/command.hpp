@@ -61,6 +61,10 @@ public:
     // SUBSCRIBE of one channel. In RESP3 the server confirms it by a push and refuses it by an error reply.
     void set_subscription(std::string_view channel);
 
+    // What a Cluster sends it by: a script's first key, the second word of anything else. Empty if there is none. The
+    // second word of a command without keys (PING aside) is not a key, but any server will do for such a command.
+    std::string_view first_key() const noexcept;
+
 private:
     friend class multiplexer;
 

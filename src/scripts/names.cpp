@@ -59,14 +59,6 @@ std::string channel_of(const lock_keys& lock, std::string_view client) {
     return channel;
 }
 
-std::string_view hash_tag(std::string_view key) noexcept {
-    const auto open = key.find('{');
-    if (open == std::string_view::npos) return key;
-    const auto close = key.find('}', open + 1);
-    if (close == std::string_view::npos || close == open + 1) return key;
-    return key.substr(open + 1, close - open - 1);
-}
-
 lock_keys make_keys(const lock_name& name, key_naming naming, std::string_view prefix) {
     const std::string& text = name.text();
     if (text.empty()) throw error(errc::bad_name, "a lock needs a name");

@@ -1,7 +1,7 @@
 // What is locked, and the keys that stand for it in Redis.
 //
-// All keys of a name hash to one Cluster slot, because every script touches several of them. Redis hashes
-// what is between the first '{' and the next '}' of a key if that is not empty, else the whole key.
+// All keys of a name hash to one Cluster slot, because every script touches several of them: see
+// redis/hash_slot.hpp.
 #pragma once
 
 #include <array>
@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "redis/hash_slot.hpp"
 
 namespace holdfast::scripts {
 
@@ -65,7 +67,6 @@ lock_keys make_keys(const lock_name& name, key_naming naming, std::string_view p
 // each tag. The scripts know it by the brace, which a plain channel's name (hf:wake:<client>) never has.
 std::string channel_of(const lock_keys& lock, std::string_view client);
 
-// The part of a key that Redis hashes.
-std::string_view hash_tag(std::string_view key) noexcept;
+using redis::hash_tag;
 
 }  // namespace holdfast::scripts

@@ -50,16 +50,6 @@ TEST(Names, ARawNameKeepsTheTagItHas) {
     EXPECT_EQ(hash_tag(keys.waiters()), "1001");
 }
 
-TEST(Names, TheHashTagIsWhatRedisClusterSaysItIs) {
-    EXPECT_EQ(hash_tag("plain"), "plain");
-    EXPECT_EQ(hash_tag("{user1000}.following"), "user1000");
-    EXPECT_EQ(hash_tag("foo{}{bar}"), "foo{}{bar}");
-    EXPECT_EQ(hash_tag("foo{{bar}}zap"), "{bar");
-    EXPECT_EQ(hash_tag("foo{bar}{zap}"), "bar");
-    EXPECT_EQ(hash_tag("foo{bar"), "foo{bar");
-    EXPECT_EQ(hash_tag("}{"), "}{");
-}
-
 TEST(Names, EmptyAndHugeOnesAreRefused) {
     EXPECT_EQ(refusal_of([] { tagged(""); }), errc::bad_name);
     EXPECT_EQ(refusal_of([] { raw(""); }), errc::bad_name);
