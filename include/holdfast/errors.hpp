@@ -68,7 +68,11 @@ enum class errc {
     forked,         ///< used in the child of a fork(); the parent's holds are not the child's
 
     // Past one server.
-    no_primary,  ///< no sentinel could say where the primary is
+    no_primary,      ///< no sentinel could say where the primary is
+    moving,          ///< the lock's slot is moving from one member of the Cluster to another
+    cluster_down,    ///< CLUSTERDOWN: the Cluster does not serve the lock's slot
+    bad_topology,    ///< a Cluster where the URL says a single server, or the other way round
+    not_replicated,  ///< fewer replicas than the caller wants had it in time
 };
 
 /// The category of `errc`; `message()` says what happened and what to try.

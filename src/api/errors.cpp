@@ -99,6 +99,16 @@ const char* describe(errc code) noexcept {
         case errc::no_primary:
             return "no sentinel knows where the primary is; check its name in the URL, and that these are its "
                    "sentinels";
+        case errc::moving:
+            return "the lock's slot is moving to another member of the Cluster; try again when it has arrived";
+        case errc::cluster_down:
+            return "the Cluster does not serve the lock's slot; check its members, CLUSTER INFO says how many slots "
+                   "fail";
+        case errc::bad_topology:
+            return "the server is not what the URL says; use redis+cluster:// for a Cluster, redis:// for a single "
+                   "server";
+        case errc::not_replicated:
+            return "too few replicas had it in time; check that they are up, or raise replica_timeout";
     }
     return "unknown holdfast error";
 }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t longest_quote = 300;
 
-constexpr std::array<std::pair<std::string_view, errc>, 14> prefixes{{
+constexpr std::array<std::pair<std::string_view, errc>, 18> prefixes{{
     {"WRONGPASS", errc::wrong_password},
     {"NOAUTH", errc::auth_required},
     {"NOPERM", errc::no_permission},
@@ -25,6 +25,11 @@ constexpr std::array<std::pair<std::string_view, errc>, 14> prefixes{{
     {"NOREPLICAS", errc::misconfigured},
     {"NOPROTO", errc::too_old},
     {"UNKILLABLE", errc::busy_script},
+    // The first two are followed where the server is known to be one of a Cluster.
+    {"MOVED", errc::moving},
+    {"ASK", errc::moving},
+    {"TRYAGAIN", errc::moving},
+    {"CLUSTERDOWN", errc::cluster_down},
 }};
 
 // A command that fails inside a script keeps its code in front in Redis 7; Redis 6.2 puts it behind
@@ -85,6 +90,7 @@ bool is_permanent(errc code) noexcept {
         case errc::tls_expected:
         case errc::tls_unexpected:
         case errc::server_error:
+        case errc::bad_topology:
             return true;
         default:
             return false;

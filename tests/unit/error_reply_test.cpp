@@ -30,6 +30,10 @@ TEST(ErrorReply, EveryKindHasItsOwnCode) {
              {"MISCONF Redis is configured to save RDB snapshots", errc::misconfigured},
              {"NOREPLICAS Not enough good replicas to write.", errc::misconfigured},
              {"NOPROTO unsupported protocol version", errc::too_old},
+             {"MOVED 16287 127.0.0.1:17003", errc::moving},
+             {"ASK 16287 127.0.0.1:17003", errc::moving},
+             {"TRYAGAIN Multiple keys request during rehashing of slot", errc::moving},
+             {"CLUSTERDOWN The cluster is down", errc::cluster_down},
              {"ERR something else", errc::server_error},
              {"", errc::server_error},
              {"OOM", errc::out_of_memory},
@@ -67,13 +71,13 @@ TEST(ErrorReply, QuotesTheServerButOnlyWhatIsFitToShow) {
 }
 
 TEST(ErrorReply, WhatMayPassIsNotPermanent) {
-    for (const errc passing :
-         {errc::loading, errc::busy_script, errc::read_only, errc::unreachable, errc::connection_refused,
-          errc::host_not_found, errc::request_timed_out, errc::out_of_memory, errc::misconfigured}) {
+    for (const errc passing : {errc::loading, errc::busy_script, errc::read_only, errc::unreachable,
+                               errc::connection_refused, errc::host_not_found, errc::request_timed_out,
+                               errc::out_of_memory, errc::misconfigured, errc::moving, errc::cluster_down}) {
         EXPECT_FALSE(is_permanent(passing)) << static_cast<int>(passing);
     }
     for (const errc lasting : {errc::wrong_password, errc::auth_required, errc::certificate_untrusted,
-                               errc::certificate_mismatch, errc::too_old, errc::protocol_error}) {
+                               errc::certificate_mismatch, errc::too_old, errc::protocol_error, errc::bad_topology}) {
         EXPECT_TRUE(is_permanent(lasting)) << static_cast<int>(lasting);
     }
 }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "unit/parsed_reply.hpp"
 #include "unit/recorded_command.hpp"
 
 namespace holdfast::redis {
@@ -11,20 +12,7 @@ namespace {
 
 using testing::bulk;
 using testing::encoded;
-
-class parsed {
-public:
-    explicit parsed(std::string_view bytes) {
-        const std::span<char> room = reader_.prepare(bytes.size());
-        std::copy(bytes.begin(), bytes.end(), room.begin());
-        reader_.commit(bytes.size());
-        EXPECT_EQ(reader_.next(reply), resp_status::reply);
-    }
-    reply_view reply;
-
-private:
-    resp_reader reader_;
-};
+using testing::parsed;
 
 TEST(Greeting, HelloHasOnlyWhatIsKnown) {
     EXPECT_EQ(greeting::hello({}), encoded({"HELLO", "3"}));

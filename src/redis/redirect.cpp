@@ -1,0 +1,49 @@
+#include "redis/redirect.hpp"
+
+#include "redis/error_reply.hpp"
+#include "redis/url_text.hpp"
+
+#include <string>
+
+namespace holdfast::redis {
+namespace {
+
+constexpr std::uint32_t highest_port = 65535;
+
+// "16287 host:port", of MOVED and ASK. The host may be an IPv6 address without brackets, or empty.
+std::optional<redirect> read_target(redirect::kind what, std::string_view text, const network_place& asked) {
+    const auto space = text.find(' ');
+    const auto colon = text.rfind(':');
+    if (space == std::string_view::npos || colon == std::string_view::npos || colon < space) return std::nullopt;
+    const auto slot = parse_number(text.substr(0, space), hash_slots - 1);
+    const auto port = parse_number(text.substr(colon + 1), highest_port);
+    if (!slot || !port || *port == 0) return std::nullopt;
+    const std::string_view host = text.substr(space + 1, colon - space - 1);
+    // It has a name that is not known yet: somebody owns the slot, but nobody knows where.
+    if (host == "?") return redirect{redirect::kind::down};
+    return redirect{what,
+                    static_cast<hash_slot>(*slot),
+                    {host.empty() ? asked.host : std::string(host), static_cast<std::uint16_t>(*port)}};
+}
+
+}  // namespace
+
+std::optional<redirect> read_redirect(std::string_view error_text, const network_place& asked) {
+    constexpr std::string_view moved = "MOVED ";
+    constexpr std::string_view ask = "ASK ";
+    if (error_text.starts_with(moved)) {
+        return read_target(redirect::kind::moved, error_text.substr(moved.size()), asked);
+    }
+    if (error_text.starts_with(ask)) return read_target(redirect::kind::ask, error_text.substr(ask.size()), asked);
+    // "... a non local key in a cluster node", and whatever other servers or later ones call it. That a script is said
+    // to be stopped which did not even start costs a repetition.
+    if (error_text.starts_with("ERR Script attempted to ")) return redirect{redirect::kind::half_run};
+
+    const errc code = classify_error(error_text, "").code;
+    if (code == errc::moving) return redirect{redirect::kind::try_again};
+    if (code == errc::cluster_down) return redirect{redirect::kind::down};
+    if (spoils_link(code)) return redirect{redirect::kind::spoiled_link};
+    return std::nullopt;
+}
+
+}  // namespace holdfast::redis

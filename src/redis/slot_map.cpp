@@ -1,0 +1,159 @@
+#include "redis/slot_map.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+namespace holdfast::redis {
+namespace {
+
+// The value of a field in a map of RESP3; nothing if there is none.
+std::optional<reply_view> find_field(const reply_view& map, std::string_view name) {
+    if (map.type() != resp_type::map) return std::nullopt;
+    for (auto at = map.begin(); at != map.end(); ++at) {
+        const bool is_it = (*at).text() == name;
+        ++at;
+        if (is_it) return *at;
+    }
+    return std::nullopt;
+}
+
+std::string_view text_field(const reply_view& map, std::string_view name) {
+    const auto value = find_field(map, name);
+    return value ? value->text() : std::string_view{};
+}
+
+}  // namespace
+
+// Puts a map together. Primaries with slots come first, whatever their health: until somebody is promoted in its place,
+// a dead one is the owner, and its slots are nobody else's.
+class slot_map::reader {
+public:
+    reader(const network_place& asked, transport how) : asked_(asked), how_(how) {}
+
+    // False: not of the form of CLUSTER SHARDS.
+    bool take_shard(const reply_view& shard) {
+        const auto slots = find_field(shard, "slots");
+        const auto nodes = find_field(shard, "nodes");
+        if (!slots || !nodes || !slots->is_aggregate() || !nodes->is_aggregate() || slots->size() % 2 != 0)
+            return false;
+        const shard_primary primary = take_nodes(*nodes);
+        const auto& chosen = primary.alive || slots->size() == 0 ? primary.alive : primary.dead;
+        const index owner = chosen ? map_.make_primary(*chosen) : nobody;
+        for (auto at = slots->begin(); at != slots->end(); ++at) {
+            const auto first = (*at).to_integer();
+            const auto last = (*++at).to_integer();
+            if (!first || !last || *first < 0 || *last < *first || *last >= std::int64_t{hash_slots}) return false;
+            if (owner == nobody) continue;
+            std::fill(map_.owners_.begin() + *first, map_.owners_.begin() + *last + 1, owner);
+            has_slots_ = true;
+        }
+        return true;
+    }
+
+    std::optional<slot_map> finish() {
+        if (!has_slots_) return std::nullopt;
+        for (const auto* some : {&others_, &dead_}) {
+            for (const network_place& each : *some) {
+                if (!map_.find(each) && map_.members_.size() < most_members) map_.members_.push_back(each);
+            }
+        }
+        return std::move(map_);
+    }
+
+private:
+    // Those of a shard that say they are its primary; a dead one may be listed beside the one that took its place.
+    struct shard_primary {
+        std::optional<network_place> alive;
+        std::optional<network_place> dead;
+    };
+
+    shard_primary take_nodes(const reply_view& nodes) {
+        shard_primary found;
+        for (const reply_view node : nodes) {
+            const auto place = read_place(node);
+            if (!place) continue;
+            const bool is_dead = text_field(node, "health") == "fail";
+            auto& mine = is_dead ? found.dead : found.alive;
+            if (text_field(node, "role") == "master" && !mine) mine = place;
+            (is_dead ? dead_ : others_).push_back(*place);
+        }
+        return found;
+    }
+
+    std::optional<network_place> read_place(const reply_view& node) const {
+        // The endpoint is what the member wants to be called; "?" means that it has a name which is not known yet.
+        const auto endpoint = find_field(node, "endpoint");
+        std::string_view host = endpoint ? endpoint->text() : text_field(node, "ip");
+        if (host.empty()) host = asked_.host;
+        const auto port_field = find_field(node, how_ == transport::tls ? "tls-port" : "port");
+        const auto port = port_field ? port_field->to_integer() : std::nullopt;
+        if (host == "?" || !port || *port < 1 || *port > std::numeric_limits<std::uint16_t>::max()) return std::nullopt;
+        return network_place{std::string(host), static_cast<std::uint16_t>(*port)};
+    }
+
+    const network_place& asked_;
+    const transport how_;
+    slot_map map_;
+    std::vector<network_place> others_;
+    std::vector<network_place> dead_;
+    bool has_slots_ = false;
+};
+
+std::optional<slot_map> slot_map::read(const reply_view& shards, const network_place& asked, transport how) {
+    if (shards.type() != resp_type::array) return std::nullopt;
+    reader whole(asked, how);
+    for (const reply_view shard : shards) {
+        if (!whole.take_shard(shard)) return std::nullopt;
+    }
+    return whole.finish();
+}
+
+const network_place* slot_map::owner(hash_slot slot) const noexcept {
+    const index at = owners_[static_cast<std::size_t>(slot)];
+    return at == nobody ? nullptr : &members_[at];
+}
+
+void slot_map::assign(hash_slot slot, const network_place& to) {
+    owners_[static_cast<std::size_t>(slot)] = make_primary(to);
+}
+
+std::optional<std::size_t> slot_map::find(const network_place& place) const noexcept {
+    const auto found = std::find(members_.begin(), members_.end(), place);
+    if (found == members_.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - members_.begin());
+}
+
+slot_map::index slot_map::make_primary(const network_place& place) {
+    auto at = find(place);
+    if (!at) {
+        if (members_.size() == most_members) return nobody;
+        at = members_.size();
+        members_.push_back(place);
+    }
+    if (*at >= primaries_) {
+        std::swap(members_[*at], members_[primaries_]);
+        at = primaries_++;
+    }
+    return static_cast<index>(*at);
+}
+
+bool slot_map::is_primary(const network_place& place) const noexcept {
+    const auto at = find(place);
+    return at && *at < primaries_;
+}
+
+std::vector<hash_slot> slot_map::moved_since(const slot_map& earlier) const {
+    std::vector<hash_slot> moved;
+    for (std::size_t slot = 0; slot < hash_slots; ++slot) {
+        const auto each = static_cast<hash_slot>(slot);
+        const network_place* const before = earlier.owner(each);
+        const network_place* const after = owner(each);
+        const bool same = before == nullptr || after == nullptr ? before == after : *before == *after;
+        if (!same) moved.push_back(each);
+    }
+    return moved;
+}
+
+}  // namespace holdfast::redis

@@ -1,0 +1,61 @@
+// Who owns which hash slot of a Cluster.
+//
+// Read as a whole from CLUSTER SHARDS, and patched slot by slot when a member says MOVED. It is what somebody said, not
+// what is: a member that is asked by a wrong map refuses, and says better.
+//
+// Data only. Invariants:
+//  (1) members_ has every place once: first the primaries, then the others.
+//  (2) An owner is a primary. The index of a primary never changes.
+#pragma once
+
+#include "redis/hash_slot.hpp"
+#include "redis/resp_reply.hpp"
+#include "redis/server_url.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace holdfast::redis {
+
+class slot_map {
+public:
+    // Of the answer to CLUSTER SHARDS. `asked`: who gave it; its host stands for one that is left empty. `how`: whose
+    // ports are wanted. Nothing if it is not of that form, or covers no slot at all.
+    static std::optional<slot_map> read(const reply_view& shards, const network_place& asked, transport how);
+
+    // Null: nobody's, as far as is known.
+    const network_place* owner(hash_slot slot) const noexcept;
+    void assign(hash_slot slot, const network_place& to);
+
+    // Also one without slots, unless it is known to be dead.
+    bool is_primary(const network_place& place) const noexcept;
+    std::span<const network_place> primaries() const noexcept { return {members_.data(), primaries_}; }
+    // The primaries, then replicas, then those who are known to be dead.
+    std::span<const network_place> members() const noexcept { return members_; }
+
+    // The slots that have another owner than they had, or lost the one they had.
+    std::vector<hash_slot> moved_since(const slot_map& earlier) const;
+
+private:
+    using index = std::uint16_t;
+    static constexpr index nobody = UINT16_MAX;
+    // Nobody runs a Cluster of so many. It bounds what a server that talks nonsense can make us keep.
+    static constexpr std::size_t most_members = 2048;
+
+    slot_map() { owners_.fill(nobody); }
+    class reader;
+
+    std::optional<std::size_t> find(const network_place& place) const noexcept;
+    // The place as a primary; `nobody` if there is no room for one more.
+    index make_primary(const network_place& place);
+
+    std::vector<network_place> members_;
+    std::size_t primaries_ = 0;
+    std::array<index, hash_slots> owners_{};
+};
+
+}  // namespace holdfast::redis
