@@ -11,8 +11,7 @@ void multiplexer::submit(command& request) {
     HOLDFAST_ASSERT(request.state_ == command::state::idle || request.state_ == command::state::done);
     request.state_ = command::state::waiting;
     request.abandoned_ = false;
-    deadline_bound_ = std::min(deadline_bound_, request.deadline_);
-    waiting_.push_back(&request);
+    waiting_.add(request);
 }
 
 void multiplexer::submit_first(command& request) {
@@ -23,23 +22,17 @@ void multiplexer::submit_first(command& request) {
 
 bool multiplexer::withdraw(command& request) {
     if (request.state_ != command::state::waiting) return false;
-    for (auto* line : {&waiting_, &first_}) {
-        const auto found = std::find(line->begin(), line->end(), &request);
-        if (found == line->end()) continue;
-        if (line == &waiting_ && found - line->begin() < static_cast<std::ptrdiff_t>(sent_again_)) --sent_again_;
-        line->erase(found);
-        request.state_ = command::state::idle;
-        return true;
+    if (!waiting_.remove(request)) {
+        const auto found = std::find(first_.begin(), first_.end(), &request);
+        HOLDFAST_ASSERT(found != first_.end());  // a waiting command is in a line
+        first_.erase(found);
     }
-    holdfast::detail::assertion_failed("a waiting command is in a line", __FILE__, __LINE__);
+    request.state_ = command::state::idle;
+    return true;
 }
 
 instant multiplexer::oldest_unanswered() const noexcept {
     return written_.empty() ? never : written_.front()->written_at_;
-}
-
-instant multiplexer::earliest_deadline() const noexcept {
-    return waiting_.empty() ? never : deadline_bound_;
 }
 
 // All are over before the first is told: what that does may reach for another of them.
@@ -48,52 +41,30 @@ void multiplexer::fail_all(const std::deque<command*>& ended, const failure& why
     for (command* request : ended) request->on_failure(why, now);
 }
 
+// Ended ones are told only after the line is in order again: on_failure() may submit.
 void multiplexer::expire(const failure& why, instant now) {
     if (now < earliest_deadline()) return;
-    // Ended ones are told only after the line is in order again: on_failure() may submit.
-    std::deque<command*> kept;
-    std::deque<command*> ended;
-    deadline_bound_ = never;
-    std::size_t kept_of_sent_again = 0;
-    for (std::size_t place = 0; place < waiting_.size(); ++place) {
-        command* const request = waiting_[place];
-        if (request->deadline_ <= now) {
-            ended.push_back(request);
-        } else {
-            deadline_bound_ = std::min(deadline_bound_, request->deadline_);
-            kept.push_back(request);
-            if (place < sent_again_) ++kept_of_sent_again;
-        }
-    }
-    waiting_ = std::move(kept);
-    sent_again_ = kept_of_sent_again;
-    fail_all(ended, why, now);
+    fail_all(waiting_.take_due(now), why, now);
 }
 
 void multiplexer::fail_waiting(const failure& why, instant now) {
-    const std::deque<command*> ended = std::exchange(waiting_, {});
-    sent_again_ = 0;
-    deadline_bound_ = never;
-    fail_all(ended, why, now);
+    fail_all(waiting_.take_all(), why, now);
 }
 
-void multiplexer::take_from(std::deque<command*>& line, instant now) {
-    for (command* request : line) {
-        request->append_to(output_);
-        request->state_ = command::state::written;
-        request->written_at_ = now;
-        written_.push_back(request);
-    }
-    line.clear();
+void multiplexer::write(command& request, instant now) {
+    request.append_to(output_);
+    request.state_ = command::state::written;
+    request.written_at_ = now;
+    written_.push_back(&request);
 }
 
 std::string_view multiplexer::begin_write(instant now) {
     HOLDFAST_ASSERT(output_.empty());
-    take_from(first_, now);
+    for (command* request : first_) write(*request, now);
+    first_.clear();
     if (gate_open_) {
-        take_from(waiting_, now);
-        sent_again_ = 0;
-        deadline_bound_ = never;
+        for (command* request : waiting_) write(*request, now);
+        waiting_.clear();
     }
     return output_;
 }
@@ -103,8 +74,7 @@ bool multiplexer::retry_with_text(command& request, const reply_view& reply) {
     if (!reply.text().starts_with("NOSCRIPT")) return false;
     request.send_text_ = true;
     request.state_ = command::state::waiting;
-    deadline_bound_ = std::min(deadline_bound_, request.deadline_);
-    waiting_.insert(waiting_.begin() + static_cast<std::ptrdiff_t>(sent_again_++), &request);
+    waiting_.add_before_new(request);
     return true;
 }
 

@@ -24,6 +24,7 @@
 #include "base/clock.hpp"
 #include "redis/command.hpp"
 #include "redis/resp_reader.hpp"
+#include "redis/waiting_line.hpp"
 
 #include <cstddef>
 #include <deque>
@@ -62,7 +63,7 @@ public:
     // When the oldest unanswered command was written; `never` if there is none.
     instant oldest_unanswered() const noexcept;
     // The earliest deadline among the waiting commands.
-    instant earliest_deadline() const noexcept;
+    instant earliest_deadline() const noexcept { return waiting_.earliest_deadline(); }
     // Ends every waiting command whose deadline has passed.
     void expire(const failure& why, instant now);
     // Ends every waiting command.
@@ -92,20 +93,17 @@ public:
 
 private:
     static void fail_all(const std::deque<command*>& ended, const failure& why, instant now);
-    void take_from(std::deque<command*>& line, instant now);
+    void write(command& request, instant now);
     bool confirms_subscription(const reply_view& push) const;
     bool retry_with_text(command& request, const reply_view& reply);
 
     resp_reader reader_;
     std::deque<command*> first_;
-    std::deque<command*> waiting_;
-    std::size_t sent_again_ = 0;  // the first so many of waiting_ were answered NOSCRIPT
+    waiting_line waiting_;
     std::deque<command*> written_;
     std::string output_;
     bool gate_open_ = false;
     unsigned link_ = 0;  // counts link_down(); deliver() stops when a callback ended its link
-    // A lower bound on the deadlines of waiting_, so that asking for the earliest one costs nothing per command.
-    instant deadline_bound_ = never;
 };
 
 }  // namespace holdfast::redis

@@ -1,0 +1,63 @@
+#include "redis/waiting_line.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::redis {
+
+void waiting_line::add(command& request) {
+    deadline_bound_ = std::min(deadline_bound_, request.deadline());
+    line_.push_back(&request);
+}
+
+void waiting_line::add_before_new(command& request) {
+    deadline_bound_ = std::min(deadline_bound_, request.deadline());
+    line_.insert(line_.begin() + static_cast<std::ptrdiff_t>(sent_again_++), &request);
+}
+
+bool waiting_line::remove(const command& request) {
+    const auto found = std::find(line_.begin(), line_.end(), &request);
+    if (found == line_.end()) return false;
+    if (found - line_.begin() < static_cast<std::ptrdiff_t>(sent_again_)) --sent_again_;
+    line_.erase(found);
+    return true;
+}
+
+bool waiting_line::contains(const command& request) const {
+    return std::find(line_.begin(), line_.end(), &request) != line_.end();
+}
+
+std::deque<command*> waiting_line::take_all() {
+    std::deque<command*> taken = std::exchange(line_, {});
+    clear();
+    return taken;
+}
+
+std::deque<command*> waiting_line::take_due(instant now) {
+    std::deque<command*> due;
+    if (now < earliest_deadline()) return due;
+    std::deque<command*> kept;
+    std::size_t kept_of_sent_again = 0;
+    deadline_bound_ = never;
+    for (std::size_t place = 0; place < line_.size(); ++place) {
+        command* const request = line_[place];
+        if (request->deadline() <= now) {
+            due.push_back(request);
+        } else {
+            deadline_bound_ = std::min(deadline_bound_, request->deadline());
+            kept.push_back(request);
+            if (place < sent_again_) ++kept_of_sent_again;
+        }
+    }
+    line_ = std::move(kept);
+    sent_again_ = kept_of_sent_again;
+    return due;
+}
+
+void waiting_line::clear() noexcept {
+    line_.clear();
+    sent_again_ = 0;
+    deadline_bound_ = never;
+}
+
+}  // namespace holdfast::redis

@@ -1,0 +1,47 @@
+// Commands that are not written yet, in the order in which they are to be, each with a deadline.
+//
+// Those that were sent before and must be sent again stand in front of the new ones, in the order in which they came
+// back: what was asked first runs first.
+//
+// Knows nothing of a command but its deadline, which must not change while it stands here; what state it is in is the
+// business of whoever puts it here. Asking for the earliest deadline costs nothing per command: a lower bound is kept.
+#pragma once
+
+#include "base/clock.hpp"
+#include "redis/command.hpp"
+
+#include <cstddef>
+#include <deque>
+
+namespace holdfast::redis {
+
+class waiting_line {
+public:
+    using const_iterator = std::deque<command*>::const_iterator;
+
+    void add(command& request);
+    // Behind the others that are sent again, before the new ones.
+    void add_before_new(command& request);
+    // False: it does not stand here.
+    bool remove(const command& request);
+    bool contains(const command& request) const;
+
+    std::deque<command*> take_all();
+    // Those whose deadline has come.
+    std::deque<command*> take_due(instant now);
+    void clear() noexcept;
+
+    // Never later than the earliest.
+    instant earliest_deadline() const noexcept { return line_.empty() ? never : deadline_bound_; }
+    bool empty() const noexcept { return line_.empty(); }
+    std::size_t size() const noexcept { return line_.size(); }
+    const_iterator begin() const noexcept { return line_.begin(); }
+    const_iterator end() const noexcept { return line_.end(); }
+
+private:
+    std::deque<command*> line_;
+    std::size_t sent_again_ = 0;  // the first so many
+    instant deadline_bound_ = never;
+};
+
+}  // namespace holdfast::redis
