@@ -23,11 +23,14 @@ std::string_view take_word(std::string_view& encoded) noexcept {
 
 }  // namespace
 
+void command::reset_flags() noexcept {
+    confirmed_by_push_ = unsubscribes_ = send_text_ = tells_if_moving_ = false;
+}
+
 void command::set_payload(std::string encoded) noexcept {
     script_ = nullptr;
     payload_ = std::move(encoded);
-    confirmed_by_push_ = false;
-    send_text_ = false;
+    reset_flags();
 }
 
 void command::set_subscription(std::string_view channel) {
@@ -37,12 +40,26 @@ void command::set_subscription(std::string_view channel) {
     confirmed_by_push_ = true;
 }
 
+void command::set_sharded_subscription(std::string_view channel) {
+    std::string encoded;
+    append_command(encoded, {"SSUBSCRIBE", channel});
+    set_payload(std::move(encoded));
+    confirmed_by_push_ = true;
+}
+
+void command::set_unsubscription(std::string_view channel) {
+    std::string encoded;
+    append_command(encoded, {"SUNSUBSCRIBE", channel});
+    append_command(encoded, {"PING", channel});
+    set_payload(std::move(encoded));
+    unsubscribes_ = true;
+}
+
 std::string& command::script_payload(const script& source, std::uint32_t payload_arguments) noexcept {
     script_ = &source;
     payload_arguments_ = payload_arguments;
     payload_.clear();
-    confirmed_by_push_ = false;
-    send_text_ = false;
+    reset_flags();
     return payload_;
 }
 
@@ -56,7 +73,17 @@ std::string_view command::first_key() const noexcept {
     return take_word(rest);
 }
 
+command::standing command::look_at(const reply_view& reply) noexcept {
+    const bool may_precede = prelude_due_;
+    prelude_due_ = false;
+    if (asking_ && may_precede) return standing::prelude;  // if ASKING was refused, the answer will say MOVED
+    if (!unsubscribes_) return standing::answer;
+    if (reply.type() == resp_type::bulk_string && reply.text() == first_key()) return standing::answer;
+    return may_precede && reply.is_error() ? standing::prelude : standing::out_of_step;
+}
+
 void command::append_to(std::string& out) const {
+    if (asking_) out += "*1\r\n$6\r\nASKING\r\n";
     if (script_ != nullptr) {
         out += '*';
         out += std::to_string(payload_arguments_ + 2);

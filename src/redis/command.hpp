@@ -60,25 +60,59 @@ public:
     std::string& script_payload(const script& source, std::uint32_t payload_arguments) noexcept;
     // SUBSCRIBE of one channel. In RESP3 the server confirms it by a push and refuses it by an error reply.
     void set_subscription(std::string_view channel);
+    // SSUBSCRIBE, which only the owner of the channel's slot takes.
+    void set_sharded_subscription(std::string_view channel);
+    // SUNSUBSCRIBE of one channel, answered when the server has dealt with it, whether there was such a subscription or
+    // not, and whoever owns the slot by now. See multiplexer.hpp, (6).
+    void set_unsubscription(std::string_view channel);
 
     // What a Cluster sends it by: a script's first key, the second word of anything else. Empty if there is none. The
     // second word of a command without keys (PING aside) is not a key, but any server will do for such a command.
     std::string_view first_key() const noexcept;
 
+    // In a Cluster: that the slot is moving is for the owner to hear at once (errc::moving), who has another way to
+    // ask. Lasts until the payload is set anew.
+    void tell_if_moving() noexcept { tells_if_moving_ = true; }
+    // The last answer came from where a slot is moving to.
+    bool was_redirected() const noexcept { return asking_; }
+
 private:
     friend class multiplexer;
+    friend struct routing;
 
+    enum class standing { answer, prelude, out_of_step };
+
+    void reset_flags() noexcept;
     void append_to(std::string& out) const;
+    // What a reply is to it, while it is the oldest unanswered command.
+    standing look_at(const reply_view& reply) noexcept;
 
     const script* script_ = nullptr;
     std::string payload_;
     std::uint32_t payload_arguments_ = 0;
     state state_ = state::idle;
-    bool confirmed_by_push_ = false;
-    bool send_text_ = false;  // EVAL with the text, because the server answered NOSCRIPT
-    bool abandoned_ = false;
+    bool confirmed_by_push_ : 1 = false;
+    bool unsubscribes_ : 1 = false;
+    bool send_text_ : 1 = false;  // EVAL with the text, because the server answered NOSCRIPT
+    bool abandoned_ : 1 = false;
+    bool of_the_link_ : 1 = false;  // part of a greeting, a sign of life: no filter's business
+    bool tells_if_moving_ : 1 = false;
+    bool asking_ : 1 = false;       // with ASKING in front
+    bool prelude_due_ : 1 = false;  // written, and a reply may come that is not its answer yet
+    std::uint8_t hops_ = 0;         // redirects that were followed since its last rest
+    std::uint8_t rests_ = 0;        // since it was submitted
     instant deadline_ = never;
     instant written_at_{};
+};
+
+// What only those do to a command who choose its server.
+struct routing {
+    // A new use of it, which nobody has refused yet.
+    static void begin(command& request) noexcept {
+        request.asking_ = request.abandoned_ = false;
+        request.hops_ = request.rests_ = 0;
+    }
+    static void set_asking(command& request) noexcept { request.asking_ = true; }
 };
 
 }  // namespace holdfast::redis

@@ -10,13 +10,14 @@ namespace holdfast::redis {
 void multiplexer::submit(command& request) {
     HOLDFAST_ASSERT(request.state_ == command::state::idle || request.state_ == command::state::done);
     request.state_ = command::state::waiting;
-    request.abandoned_ = false;
+    request.abandoned_ = request.of_the_link_ = false;
     waiting_.add(request);
 }
 
 void multiplexer::submit_first(command& request) {
     HOLDFAST_ASSERT(request.state_ == command::state::idle || request.state_ == command::state::done);
     request.state_ = command::state::waiting;
+    request.of_the_link_ = true;
     first_.push_back(&request);
 }
 
@@ -41,6 +42,12 @@ void multiplexer::fail_all(const std::deque<command*>& ended, const failure& why
     for (command* request : ended) request->on_failure(why, now);
 }
 
+std::deque<command*> multiplexer::take_waiting() {
+    std::deque<command*> taken = waiting_.take_all();
+    for (command* request : taken) request->state_ = command::state::idle;
+    return taken;
+}
+
 // Ended ones are told only after the line is in order again: on_failure() may submit.
 void multiplexer::expire(const failure& why, instant now) {
     if (now < earliest_deadline()) return;
@@ -55,6 +62,7 @@ void multiplexer::write(command& request, instant now) {
     request.append_to(output_);
     request.state_ = command::state::written;
     request.written_at_ = now;
+    request.prelude_due_ = request.asking_ || request.unsubscribes_;
     written_.push_back(&request);
 }
 
@@ -78,9 +86,34 @@ bool multiplexer::retry_with_text(command& request, const reply_view& reply) {
     return true;
 }
 
+bool multiplexer::filter_takes(command& request, const reply_view& reply, instant now) {
+    if (filter_ == nullptr || !reply.is_error() || request.abandoned_ || request.of_the_link_) return false;
+    request.state_ = command::state::idle;
+    return filter_->takes(request, reply, now);
+}
+
 bool multiplexer::confirms_subscription(const reply_view& push) const {
-    return !written_.empty() && written_.front()->confirmed_by_push_ && push.size() >= 1 &&
-           push[0].text() == "subscribe";
+    if (written_.empty() || !written_.front()->confirmed_by_push_ || push.size() < 2) return false;
+    const std::string_view kind = push[0].text();
+    return (kind == "subscribe" || kind == "ssubscribe") && push[1].text() == written_.front()->first_key();
+}
+
+std::optional<failure> multiplexer::answer(const reply_view& reply, instant now) {
+    if (written_.empty()) return failure{errc::protocol_error, "an answer came that nothing had asked for"};
+    command& request = *written_.front();
+    switch (request.look_at(reply)) {
+        case command::standing::prelude:
+            return std::nullopt;
+        case command::standing::out_of_step:
+            return failure{errc::protocol_error, "PING was not answered; is the user allowed to?"};
+        case command::standing::answer:
+            break;
+    }
+    written_.pop_front();
+    if (retry_with_text(request, reply) || filter_takes(request, reply, now)) return std::nullopt;
+    request.state_ = command::state::done;
+    request.on_reply(reply, now);
+    return std::nullopt;
 }
 
 std::optional<failure> multiplexer::deliver(push_listener& pushes, instant now) {
@@ -99,15 +132,8 @@ std::optional<failure> multiplexer::deliver(push_listener& pushes, instant now) 
         }
         if (reply.type() == resp_type::push && !confirms_subscription(reply)) {
             pushes.on_push(reply, now);
-        } else if (written_.empty()) {
-            return failure{errc::protocol_error, "an answer came that nothing had asked for"};
-        } else {
-            command& request = *written_.front();
-            written_.pop_front();
-            if (!retry_with_text(request, reply)) {
-                request.state_ = command::state::done;
-                request.on_reply(reply, now);
-            }
+        } else if (auto why = answer(reply, now)) {
+            return why;
         }
         if (link_ != link) return std::nullopt;  // the callback gave this link up; what follows is void
     }

@@ -9,16 +9,20 @@
 //
 // Invariants:
 //  (1) A command is in exactly one of waiting_, first_ and written_, or in none (idle, done).
-//  (2) written_ is in wire order. A command enters it when the write that carries it begins, not when it
-//  ends: from
+//  (2) written_ is in wire order. A command enters it when the write that carries it begins, not when it ends: from
 //      then on the server may have seen it.
-//  (3) Replies and pushes are handed out in wire order; nothing of an earlier link is handed out after
-//  link_down(). (4) SUBSCRIBE has no reply in RESP3: the push that confirms it is its answer, an error reply
-//  is its refusal. That
-//      push is recognised by its kind while a SUBSCRIBE is the oldest unanswered command.
-//  (5) A command answered NOSCRIPT is put back in line with the script's text, once; its owner does not
-//  notice. Such commands keep their order among themselves and go before the others: what was asked first
-//  runs first. One that its owner abandoned is not put back: its undo may have run already.
+//  (3) Replies and pushes are handed out in wire order; nothing of an earlier link is handed out after link_down().
+//  (4) SUBSCRIBE and SSUBSCRIBE have no reply in RESP3: the push that confirms one is its answer, an error reply is
+//      its refusal. That push is known by its kind and channel while the command is the oldest unanswered one.
+//  (5) A command answered NOSCRIPT is put back in line with the script's text, once; its owner does not notice. Such
+//      commands keep their order among themselves and go before the others: what was asked first runs first. One that
+//      its owner abandoned is not put back: its undo may have run already.
+//  (6) SUNSUBSCRIBE cannot be answered by its push: the owner of a slot that moves away sends the same push unasked,
+//      and answers a later SUNSUBSCRIBE by an error. So a PING with the channel's name goes behind it and is the
+//      answer; one error before that is dropped, and the push is for the listener.
+//  (7) ASKING goes in front of its command, in the same write; its answer is dropped. The server forgets it after that
+//      one command, so a command that is put back has it again.
+//  (8) A filter may take a command that was answered by an error, but no abandoned one: its undo may have run already.
 #pragma once
 
 #include "base/clock.hpp"
@@ -44,6 +48,16 @@ protected:
     ~push_listener() = default;
 };
 
+// Looks at the errors that commands are answered with, before their owners do: some are for whoever routes commands.
+class refusal_filter {
+public:
+    // True: taken. The command is idle, and the filter's to submit again or to end. May give the link up.
+    virtual bool takes(command& request, const reply_view& refusal, instant now) = 0;
+
+protected:
+    ~refusal_filter() = default;
+};
+
 class multiplexer {
 public:
     explicit multiplexer(resp_limits limits = {}) : reader_(limits) {}
@@ -55,6 +69,11 @@ public:
     void submit_first(command& request);
     // True if it had not been written: it never will be, and is idle again. False: too late, an answer will come.
     bool withdraw(command& request);
+    bool is_waiting(const command& request) const { return waiting_.contains(request); }
+    // Not those of submit_first(). They are idle again.
+    std::deque<command*> take_waiting();
+    // Nobody, unless this was called. Not asked about submit_first() commands.
+    void filter_refusals(refusal_filter* by) noexcept { filter_ = by; }
     // While the gate is closed only submit_first() commands are written.
     void open_gate() noexcept { gate_open_ = true; }
 
@@ -96,8 +115,12 @@ private:
     void write(command& request, instant now);
     bool confirms_subscription(const reply_view& push) const;
     bool retry_with_text(command& request, const reply_view& reply);
+    bool filter_takes(command& request, const reply_view& reply, instant now);
+    // Hands a reply to whom it belongs; nothing, or why the link must be given up.
+    std::optional<failure> answer(const reply_view& reply, instant now);
 
     resp_reader reader_;
+    refusal_filter* filter_ = nullptr;
     std::deque<command*> first_;
     waiting_line waiting_;
     std::deque<command*> written_;

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "unit/recorded_command.hpp"
+#include "unit/multiplexer_fixture.hpp"
 
 namespace holdfast::redis {
 namespace {
@@ -13,53 +13,13 @@ using namespace std::chrono_literals;
 using testing::bulk;
 using ::testing::ElementsAre;
 using testing::encoded;
-using testing::event_log;
 using ::testing::IsEmpty;
+using testing::multiplexer_fixture;
 using testing::recorded_command;
-using testing::recorded_pushes;
+using testing::say;
 using life = command::state;
 
-constexpr script say{"say", "0123456789012345678901234567890123456789", "return ARGV[1]"};
-
-class Multiplexer : public ::testing::Test {
-protected:
-    Multiplexer() { wires.open_gate(); }
-
-    recorded_command make(const std::string& name) { return {log, name}; }
-    recorded_command make_script(const std::string& argument) {
-        recorded_command made(log, argument);
-        std::string& payload = made.script_payload(say, 2);
-        payload = bulk("0") + bulk(argument);
-        return made;
-    }
-
-    std::string write() {
-        std::string bytes(wires.begin_write(now));
-        wires.end_write();
-        return bytes;
-    }
-
-    std::optional<failure> receive(std::string_view bytes) {
-        const std::span<char> room = wires.prepare(bytes.size());
-        std::copy(bytes.begin(), bytes.end(), room.begin());
-        wires.commit(bytes.size());
-        return wires.deliver(pushes, now);
-    }
-
-    void lose_link() {
-        wires.link_down({errc::unreachable, "gone"}, now);
-        wires.link_up();
-        wires.open_gate();
-    }
-
-    static std::string eval(const std::string& argument) { return encoded({"EVAL", say.text, "0", argument}); }
-    static std::string evalsha(const std::string& argument) { return encoded({"EVALSHA", say.sha1, "0", argument}); }
-
-    instant now{1s};
-    event_log log;
-    recorded_pushes pushes{log};
-    multiplexer wires;
-};
+class Multiplexer : public multiplexer_fixture {};
 
 TEST_F(Multiplexer, ACommandWaitsIsWrittenAndIsDone) {
     auto a = make("a");
