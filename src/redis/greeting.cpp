@@ -4,24 +4,28 @@
 #include "redis/error_reply.hpp"
 
 #include <charconv>
+#include <compare>
 #include <string_view>
 #include <vector>
 
 namespace holdfast::redis::greeting {
 namespace {
 
-constexpr int oldest_major = 6;
-constexpr int oldest_minor = 2;
-
-bool old_version(std::string_view version) {
+struct version_number {
     int major = 0;
     int minor = 0;
-    const auto dot = version.find('.');
-    std::from_chars(version.data(), version.data() + std::min(dot, version.size()), major);
-    if (dot != std::string_view::npos) {
-        std::from_chars(version.data() + dot + 1, version.data() + version.size(), minor);
-    }
-    return major < oldest_major || (major == oldest_major && minor < oldest_minor);
+    auto operator<=>(const version_number&) const = default;
+};
+
+constexpr version_number oldest{6, 2};
+constexpr version_number oldest_cluster{7, 0};
+
+version_number read_version(std::string_view text) {
+    version_number read;
+    const auto dot = text.find('.');
+    std::from_chars(text.data(), text.data() + std::min(dot, text.size()), read.major);
+    if (dot != std::string_view::npos) std::from_chars(text.data() + dot + 1, text.data() + text.size(), read.minor);
+    return read;
 }
 
 // The value of `name` in lines or words of the form name<separator>value.
@@ -76,9 +80,28 @@ std::optional<failure> read_hello(const reply_view& reply, const server_settings
         if (field == "mode") facts.mode = value.text();
         if (field == "id") facts.client_id = value.to_integer().value_or(0);
     }
-    if (old_version(facts.version)) {
+    if (read_version(facts.version) < oldest) {
         return failure{errc::too_old, settings.display() + " runs version " + facts.version};
     }
+    return std::nullopt;
+}
+
+std::optional<failure> refuse_use(const server_settings& settings, const server_facts& facts) {
+    const bool in_cluster = facts.mode == "cluster";
+    if (settings.use == link_use::cluster) {
+        if (!in_cluster) {
+            return failure{errc::bad_topology, settings.display() + " is not a member of a Cluster; use redis://"};
+        }
+        if (read_version(facts.version) < oldest_cluster) {
+            return failure{errc::too_old,
+                           settings.display() + " runs version " + facts.version + "; a Cluster must be 7.0 or later"};
+        }
+        return std::nullopt;  // a replica's link is good for asking about the others
+    }
+    if (in_cluster && settings.use == link_use::server) {
+        return failure{errc::bad_topology, settings.display() + " is a member of a Cluster; use redis+cluster://"};
+    }
+    if (facts.role == "replica") return failure{errc::read_only, settings.display() + " is a replica"};
     return std::nullopt;
 }
 

@@ -40,6 +40,9 @@ std::string select(const server_settings& settings);
 
 // Each reads one answer into `facts`, or says why the link cannot be used.
 std::optional<failure> read_hello(const reply_view& reply, const server_settings& settings, server_facts& facts);
+// Why a server that is what it says cannot be used for what the link is for: a replica, a Cluster before 7.0 (it has no
+// sharded channels), a Cluster where the URL says a single server, or the other way round.
+std::optional<failure> refuse_use(const server_settings& settings, const server_facts& facts);
 std::optional<failure> read_select(const reply_view& reply, const server_settings& settings);
 void read_client_info(const reply_view& reply, server_facts& facts);
 void read_server_info(const reply_view& reply, server_facts& facts);

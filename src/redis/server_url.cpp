@@ -265,4 +265,12 @@ server_settings server_settings::for_sentinel(const network_place& which) const 
     return link;
 }
 
+server_settings server_settings::for_member(const network_place& which) const {
+    server_settings link = *this;
+    link.host = which.host;
+    link.port = which.port;
+    link.use = link_use::cluster;
+    return link;
+}
+
 }  // namespace holdfast::redis

@@ -63,6 +63,13 @@ struct sentinel_settings : server_access {
     std::vector<network_place> places;  // at least one, none of them twice
 };
 
+// What a link is for, and so what the server must be.
+enum class link_use : std::uint8_t {
+    server,   // a primary that is all there is
+    cluster,  // a member of a Cluster, which is asked for its own slots only
+    member,   // the same, looked at by a tool as if it were alone
+};
+
 struct server_settings : server_access {
     std::string host = "127.0.0.1";  // an IPv6 address without its brackets; with sentinels empty until they have said
     std::uint16_t port = 6379;
@@ -70,6 +77,7 @@ struct server_settings : server_access {
     unsigned database = 0;
     std::string client_name;
     std::optional<sentinel_settings> sentinels;
+    link_use use = link_use::server;
     std::chrono::milliseconds connect_timeout{2000};
     std::chrono::milliseconds request_timeout{2000};
     std::chrono::milliseconds health_interval{5000};
@@ -83,6 +91,8 @@ struct server_settings : server_access {
 
     /// For a link to one of the sentinels.
     server_settings for_sentinel(const network_place& which) const;
+    /// For a link to one member of a Cluster: all have the same users, and the same TLS.
+    server_settings for_member(const network_place& which) const;
 
     /// What the network layer needs of it.
     net::endpoint endpoint() const { return {kind, host, port, path, tls, display()}; }

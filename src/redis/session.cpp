@@ -21,6 +21,10 @@ constexpr unsigned most_doublings = 16;
 
 }  // namespace
 
+void session_listener::on_stranded(std::deque<command*> unwritten, const failure&, instant) {
+    HOLDFAST_ASSERT(unwritten.empty());  // whoever makes links into a Cluster takes them back
+}
+
 // One word of the greeting (or a PING): its answer goes to a member function; losing the link is told elsewhere.
 class session::greeting_command final : public command {
 public:
@@ -65,11 +69,16 @@ void session::submit(command& request, instant now) {
     wires_.submit(request);
     if (state_ == state::closed) {
         wires_.fail_waiting({errc::client_closed, settings_.display()}, now);
-    } else if (state_ == state::resting) {
-        // Somebody wants it now: cut the rest short, but never try more often than the shortest rest allows.
-        // Only on_timer() connects: this may be a callback of the very link that is being taken down.
-        rest_until_ = std::min(rest_until_, std::max(now, attempt_started_ + settings_.backoff_min));
+    } else {
+        hurry(now);
     }
+}
+
+// Never tries more often than the shortest rest allows. Only on_timer() connects: this may be a callback of the very
+// link that is being taken down.
+void session::hurry(instant now) {
+    if (state_ != state::resting) return;
+    rest_until_ = std::min(rest_until_, std::max(now, attempt_started_ + settings_.backoff_min));
 }
 
 void session::subscribe(std::string channel) {
@@ -125,7 +134,7 @@ void session::found(const network_place& there, instant now) {
         attempt_started_ = now;
         start_connecting();
     } else {
-        // Only on_timer() connects: see submit().
+        // Only on_timer() connects: see hurry().
         found_unasked_ = true;
         rest_until_ = now;
     }
@@ -155,9 +164,7 @@ void session::send_greeting(std::string payload, answer then) {
 
 void session::greeted(const reply_view& reply, instant now) {
     auto why = greeting::read_hello(reply, settings_, facts_);
-    if (!why && facts_.role == "replica") {
-        why = failure{errc::read_only, settings_.display() + " is a replica"};
-    }
+    if (!why) why = greeting::refuse_use(settings_, facts_);
     if (why) return lose_link(std::move(*why), now);
     greeting_answered(now);
 }
@@ -267,8 +274,10 @@ void session::end_link(failure why, news what, instant now) {
     last_failure_ = std::move(why);
     const failure told = last_failure_;  // the callbacks below may change last_failure_
     wires_.link_down(told, now);
-    if (what == news::failed && (!was_up_ || is_permanent(told.code))) wires_.fail_waiting(told, now);
+    const bool strands = settings_.use == link_use::cluster;
+    if (!strands && what == news::failed && (!was_up_ || is_permanent(told.code))) wires_.fail_waiting(told, now);
     if (was_linked_up) listener_.on_link_down(told, now);
+    if (strands) listener_.on_stranded(wires_.take_waiting(), told, now);
 }
 
 std::chrono::nanoseconds session::next_rest() {

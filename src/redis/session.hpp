@@ -18,7 +18,7 @@
 //      request_timeout is a lost link), or its deadline comes while it waits.
 //  (3) After a failure that no retry will cure, or the very first attempt failing, what waits is told at
 //  once; else
-//      it waits for the next link until its own deadline.
+//      it waits for the next link until its own deadline. In a Cluster it does not wait here: see on_stranded().
 //  (4) Nothing of a link that was given up reaches the listener.
 #pragma once
 
@@ -41,6 +41,9 @@ public:
     virtual void on_link_down(const failure& why, instant now) = 0;
     // The server will never let us listen there. The link goes on without; subscribe() again to try again.
     virtual void on_subscription_refused(const failure& why, instant now) = 0;
+    // Of link_use::cluster only: a link or an attempt is over, and these, perhaps none, were not written. They are
+    // idle, and the listener's to submit elsewhere: the one who owns their keys by then may be another.
+    virtual void on_stranded(std::deque<command*> unwritten, const failure& why, instant now);
 
 protected:
     ~session_listener() = default;
@@ -67,6 +70,12 @@ public:
     // --- for the layer above
     // ----------------------------------------------------------------------------------
     void submit(command& request, instant now);
+    // Somebody wants it up now: cuts the rest after a failure short.
+    void hurry(instant now);
+    // Nothing that was submitted is on its way.
+    bool idle() const noexcept { return wires_.waiting() == 0 && wires_.unanswered() == 0; }
+    bool is_waiting(const command& request) const { return wires_.is_waiting(request); }
+    void filter_refusals(refusal_filter* by) noexcept { wires_.filter_refusals(by); }
     bool withdraw(command& request) { return wires_.withdraw(request); }
     // Subscribes now if the link is up, and again on every later link before it counts as up.
     void subscribe(std::string channel);
