@@ -284,14 +284,7 @@ std::chrono::nanoseconds session::next_rest() {
     const unsigned doublings = std::min(failed_attempts_++, most_doublings);
     const std::chrono::nanoseconds whole =
         std::min<std::chrono::nanoseconds>(settings_.backoff_min * (1LL << doublings), settings_.backoff_max);
-    // splitmix64: half of the rest is fixed, half is chance.
-    jitter_ += 0x9e3779b97f4a7c15U;
-    std::uint64_t mixed = jitter_;
-    mixed = (mixed ^ (mixed >> 30U)) * 0xbf58476d1ce4e5b9U;
-    mixed = (mixed ^ (mixed >> 27U)) * 0x94d049bb133111ebU;
-    mixed ^= mixed >> 31U;
-    const auto half = static_cast<std::uint64_t>(whole.count()) / 2;
-    return std::chrono::nanoseconds(static_cast<std::int64_t>(half + mixed % (half + 1)));
+    return jitter_.spread(whole);
 }
 
 failure session::why_not_up() const {

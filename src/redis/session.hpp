@@ -23,6 +23,7 @@
 #pragma once
 
 #include "redis/greeting.hpp"
+#include "redis/jitter.hpp"
 #include "redis/multiplexer.hpp"
 
 #include <memory>
@@ -150,7 +151,7 @@ private:
     instant rest_until_{};
     instant last_heard_{};
     unsigned failed_attempts_ = 0;
-    std::uint64_t jitter_;
+    jitter jitter_;
     failure last_failure_{errc::unreachable, ""};
     server_facts facts_;
     server_facts previous_;  // of the last link that was up; its client_id is 0 if there was none
