@@ -73,6 +73,13 @@ std::string_view command::first_key() const noexcept {
     return take_word(rest);
 }
 
+bool command::has_several_keys() const noexcept {
+    std::string_view rest = payload_;
+    if (script_ == nullptr) return false;
+    const std::string_view count = take_word(rest);
+    return count != "0" && count != "1";
+}
+
 command::standing command::look_at(const reply_view& reply) noexcept {
     const bool may_precede = prelude_due_;
     prelude_due_ = false;

@@ -69,6 +69,8 @@ public:
     // What a Cluster sends it by: a script's first key, the second word of anything else. Empty if there is none. The
     // second word of a command without keys (PING aside) is not a key, but any server will do for such a command.
     std::string_view first_key() const noexcept;
+    // A script of several keys finds them together or not at all, while they are moving one by one.
+    bool has_several_keys() const noexcept;
 
     // In a Cluster: that the slot is moving is for the owner to hear at once (errc::moving), who has another way to
     // ask. Lasts until the payload is set anew.
@@ -113,6 +115,31 @@ struct routing {
         request.hops_ = request.rests_ = 0;
     }
     static void set_asking(command& request) noexcept { request.asking_ = true; }
+    static bool tells_if_moving(const command& request) noexcept { return request.tells_if_moving_; }
+
+    // It waits for its server to be known, or reached, in no multiplexer's line yet.
+    static void set_waiting(command& request) noexcept { request.state_ = command::state::waiting; }
+    static void set_idle(command& request) noexcept {
+        request.state_ = command::state::idle;
+        request.asking_ = false;
+    }
+    static void fail(command& request, const failure& why, instant now) {
+        request.state_ = command::state::done;
+        request.on_failure(why, now);
+    }
+
+    // One more redirect is to be followed. False: that were too many in a row, and it must rest before the next.
+    static bool may_hop(command& request) noexcept {
+        constexpr std::uint8_t most_in_a_row = 5;
+        if (request.hops_ == most_in_a_row) return false;
+        ++request.hops_;
+        return true;
+    }
+    // How often it has rested before.
+    static unsigned begin_rest(command& request) noexcept {
+        request.hops_ = 0;
+        return request.rests_ == UINT8_MAX ? request.rests_ : request.rests_++;
+    }
 };
 
 }  // namespace holdfast::redis

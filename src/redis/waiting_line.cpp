@@ -34,24 +34,8 @@ std::deque<command*> waiting_line::take_all() {
 }
 
 std::deque<command*> waiting_line::take_due(instant now) {
-    std::deque<command*> due;
-    if (now < earliest_deadline()) return due;
-    std::deque<command*> kept;
-    std::size_t kept_of_sent_again = 0;
-    deadline_bound_ = never;
-    for (std::size_t place = 0; place < line_.size(); ++place) {
-        command* const request = line_[place];
-        if (request->deadline() <= now) {
-            due.push_back(request);
-        } else {
-            deadline_bound_ = std::min(deadline_bound_, request->deadline());
-            kept.push_back(request);
-            if (place < sent_again_) ++kept_of_sent_again;
-        }
-    }
-    line_ = std::move(kept);
-    sent_again_ = kept_of_sent_again;
-    return due;
+    if (now < earliest_deadline()) return {};
+    return take_if([now](const command& each) { return each.deadline() <= now; });
 }
 
 void waiting_line::clear() noexcept {

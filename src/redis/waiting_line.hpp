@@ -10,8 +10,10 @@
 #include "base/clock.hpp"
 #include "redis/command.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
+#include <utility>
 
 namespace holdfast::redis {
 
@@ -27,6 +29,9 @@ public:
     bool contains(const command& request) const;
 
     std::deque<command*> take_all();
+    // Those of which `wanted(const command&)` is true, in order. It must not change this line.
+    template <class Predicate>
+    std::deque<command*> take_if(Predicate wanted);
     // Those whose deadline has come.
     std::deque<command*> take_due(instant now);
     void clear() noexcept;
@@ -43,5 +48,26 @@ private:
     std::size_t sent_again_ = 0;  // the first so many
     instant deadline_bound_ = never;
 };
+
+template <class Predicate>
+std::deque<command*> waiting_line::take_if(Predicate wanted) {
+    std::deque<command*> taken;
+    std::deque<command*> kept;
+    std::size_t kept_of_sent_again = 0;
+    deadline_bound_ = never;
+    for (std::size_t place = 0; place < line_.size(); ++place) {
+        command* const request = line_[place];
+        if (wanted(std::as_const(*request))) {
+            taken.push_back(request);
+            continue;
+        }
+        deadline_bound_ = std::min(deadline_bound_, request->deadline());
+        kept.push_back(request);
+        if (place < sent_again_) ++kept_of_sent_again;
+    }
+    line_ = std::move(kept);
+    sent_again_ = kept_of_sent_again;
+    return taken;
+}
 
 }  // namespace holdfast::redis

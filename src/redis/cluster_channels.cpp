@@ -1,0 +1,154 @@
+// The sharded channels of a cluster_router.
+//
+// A sharded channel is heard at the owner of its slot only, so it is followed there. A member that loses a slot says so
+// by an unasked `sunsubscribe`, which is often the first that is heard of a move.
+#include "redis/cluster_parts.hpp"
+#include "redis/error_reply.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::redis {
+namespace {
+
+// A lock that is fought for is waited for again soon; to unsubscribe each time would double the commands.
+constexpr std::size_t most_idle_channels = 256;
+
+}  // namespace
+
+void cluster_router::subscribe(const std::string& name, instant now) {
+    auto [at, is_new] = channels_.try_emplace(name);
+    channel& it = at->second;
+    if (is_new) {
+        it.slot = slot_of(name);
+    } else if (!std::exchange(it.wanted, true)) {
+        std::erase(idle_channels_, name);
+    }
+    listen_at_owner(*at, now);
+}
+
+void cluster_router::unsubscribe(const std::string& name, instant now) {
+    const auto found = channels_.find(name);
+    if (found == channels_.end() || !std::exchange(found->second.wanted, false)) return;
+    idle_channels_.push_back(name);
+    if (idle_channels_.size() <= most_idle_channels) return;
+    const auto oldest = channels_.find(idle_channels_.front());
+    idle_channels_.pop_front();
+    leave(*oldest, now);
+    channels_.erase(oldest);
+}
+
+void cluster_router::listen(channel_entry& which, link& at, way how, instant now) {
+    auto& [name, it] = which;
+    if (it.at.contains(&at)) return;
+    auto& request = it.at[&at] = std::make_unique<channel_command>(*this, at, name, channel_command::kind::on);
+    if (how == way::asking) {
+        routing::set_asking(*request);
+        request->by_asking = true;
+    }
+    at.session().submit(*request, now);
+}
+
+// Where there is no link yet it is made: a wanted channel is reason enough.
+void cluster_router::listen_at_owner(channel_entry& which, instant now) {
+    const auto& it = which.second;
+    const network_place* const owner = map_ ? map_->owner(it.slot) : nullptr;
+    if (owner == nullptr || !it.wanted || rests(it.slot) || closed_) return;
+    link& there = link_to(*owner);
+    if (there.serves()) {
+        listen(which, there, way::plain, now);
+    } else {
+        there.session().hurry(now);
+    }
+}
+
+void cluster_router::listen_in(const slot_bits& slots, instant now) {
+    for (channel_entry& each : channels_) {
+        if (slots.has(each.second.slot)) listen_at_owner(each, now);
+    }
+}
+
+void cluster_router::leave(channel_entry& which, instant now) {
+    for (auto& [at, subscription] : which.second.at) {
+        link& there = subscription->at;
+        ended_.push_back(std::move(subscription));
+        if (!there.up()) continue;
+        auto& off = ended_.emplace_back(
+            std::make_unique<channel_command>(*this, there, which.first, channel_command::kind::off));
+        there.session().submit(*off, now);
+    }
+    which.second.at.clear();
+}
+
+void cluster_router::forget_link(link& which) {
+    for (auto& [name, it] : channels_) {
+        if (auto found = it.at.extract(&which)) ended_.push_back(std::move(found.mapped()));
+    }
+}
+
+bool cluster_router::has_channels(const link& at) const {
+    return std::any_of(channels_.begin(), channels_.end(),
+                       [&](const channel_entry& each) { return each.second.wanted && each.second.at.contains(&at); });
+}
+
+void cluster_router::channel_lost(channel_command& about) {
+    const auto found = channels_.find(about.name);
+    if (found == channels_.end()) return;
+    const auto at = found->second.at.find(&about.at);
+    if (at == found->second.at.end() || at->second.get() != &about) return;
+    ended_.push_back(std::move(at->second));
+    found->second.at.erase(at);
+}
+
+void cluster_router::channel_answered(channel_command& about, const reply_view& reply, instant now) {
+    if (!reply.is_error() || about.what == channel_command::kind::off) return;
+    channel_lost(about);
+    const auto found = channels_.find(about.name);
+    if (found == channels_.end()) return;
+    // The move is over or was called off: the owner is what counts.
+    if (about.by_asking) return listen_at_owner(*found, now);
+    const auto meant = read_redirect(reply.text(), about.at.place());
+    failure why = classify_error(reply.text(), about.at.session().settings().display());
+    if (meant && meant->what == redirect::kind::moved) {
+        if (learn_moved(about.at, *meant, now)) return tell_up(slot_bits(meant->slot), now);
+        if (map_->owner(found->second.slot) != nullptr && *map_->owner(found->second.slot) != about.at.place()) {
+            return listen_at_owner(*found, now);
+        }
+    }
+    if (meant && meant->what == redirect::kind::spoiled_link) return about.at.session().distrust(std::move(why), now);
+    if (!meant && is_permanent(why.code)) {
+        std::erase(idle_channels_, about.name);
+        channels_.erase(found);
+        return told_.on_channel_refused(about.name, why, now);
+    }
+    want_map();
+    rest_slot(found->second.slot, 0, std::move(why), now);  // asked for again after that
+}
+
+void cluster_router::pushed(link& by, const reply_view& message, instant now) {
+    if (message.size() < 2) return;
+    const std::string_view kind = message[0].text();
+    const auto found = channels_.find(std::string(message[1].text()));
+    if (found == channels_.end()) return;
+    const auto at = found->second.at.find(&by);
+    if (at == found->second.at.end()) return;  // we have left, and it says so
+    if (kind == "sunsubscribe") return left_by_server(by, *found, now);
+    const network_place* const owner = map_->owner(found->second.slot);
+    const bool is_owner = owner != nullptr && *owner == by.place();
+    if (kind == "smessage" && (is_owner || at->second->by_asking)) told_.on_push(message, now);
+}
+
+// The slot has left, or was away. Where the map still has it here, asking for the channel again will be refused by who
+// has it now; and what was pushed meanwhile is lost, so whoever waits should ask.
+void cluster_router::left_by_server(link& by, channel_entry& which, instant now) {
+    if (auto subscription = which.second.at.extract(&by)) ended_.push_back(std::move(subscription.mapped()));
+    want_map();
+    const network_place* const owner = map_->owner(which.second.slot);
+    if (!which.second.wanted || owner == nullptr || *owner != by.place()) return;
+    const slot_bits one(which.second.slot);
+    told_.on_slots_down(one, {errc::moving, by.session().settings().display() + ": the slot has moved"}, now);
+    listen_in(one, now);
+    tell_up(one, now);
+}
+
+}  // namespace holdfast::redis

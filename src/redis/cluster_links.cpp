@@ -1,0 +1,265 @@
+// The links of a cluster_router, and how it comes by its map.
+#include "redis/cluster_parts.hpp"
+#include "redis/command_writer.hpp"
+#include "redis/error_reply.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::redis {
+namespace {
+
+constexpr std::chrono::milliseconds shortest_map_rest{100};
+constexpr std::chrono::milliseconds longest_map_rest{1000};
+constexpr std::chrono::seconds map_interval{10};
+constexpr std::size_t most_dialled = 3;
+
+// A member that dies or hangs in the middle of a greeting looks like one that speaks TLS, or does not.
+bool refuses_us_for_good(errc code) noexcept {
+    return is_permanent(code) && code != errc::tls_expected && code != errc::tls_unexpected;
+}
+
+}  // namespace
+
+cluster_router::map_question::map_question(cluster_router& whole) : whole_(whole) {
+    std::string encoded;
+    append_command(encoded, {"CLUSTER", "SHARDS"});
+    set_payload(std::move(encoded));
+}
+
+cluster_router::link* cluster_router::find_link(const network_place& place) const {
+    const auto found = links_.find(place);
+    return found == links_.end() ? nullptr : found->second.get();
+}
+
+cluster_router::link& cluster_router::link_to(const network_place& place) {
+    auto& entry = links_[place];
+    if (entry == nullptr) {
+        entry = std::make_unique<link>(*this, place);
+        entry->open();
+    }
+    return *entry;
+}
+
+cluster_router::slot_bits cluster_router::slots_of(const network_place& owner) const {
+    return slot_bits::all_that([&](hash_slot slot) {
+        const network_place* const his = map_->owner(slot);
+        return his != nullptr && *his == owner;
+    });
+}
+
+// Whoever listens there is to be subscribed before what waited runs, and that before what others ask on hearing of it.
+void cluster_router::link_up(link& which, instant now) {
+    which.has_failed = false;
+    if (map_wanted_ && !question_->under_way() && (dialling_ || now >= ask_map_at_)) ask_map(now);
+    if (!which.serves()) {
+        if (map_ && map_->is_primary(which.place())) want_map();
+        for (command* request : which.asked.take_all()) {
+            rest(*request, {errc::moving, which.session().settings().display() + " is a replica"}, now);
+        }
+        return;
+    }
+    if (!map_) return;
+    const slot_bits its = slots_of(which.place());
+    which.told_up = true;
+    listen_in(its, now);
+    for (command* request : which.asked.take_all()) send_asking(which, *request, now);
+    flush(now);
+    tell_up(its, now);
+}
+
+void cluster_router::link_down(link& which, const failure& why, instant now) {
+    forget_link(which);
+    want_map();
+    if (!std::exchange(which.told_up, false)) return;
+    const slot_bits its = slots_of(which.place());
+    if (!its.empty()) told_.on_slots_down(its, why, now);
+}
+
+void cluster_router::stranded(link& which, const std::deque<command*>& unwritten, const failure& why, instant now) {
+    which.has_failed = true;
+    want_map();
+    for (command* request : unwritten) {
+        if (dynamic_cast<own_command*>(request) != nullptr) {
+            routing::fail(*request, why, now);
+        } else {
+            put_back(*request, now);
+        }
+    }
+    for (command* request : which.asked.take_all()) rest(*request, why, now);
+    if (!map_) {
+        why_no_map_ = why;
+        give_up_if_nobody_is_left(now);
+    } else if (refuses_us_for_good(why.code)) {
+        fail_those_for(which, why, now);
+    }
+}
+
+// As with a single server, whoever waits for the very first link is told at once that there will be none. Each of the
+// seeds goes on trying.
+void cluster_router::give_up_if_nobody_is_left(instant now) {
+    failure whole{why_no_map_.code, cluster_.display() + ":"};
+    for (const network_place& seed : seeds_) {
+        const link* const each = find_link(seed);
+        if (each == nullptr) return dial(now);
+        if (!each->has_failed) return;
+        const failure& its = each->session().last_failure();
+        if (!is_permanent(its.code)) whole.code = its.code;  // only if all refuse us for good it is of no use to go on
+        whole.detail += (seed == seeds_.front() ? " " : "; ") + its.detail;
+    }
+    why_no_map_ = whole;
+    fail_all(line_.take_all(), whole, now);
+}
+
+void cluster_router::fail_those_for(const link& which, const failure& why, instant now) {
+    fail_all(line_.take_if([&](const command& each) { return target(each) == &which; }), why, now);
+}
+
+// Slots move and members join without anybody telling. A client that has no link needs no map.
+void cluster_router::look_again(instant now) {
+    map_due_at_ = now + map_interval;
+    const bool any_is_up =
+        std::any_of(links_.begin(), links_.end(), [](const auto& each) { return each.second->up(); });
+    if (any_is_up) want_map();
+}
+
+cluster_router::link* cluster_router::some_link_that_is_up() {
+    std::vector<link*> all;
+    for (const auto& [place, each] : links_) {
+        if (each->up()) all.push_back(each.get());
+    }
+    return all.empty() ? nullptr : all[next_asked_++ % all.size()];
+}
+
+void cluster_router::ask_map(instant now) {
+    ask_map_at_ = now + jitter_.spread(ask_map_rest_);
+    link* const whom = some_link_that_is_up();
+    if (whom == nullptr) {
+        ask_map_rest_ = std::min(ask_map_rest_ * 2, longest_map_rest);
+        return dial(now);
+    }
+    map_wanted_ = dialling_ = false;
+    question_->ask(*whom, now);
+}
+
+std::vector<network_place> cluster_router::who_may_know() const {
+    std::vector<network_place> all;
+    if (map_) all.assign(map_->members().begin(), map_->members().end());
+    for (const network_place& seed : seeds_) {
+        if (std::find(all.begin(), all.end(), seed) == all.end()) all.push_back(seed);
+    }
+    return all;
+}
+
+void cluster_router::dial(instant now) {
+    dialling_ = true;
+    const std::vector<network_place> all = who_may_know();
+    const auto is_tried = [this](const network_place& each) {
+        const link* const known = find_link(each);
+        return known != nullptr && !known->has_failed;
+    };
+    auto under_way = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), is_tried));
+    for (const network_place& each : all) {
+        if (under_way >= most_dialled) return;
+        if (find_link(each) != nullptr) continue;
+        link_to(each);
+        ++under_way;
+    }
+    for (const network_place& each : all) {
+        if (under_way >= most_dialled) return;
+        if (is_tried(each)) continue;
+        find_link(each)->session().hurry(now);
+        ++under_way;
+    }
+}
+
+void cluster_router::map_answered(link& by, const reply_view& reply, instant now) {
+    auto fresh = slot_map::read(reply, by.place(), cluster_.kind);
+    if (!fresh) {
+        const std::string& who = by.session().settings().display();
+        why_no_map_ = reply.is_error() ? classify_error(reply.text(), who)
+                                       : failure{errc::cluster_down, who + ": no slot has an owner"};
+        map_wanted_ = true;
+        ask_map_rest_ = std::min(ask_map_rest_ * 2, longest_map_rest);
+        if (!map_ && is_permanent(why_no_map_.code)) fail_all(line_.take_all(), why_no_map_, now);
+        return;
+    }
+    const bool is_news = !map_ || !fresh->moved_since(*map_).empty();
+    ask_map_rest_ = is_news ? shortest_map_rest : std::min(ask_map_rest_ * 2, longest_map_rest);
+    ask_map_at_ = now + jitter_.spread(ask_map_rest_);
+    map_due_at_ = now + map_interval;
+    adopt(std::move(*fresh), now);
+}
+
+void cluster_router::adopt(slot_map fresh, instant now) {
+    const std::optional<slot_map> before = std::exchange(map_, std::move(fresh));
+    told_.on_map(*map_, now);
+    slot_bits gained;
+    slot_bits lost;
+    for (std::size_t i = 0; i < hash_slots; ++i) {
+        const auto slot = static_cast<hash_slot>(i);
+        const network_place* const old_owner = before ? before->owner(slot) : nullptr;
+        const network_place* const owner = map_->owner(slot);
+        if (old_owner != nullptr && owner != nullptr && *old_owner == *owner) continue;
+        const link* const old_link = old_owner == nullptr ? nullptr : find_link(*old_owner);
+        if (old_link != nullptr && old_link->told_up) lost.add(slot);
+        if (owner != nullptr) gained.add(slot);
+    }
+    if (!lost.empty()) told_.on_slots_down(lost, {errc::moving, cluster_.display() + ": slots have moved"}, now);
+    for (const auto& [place, each] : links_) each->told_up = each->serves();
+    listen_in(gained, now);
+    for (command* request : line_) want_target(*request, now);
+    flush(now);
+    tell_up(gained, now);
+}
+
+bool cluster_router::learn_moved(link& by, const redirect& meant, instant now) {
+    const network_place* const owner = map_->owner(meant.slot);
+    if (meant.to == by.place() || (owner != nullptr && *owner != by.place())) return false;
+    const bool was_up = owner != nullptr && by.told_up;
+    map_->assign(meant.slot, meant.to);
+    want_map();
+    told_.on_map(*map_, now);
+    const slot_bits moved(meant.slot);
+    if (was_up) {
+        told_.on_slots_down(
+            moved, {errc::moving, by.session().settings().display() + ": the slot is now at " + to_text(meant.to)},
+            now);
+    }
+    listen_in(moved, now);
+    return true;
+}
+
+// Those among them whose owner can be asked, owner by owner.
+void cluster_router::tell_up(const slot_bits& which, instant now) {
+    if (which.empty()) return;
+    for (const auto& [place, each] : links_) {
+        if (!each->serves() || !each->told_up) continue;
+        const slot_bits its = slot_bits::all_that([&](hash_slot slot) {
+            const network_place* const owner = which.has(slot) ? map_->owner(slot) : nullptr;
+            return owner != nullptr && *owner == place;
+        });
+        if (!its.empty()) told_.on_slots_up(its, place, each->session().facts(), now);
+    }
+}
+
+// Links that led to the map, and those of members that are no primaries any more. The last that is up stays: whoever is
+// asked for the next map.
+void cluster_router::tidy() {
+    std::erase_if(ended_, [](const auto& each) {
+        return each->life() == command::state::idle || each->life() == command::state::done;
+    });
+    if (!map_ || map_wanted_ || question_->under_way()) return;
+    auto up = std::count_if(links_.begin(), links_.end(), [](const auto& each) { return each.second->up(); });
+    std::erase_if(links_, [&](const auto& entry) {
+        link& each = *entry.second;
+        if (map_->is_primary(each.place()) || !each.asked.empty() || has_channels(each)) return false;
+        if (each.up() && (up == 1 || !each.session().idle())) return false;
+        if (each.up()) --up;
+        forget_link(each);
+        maker_.close(each.session());
+        return true;
+    });
+}
+
+}  // namespace holdfast::redis

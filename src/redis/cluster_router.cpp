@@ -1,0 +1,268 @@
+#include "redis/cluster_router.hpp"
+
+#include "base/assert.hpp"
+#include "redis/cluster_parts.hpp"
+#include "redis/error_reply.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::redis {
+namespace {
+
+constexpr std::chrono::milliseconds shortest_rest{5};
+constexpr std::chrono::milliseconds longest_rest{200};
+constexpr unsigned most_doublings = 6;
+
+}  // namespace
+
+cluster_router::cluster_router(server_settings cluster, std::vector<network_place> seeds, link_maker& links,
+                               router_listener& told, std::uint64_t jitter_seed)
+    : cluster_(std::move(cluster)),
+      seeds_(std::move(seeds)),
+      maker_(links),
+      told_(told),
+      jitter_(jitter_seed),
+      question_(std::make_unique<map_question>(*this)) {
+    HOLDFAST_ASSERT(!seeds_.empty());
+}
+
+cluster_router::~cluster_router() = default;
+
+void cluster_router::start(instant now) {
+    want_map();
+    on_timer(now);
+}
+
+void cluster_router::submit(command& request, instant now) {
+    HOLDFAST_ASSERT(request.life() == command::state::idle || request.life() == command::state::done);
+    routing::begin(request);
+    if (closed_) return routing::fail(request, {errc::client_closed, cluster_.display()}, now);
+    const bool must_queue = request.has_several_keys() && rests(slot_of(request.first_key()));
+    if (!must_queue && hand_over(request, now)) return;
+    routing::set_waiting(request);
+    line_.add(request);
+    want_target(request, now);
+}
+
+bool cluster_router::withdraw(command& request) {
+    if (request.life() != command::state::waiting) return false;
+    bool found = line_.remove(request);
+    for (const auto& [place, each] : links_) {
+        if (found) break;
+        if (each->session().is_waiting(request)) return each->session().withdraw(request);
+        found = each->asked.remove(request);
+    }
+    HOLDFAST_ASSERT(found);  // a waiting command is in a line
+    routing::set_idle(request);
+    return true;
+}
+
+// Null: nobody knows, or there is no link to it yet. Anybody will do for what has no key.
+cluster_router::link* cluster_router::target(const command& request) const {
+    if (!map_) return nullptr;
+    const std::string_view key = request.first_key();
+    if (!key.empty()) {
+        const network_place* const owner = map_->owner(slot_of(key));
+        return owner == nullptr ? nullptr : find_link(*owner);
+    }
+    for (const network_place& place : map_->primaries()) {
+        if (link* const each = find_link(place); each != nullptr && each->serves()) return each;
+    }
+    return nullptr;
+}
+
+bool cluster_router::hand_over(command& request, instant now) {
+    link* const there = target(request);
+    if (there == nullptr || !there->serves()) return false;
+    routing::set_idle(request);
+    there->session().submit(request, now);
+    return true;
+}
+
+void cluster_router::put_back(command& request, instant now) {
+    routing::set_idle(request);  // forgets that it was sent elsewhere this once
+    routing::set_waiting(request);
+    line_.add_before_new(request);
+    want_target(request, now);
+}
+
+// A link for it is made, or made sooner.
+void cluster_router::want_target(const command& request, instant now) {
+    if (!map_) return want_map();
+    const std::string_view key = request.first_key();
+    const network_place* const owner = key.empty() ? &map_->primaries().front() : map_->owner(slot_of(key));
+    if (owner == nullptr) return want_map();
+    link_to(*owner).session().hurry(now);
+}
+
+// To whoever owns its key now.
+void cluster_router::send_again(command& request, failure why, instant now) {
+    if (!routing::may_hop(request)) return rest(request, std::move(why), now);
+    const bool must_queue = request.has_several_keys() && rests(slot_of(request.first_key()));
+    if (must_queue || !hand_over(request, now)) put_back(request, now);
+}
+
+void cluster_router::rest(command& request, failure why, instant now) {
+    rest_slot(slot_of(request.first_key()), routing::begin_rest(request), std::move(why), now);
+    put_back(request, now);
+}
+
+void cluster_router::rest_slot(hash_slot slot, unsigned rested_before, failure why, instant now) {
+    const std::chrono::nanoseconds whole = std::min<std::chrono::nanoseconds>(
+        shortest_rest * (1LL << std::min(rested_before, most_doublings)), longest_rest);
+    const instant until = now + jitter_.spread(whole);
+    const auto [at, is_new] = rests_.try_emplace(slot, slot_rest{until, {}});
+    at->second.until = std::max(at->second.until, until);
+    at->second.why = std::move(why);
+}
+
+bool cluster_router::refused(link& by, command& request, const reply_view& refusal, instant now) {
+    if (dynamic_cast<own_command*>(&request) != nullptr) return false;
+    const auto meant = read_redirect(refusal.text(), by.place());
+    if (!meant) return false;
+    failure why = classify_error(refusal.text(), by.session().settings().display());
+    switch (meant->what) {
+        case redirect::kind::moved:
+            follow(by, request, *meant, std::move(why), now);
+            return true;
+        case redirect::kind::ask:
+            ask_there(by, request, *meant, now);
+            return true;
+        case redirect::kind::try_again:
+            if (routing::tells_if_moving(request)) return false;
+            rest(request, std::move(why), now);
+            return true;
+        case redirect::kind::down:
+            want_map();
+            rest(request, std::move(why), now);
+            return true;
+        case redirect::kind::spoiled_link:
+            want_map();
+            put_back(request, now);
+            by.session().distrust(std::move(why), now);
+            return true;
+        case redirect::kind::half_run:
+            why.code = errc::outcome_unknown;
+            routing::fail(request, why, now);
+            return true;
+    }
+    return false;
+}
+
+// It goes before whatever others ask when they hear that the slot has moved.
+void cluster_router::follow(link& by, command& request, const redirect& meant, failure why, instant now) {
+    const bool is_news = learn_moved(by, meant, now);
+    send_again(request, std::move(why), now);
+    if (is_news) tell_up(slot_bits(meant.slot), now);
+}
+
+void cluster_router::ask_there(link& by, command& request, const redirect& meant, instant now) {
+    failure why{errc::moving, by.session().settings().display() + ": its slot is moving to " + to_text(meant.to)};
+    if (!routing::may_hop(request) || meant.to == by.place()) return rest(request, std::move(why), now);
+    if (!map_->is_primary(meant.to)) want_map();
+    link& there = link_to(meant.to);
+    if (there.serves()) return send_asking(there, request, now);
+    routing::set_waiting(request);
+    there.asked.add(request);
+    there.session().hurry(now);
+}
+
+// Channels first: the member where the slot is moving to would find nobody listening.
+void cluster_router::send_asking(link& there, command& request, instant now) {
+    const hash_slot slot = slot_of(request.first_key());
+    for (channel_entry& each : channels_) {
+        if (each.second.slot == slot && each.second.wanted) listen(each, there, way::asking, now);
+    }
+    routing::set_idle(request);
+    routing::set_asking(request);
+    there.session().submit(request, now);
+}
+
+// Everything that can go goes, in order.
+void cluster_router::flush(instant now) {
+    slot_bits rested;
+    std::erase_if(rests_, [&](const auto& each) {
+        if (each.second.until <= now) rested.add(each.first);
+        return each.second.until <= now;
+    });
+    if (!rested.empty()) listen_in(rested, now);
+    const auto may_go = [this](const command& each) {
+        link* const there = target(each);
+        return there != nullptr && there->serves() && !rests(slot_of(each.first_key()));
+    };
+    for (command* request : line_.take_if(may_go)) hand_over(*request, now);
+}
+
+// All are over before the first is told: what that does may reach for another of them.
+void cluster_router::fail_all(const std::deque<command*>& ended, const failure& why, instant now) {
+    for (command* request : ended) routing::set_idle(*request);
+    for (command* request : ended) routing::fail(*request, why, now);
+}
+
+void cluster_router::fail_due(instant now) {
+    std::deque<command*> due = line_.take_due(now);
+    for (const auto& [place, each] : links_) {
+        for (command* request : each->asked.take_due(now)) due.push_back(request);
+    }
+    for (command* request : due) routing::set_idle(*request);
+    for (command* request : due) routing::fail(*request, why_not(*request), now);
+}
+
+failure cluster_router::why_not(const command& request) const {
+    const hash_slot slot = slot_of(request.first_key());
+    if (const auto found = rests_.find(slot); found != rests_.end()) return found->second.why;
+    if (!map_) {
+        if (!why_no_map_.detail.empty()) return why_no_map_;
+        return {errc::unreachable, cluster_.display() + ": no member said before the deadline who owns what"};
+    }
+    if (map_->owner(slot) == nullptr) {
+        return {errc::cluster_down,
+                cluster_.display() + ": nobody owns slot " + std::to_string(static_cast<unsigned>(slot))};
+    }
+    const link* const there = target(request);
+    if (there != nullptr && there->has_failed) return there->session().last_failure();
+    return {errc::unreachable, cluster_.display() + ": not connected to the owner of the slot before the deadline"};
+}
+
+bool cluster_router::is_up(hash_slot slot) const noexcept {
+    return facts(slot) != nullptr;
+}
+
+const server_facts* cluster_router::facts(hash_slot slot) const noexcept {
+    const network_place* const owner = map_ ? map_->owner(slot) : nullptr;
+    const link* const there = owner == nullptr ? nullptr : find_link(*owner);
+    return there != nullptr && there->serves() ? &there->session().facts() : nullptr;
+}
+
+void cluster_router::on_timer(instant now) {
+    if (closed_) return;
+    fail_due(now);
+    flush(now);
+    if (now >= map_due_at_) look_again(now);
+    if (map_wanted_ && !question_->under_way() && now >= ask_map_at_) ask_map(now);
+    tidy();
+}
+
+instant cluster_router::deadline() const noexcept {
+    if (closed_) return never;
+    instant earliest = std::min(line_.earliest_deadline(), map_due_at_);
+    for (const auto& [place, each] : links_) earliest = std::min(earliest, each->asked.earliest_deadline());
+    for (const auto& [slot, rest] : rests_) earliest = std::min(earliest, rest.until);
+    if (map_wanted_ && !question_->under_way()) earliest = std::min(earliest, ask_map_at_);
+    return earliest;
+}
+
+void cluster_router::close(instant now) {
+    if (std::exchange(closed_, true)) return;
+    for (const auto& [place, each] : links_) each->session().close(now);
+    std::deque<command*> left = line_.take_all();
+    for (const auto& [place, each] : links_) {
+        for (command* request : each->asked.take_all()) left.push_back(request);
+        maker_.close(each->session());
+    }
+    links_.clear();
+    fail_all(left, {errc::client_closed, cluster_.display()}, now);
+}
+
+}  // namespace holdfast::redis
