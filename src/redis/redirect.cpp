@@ -18,12 +18,12 @@ std::optional<redirect> read_target(redirect::kind what, std::string_view text, 
     const auto slot = parse_number(text.substr(0, space), hash_slots - 1);
     const auto port = parse_number(text.substr(colon + 1), highest_port);
     if (!slot || !port || *port == 0) return std::nullopt;
-    const std::string_view host = text.substr(space + 1, colon - space - 1);
+    const std::string_view said = text.substr(space + 1, colon - space - 1);
+    const std::string_view host = said.empty() ? asked.host : said;
     // It has a name that is not known yet: somebody owns the slot, but nobody knows where.
     if (host == "?") return redirect{redirect::kind::down};
-    return redirect{what,
-                    static_cast<hash_slot>(*slot),
-                    {host.empty() ? asked.host : std::string(host), static_cast<std::uint16_t>(*port)}};
+    if (!may_be_host(host)) return std::nullopt;
+    return redirect{what, static_cast<hash_slot>(*slot), {std::string(host), static_cast<std::uint16_t>(*port)}};
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "redis/command_writer.hpp"
 #include "redis/error_reply.hpp"
+#include "redis/url_text.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -16,13 +17,6 @@ std::string encode(std::initializer_list<std::string_view> words) {
     std::string out;
     append_command(out, words);
     return out;
-}
-
-// A name or an address. It is connected to, and shown in messages and logs, so nothing else may be in it.
-bool may_be_host(std::string_view text) {
-    constexpr std::size_t longest_name = 253;
-    return !text.empty() && text.size() <= longest_name &&
-           std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
 }
 
 // [host, port]

@@ -1,5 +1,7 @@
 #include "redis/slot_map.hpp"
 
+#include "redis/url_text.hpp"
+
 #include <algorithm>
 #include <limits>
 #include <string_view>
@@ -89,7 +91,8 @@ private:
         if (host.empty()) host = asked_.host;
         const auto port_field = find_field(node, how_ == transport::tls ? "tls-port" : "port");
         const auto port = port_field ? port_field->to_integer() : std::nullopt;
-        if (host == "?" || !port || *port < 1 || *port > std::numeric_limits<std::uint16_t>::max()) return std::nullopt;
+        if (host == "?" || !may_be_host(host)) return std::nullopt;
+        if (!port || *port < 1 || *port > std::numeric_limits<std::uint16_t>::max()) return std::nullopt;
         return network_place{std::string(host), static_cast<std::uint16_t>(*port)};
     }
 

@@ -69,6 +69,12 @@ std::optional<std::uint32_t> parse_number(std::string_view text, std::uint32_t l
     return value;
 }
 
+bool may_be_host(std::string_view text) noexcept {
+    constexpr std::size_t longest_name = 253;
+    return !text.empty() && text.size() <= longest_name &&
+           std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
+}
+
 examined_url::examined_url(std::string_view text) : shown_(redact(text)) {}
 
 void examined_url::refuse(const std::string& why) const {

@@ -32,6 +32,10 @@ std::string percent_encode(std::string_view text, std::string_view also_plain);
 /// Digits only, and no more than `largest`.
 std::optional<std::uint32_t> parse_number(std::string_view text, std::uint32_t largest) noexcept;
 
+/// A name or an address, as a server tells it. It is connected to, and shown in messages and logs, so nothing else may
+/// be in it.
+bool may_be_host(std::string_view text) noexcept;
+
 /// The URL being parsed: complains about itself without showing a secret.
 class examined_url {
 public:

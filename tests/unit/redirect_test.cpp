@@ -57,8 +57,9 @@ TEST(Redirect, WhatIsNotAboutTheClusterIsForWhoeverAsked) {
 }
 
 TEST(Redirect, ATargetThatMakesNoSenseIsNotFollowed) {
-    for (const char* text : {"MOVED 16384 a:1", "MOVED -1 a:1", "MOVED x a:1", "MOVED 1", "MOVED 1 a", "MOVED 1 a:",
-                             "MOVED 1 a:0", "MOVED 1 a:65536", "MOVED 1 a:x", "MOVED  a:1", "ASK a:1 2", "ASK :1"}) {
+    for (const char* text : {"MOVED 16384 a:1", "MOVED -1 a:1", "MOVED x a:1", "MOVED 1", "MOVED 1 a",
+                             "MOVED 1 a:", "MOVED 1 a:0", "MOVED 1 a:65536", "MOVED 1 a:x", "MOVED  a:1", "ASK a:1 2",
+                             "ASK :1", "MOVED 1 a b:1", "MOVED 1 a\x1b[2J:1"}) {
         EXPECT_FALSE(read(text)) << text;
     }
 }

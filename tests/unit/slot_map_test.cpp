@@ -163,6 +163,7 @@ TEST(SlotMap, WhatIsNoMapOrCoversNothingIsThrownAway) {
           shards_answer({shard_answer({{0, 5}}, {})}), shards_answer({shard_answer({{0, 16384}}, {node})}),
           shards_answer({shard_answer({{5, 4}}, {node})}), shards_answer({shard_answer({{-1, 4}}, {node})}),
           shards_answer({shard_answer({{0, 5}}, {node_answer({"a", 0})})}),
+          shards_answer({shard_answer({{0, 5}}, {node_answer({"a b", 1})})}),
           std::string("*1\r\n%2\r\n$5\r\nslots\r\n*1\r\n:1\r\n$5\r\nnodes\r\n*0\r\n"),
           std::string("*1\r\n%2\r\n$5\r\nslots\r\n*2\r\n*0\r\n*0\r\n$5\r\nnodes\r\n*0\r\n"),
           std::string("*1\r\n%2\r\n$5\r\nslots\r\n:1\r\n$5\r\nnodes\r\n:1\r\n")}) {
