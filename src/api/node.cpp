@@ -64,7 +64,7 @@ void node::on_primary(const redis::known_primary& found, instant now) {
 void node::on_later_take_over(const redis::known_primary& found, instant now) {
     primary_since_ = std::max(primary_since_, found.since ? now - *found.since : now);
     const bool trusted_too_early = primary_since_ + mistrusted_for_ > std::max(now, trusted_from_);
-    if (mistrusted_for_ > milliseconds(0) && link_is_up() && trusted_too_early) {
+    if (mistrusted_for_ > milliseconds(0) && session().up() && trusted_too_early) {
         session().distrust({errc::unreachable, settings().display() + ": its sentinels say that it took over just now"},
                            now);
     }
@@ -86,13 +86,11 @@ std::chrono::nanoseconds node::known_for(const redis::server_facts& facts, insta
 
 void node::on_link_up(const redis::server_facts& facts, instant now) {
     watcher_.on_link_up(settings().display(), facts.version);
-    engine::node_facts told{.clock = facts.clock};
     if (mistrusted_for_ > milliseconds(0)) {
         trusted_from_ = std::max(trusted_from_, now + mistrusted_for_ - known_for(facts, now));
-        told.trusted_from = trusted_from_;
     }
     run_id_ = facts.run_id;
-    voter_->on_link_up(told, now);
+    voter_->on_link_up({.clock = facts.clock}, engine::all_locks(), now);
     card_->on_link_up();
     card_->refresh(session(), now);
 }
@@ -100,11 +98,11 @@ void node::on_link_up(const redis::server_facts& facts, instant now) {
 void node::on_link_down(const failure& why, instant now) {
     watcher_.on_link_down(why);
     card_->on_link_down();
-    voter_->on_link_down(now);
+    voter_->on_link_down(engine::all_locks(), now);
 }
 
 void node::on_subscription_refused(const failure& why, instant now) {
-    voter_->on_subscription_refused(why, now);
+    voter_->on_subscription_refused(why, engine::all_locks(), now);
 }
 
 void node::on_push(const redis::reply_view& message, instant now) {
@@ -127,8 +125,12 @@ void node::subscribe(const std::string& channel) {
     session().subscribe(channel);
 }
 
-bool node::link_is_up() const {
+bool node::link_is_up(const engine::lock_keys&) const {
     return connection_.session().up();
+}
+
+instant node::trusted_from(const engine::lock_keys&) const {
+    return trusted_from_;
 }
 
 }  // namespace holdfast::api

@@ -56,7 +56,9 @@ private:
     bool withdraw(redis::command& request) override;
     void distrust(const failure& why) override;
     void subscribe(const std::string& channel) override;
-    bool link_is_up() const override;
+    void unsubscribe(const std::string& /*channel*/) override {}  // the only one it has: wanted again soon
+    bool link_is_up(const engine::lock_keys& lock) const override;
+    instant trusted_from(const engine::lock_keys& lock) const override;
 
     api::watcher& watcher_;
     const milliseconds mistrusted_for_;

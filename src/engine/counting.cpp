@@ -19,7 +19,8 @@ bool is_in_favour(const ballot& vote, bool upgrades) {
 // Says nothing of the lock, only of the way to the node.
 bool is_silence(errc code) {
     return code == errc::unreachable || code == errc::connection_refused || code == errc::host_not_found ||
-           code == errc::request_timed_out || code == errc::no_primary;
+           code == errc::request_timed_out || code == errc::no_primary || code == errc::moving ||
+           code == errc::cluster_down;
 }
 
 // What the lock itself says. Anything else is a trouble of that node, and costs its vote.
@@ -276,7 +277,7 @@ void engine::undo_upgrade(hold& h, instant now) {
 refusal engine::too_late(const hold& h, instant now) const {
     refusal why{errc::no_quorum, "", {}, {}};
     const std::size_t heard_from = votes(h, [](const ballot& b) { return b.counts() || b.in_line(); });
-    const auto mistrusted = [&](const ballot& b) { return b.asks() && !voters_[b.node()]->is_trusted(now); };
+    const auto mistrusted = [&](const ballot& b) { return b.asks() && !voters_[b.node()]->is_trusted(b, now); };
     if (heard_from < majority() && heard_from + votes(h, mistrusted) >= majority()) {
         why.code = errc::recovering;
         return why;

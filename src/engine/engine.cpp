@@ -15,7 +15,7 @@ engine::engine(engine_settings settings, const std::vector<node_link>& nodes, ra
                                                                  .fence_retention = settings_.fence_retention,
                                                                  .lost_margin_percent = settings_.lost_margin_percent,
                                                                  .server = node.server,
-                                                                 .channel = settings_.channel_prefix + client_.text()},
+                                                                 .listens = node.listens},
                                                   client_, *node.out, random_, *this));
     }
 }
@@ -40,9 +40,8 @@ voter& engine::voter_of(const ballot& b) noexcept {
     return *voters_[b.node()];
 }
 
-std::size_t engine::links_up() const {
-    return static_cast<std::size_t>(
-        std::count_if(voters_.begin(), voters_.end(), [](const auto& one) { return one->link_is_up(); }));
+std::size_t engine::links_up(const hold& h) const {
+    return votes(h, [this](const ballot& b) { return voters_[b.node()]->link_is_up(b); });
 }
 
 void engine::forget_if_gone(hold& h) {

@@ -57,13 +57,13 @@ struct engine_settings {
     // lost() fires this part of a lease before validity ends.
     unsigned lost_margin_percent = 10;
     unsigned max_depth = 100'000;
-    std::string channel_prefix = "hf:wake:";
 };
 
 // A place that votes: how to reach it, and its name for messages.
 struct node_link {
     outbox* out = nullptr;
     std::string server;
+    channels listens = channels::one;
 };
 
 // Of one hold; more nodes than these are rare.
@@ -131,7 +131,7 @@ private:
     void released(ballot& b, const node_answer& answer, instant now) override;
     void gone(ballot& b) override;
     void raised(ballot& b, instant now) override;
-    void links_changed(instant now) override;
+    void links_changed(const lock_set& which, instant now) override;
     bool is_asked_for(const ballot& b) const override { return b.whole().is_asked_for(); }
     fencing_token proposal(instant now) const override;
     fencing_token floor() const override { return floor_; }
@@ -196,7 +196,8 @@ private:
         const auto all = h.votes();
         return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), counts));
     }
-    std::size_t links_up() const;
+    // The nodes at which that lock can be asked for now.
+    std::size_t links_up(const hold& h) const;
     // By our own clock; the timer that tells so may be late.
     static bool ran_out(const hold& h, instant now) noexcept { return now >= h.valid_until_; }
     void disown(hold& h);

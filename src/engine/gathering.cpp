@@ -81,10 +81,10 @@ void engine::check_gathering(hold& h, instant now) {
     quest.gather_until = never;
     const ballots mine = in_favour(h);
     if (mine.empty() || h.state_ != state::wanted) return;
-    if (links_up() < majority()) return withdraw(h, now);
+    if (links_up(h) < majority()) return withdraw(h, now);
     // Enough, once they agree on a token; or there may be enough when those have answered that are asked now.
     const std::size_t answers_due = votes(h, [this](const ballot& b) {
-        return b.asks() && b.is_being_asked() && !b.in_line() && voters_[b.node()]->link_is_up();
+        return b.asks() && b.is_being_asked() && !b.in_line() && voters_[b.node()]->link_is_up(b);
     });
     if (mine.size() + answers_due >= majority()) return gather(h, now);
     quest.gather_for = std::min<milliseconds>(quest.gather_for * 2, h.terms_.lease / longest_gathering_part);
@@ -114,13 +114,15 @@ void engine::withdraw(hold& h, instant now) {
     forget_if_gone(h);
 }
 
-void engine::links_changed(instant now) {
-    if (!several() || links_up() < majority()) return;
+void engine::links_changed(const lock_set& which, instant now) {
+    if (!several()) return;
     for (auto next = holds_.begin(); next != holds_.end();) {
         hold& h = *next++;  // first: asking may end it
-        if (h.withdrawn_ && h.is_asked_for()) {
+        const bool waits = h.is_asked_for() && (h.withdrawn_ || h.state_ == state::wanted);
+        if (!waits || !which.has(*h.terms_.keys) || links_up(h) < majority()) continue;
+        if (h.withdrawn_) {
             ask_all(h, now);
-        } else if (h.state_ == state::wanted && h.is_asked_for()) {
+        } else {
             ask_those_who_refused(h, now);
         }
     }
@@ -130,7 +132,7 @@ void engine::links_changed(instant now) {
 void engine::ask_those_who_refused(hold& h, instant now) {
     if (h.affairs_->quest.limit.wait != waiting::in_line || h.withdrawn_) return;
     for (std::size_t i = 0; i < voters_.size(); ++i) {
-        const bool can = voters_[i]->link_is_up() && h.vote(i).can_be_asked_again();
+        const bool can = voters_[i]->link_is_up(h.vote(i)) && h.vote(i).can_be_asked_again();
         if (can) voters_[i]->ask(h.vote(i), patience_of_votes(h), now);
     }
 }

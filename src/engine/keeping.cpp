@@ -288,7 +288,7 @@ void engine::answer_late(hold& h, answer_to what, instant now, refusal why_not) 
 void engine::check(hold& h, instant now) {
     answer_late(h, answer_to::release, now, {errc::outcome_unknown, "the release goes on in the background", {}, {}});
     answer_late(h, answer_to::change, now, {errc::outcome_unknown, "the downgrade goes on in the background", {}, {}});
-    const bool asked = (h.affairs_ && h.affairs_->renewing.asked_in_vain) || links_up() >= majority();
+    const bool asked = (h.affairs_ && h.affairs_->renewing.asked_in_vain) || links_up(h) >= majority();
     answer_late(h, answer_to::renewal, now,
                 {asked ? errc::request_timed_out : errc::unreachable, voters_[0]->server(), {}, {}});
     heal(h, now);

@@ -13,8 +13,10 @@ constexpr std::chrono::milliseconds again_after{100};
 constexpr bool may_pass(errc code) noexcept {
     switch (code) {
         case errc::busy_script:
+        case errc::cluster_down:
         case errc::loading:
         case errc::misconfigured:
+        case errc::moving:
         case errc::out_of_memory:
         case errc::read_only:
             return true;

@@ -125,7 +125,7 @@ void voter::forget(ballot& b) {
     drop_call(b, &errands::raising);
     spare_errands_.give_back(std::move(b.errands_));
     timers_.cancel(b);
-    in_line_.erase(number_of(b));
+    stop_listening(b);
     b.state_ = state::gone;
     ballots_.erase(ballots_.iterator_to(b));
 }

@@ -77,7 +77,7 @@ void voter::answered_renew(ballot& b, const call& asked, const redis::reply_view
             told_.renewed(b, {}, now);
             // The upgrade that is waited for has come: the script that served the line tells its caller only by this.
             if (b.state_ == state::held && b.quest().at == stage::in_line && answer->held == shape::both &&
-                b.quest().polled_on_this_link && now >= trusted_from_) {
+                b.quest().polled_on_this_link && is_trusted(b, now)) {
                 upgraded(b, answer->token, asked.written_at(), now, how::handed_over);
             }
             return;

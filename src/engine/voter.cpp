@@ -12,7 +12,12 @@ namespace holdfast::engine {
 constinit const ballot::errands_state ballot::none{};
 
 voter::voter(voter_settings settings, const client_id& client, outbox& out, random_source& random, counter& told)
-    : settings_(std::move(settings)), client_(client), out_(out), random_(random), told_(told) {}
+    : settings_(std::move(settings)),
+      client_(client),
+      out_(out),
+      random_(random),
+      told_(told),
+      wakes_(settings_.listens, client.text(), out) {}
 
 voter::~voter() {
     ballots_.clear();
@@ -112,15 +117,14 @@ refusal voter::nonsense() const {
     return {errc::protocol_error, settings_.server + ": a lock script was answered with something else", {}, {}};
 }
 
-void voter::on_link_up(const node_facts& facts, instant now) {
-    trusted_from_ = facts.trusted_from;
+void voter::on_link_up(const node_facts& facts, const lock_set& which, instant now) {
     if (facts.clock) {
         clock_at_boot_ = *facts.clock - std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch());
     }
     for (auto next = ballots_.begin(); next != ballots_.end();) {
         ballot& b = *next++;  // first: asking may end it
-        if (b.quest().at == stage::none || b.quest().at == stage::deferred) continue;
-        if (now < trusted_from_) {
+        if (b.quest().at == stage::none || b.quest().at == stage::deferred || !which.has(keys_of(b))) continue;
+        if (!is_trusted(b, now)) {
             // Asked before we knew what server would answer, and not written yet.
             drop_call(b, &errands::asking);
             send_ask(b, now);
@@ -129,31 +133,34 @@ void voter::on_link_up(const node_facts& facts, instant now) {
             poll(b, now);
         }
     }
-    told_.links_changed(now);
+    told_.links_changed(which, now);
 }
 
-void voter::on_link_down(instant now) {
+void voter::on_link_down(const lock_set& which, instant now) {
     for (ballot& b : ballots_) {
+        if ((!b.errands_ && !b.orphaned_ask_) || !which.has(keys_of(b))) continue;
         if (b.errands_) b.errands_->quest.polled_on_this_link = false;
         if (b.orphaned_ask_) mark_stray(b);
     }
-    told_.links_changed(now);
+    told_.links_changed(which, now);
 }
 
-void voter::on_subscription_refused(const failure& why, instant now) {
-    subscribed_ = false;  // the next who wants to wait tries again: rights may have been given meanwhile
+void voter::on_subscription_refused(const failure& why, const lock_set& which, instant now) {
+    wakes_.refused(which);
     for (auto next = ballots_.begin(); next != ballots_.end();) {
         ballot& b = *next++;  // before refuse(), which may end it
-        if (b.quest().at != stage::none && b.quest().limit.wait == waiting::in_line) {
+        const bool waits = b.quest().at != stage::none && b.quest().limit.wait == waiting::in_line;
+        if (waits && which.has(keys_of(b))) {
             refuse(b, {why.code, why.detail, {}, {}}, now);
         }
     }
 }
 
-// ["message", channel, text], the text being "grant <hold id> <token> ...", as many as there are, "poll <hold id>" or
-// "revoked <hold id> <token>".
+// ["message" or "smessage", channel, text], the text being "grant <hold id> <token> ...", as many as there are, "poll
+// <hold id>" or "revoked <hold id> <token>".
 void voter::on_push(const redis::reply_view& message, instant now) {
-    if (message.size() < 3 || message[0].text() != "message" || message[1].text() != settings_.channel) return;
+    if (message.size() < 3 || message[0].text() != wakes_.push_kind()) return;
+    const std::string_view channel = message[1].text();
     std::string_view text = message[2].text();
     const auto next_word = [&text] {
         const auto end = text.find(' ');
@@ -164,7 +171,8 @@ void voter::on_push(const redis::reply_view& message, instant now) {
     const std::string_view verb = next_word();
     while (!text.empty()) {
         const std::string_view id = next_word();
-        ballot* const meant = find_in_line(id);
+        ballot* const found = find_in_line(id);
+        ballot* const meant = found != nullptr && wakes_.of(keys_of(*found)) == channel ? found : nullptr;
         if (verb == "poll") {
             if (meant != nullptr && meant->in_line()) poll(*meant, now);
             return;
@@ -173,10 +181,23 @@ void voter::on_push(const redis::reply_view& message, instant now) {
         fencing_token token = 0;
         const auto [end, bad] = std::from_chars(number.data(), number.data() + number.size(), token);
         if (bad != std::errc() || end != number.data() + number.size()) return;
-        if (verb == "revoked") return revoked(id, token, now);
+        if (verb == "revoked") return revoked({channel, id, token}, now);
         if (verb != "grant") return;
         if (meant != nullptr) believe_push(*meant, token, now);
     }
+}
+
+void voter::expect_push(ballot& b) {
+    if (in_line_.emplace(number_of(b), &b).second) wakes_.enter(keys_of(b));
+}
+
+void voter::listen(ballot& b) {
+    expect_push(b);
+    wakes_.subscribe(keys_of(b));
+}
+
+void voter::stop_listening(ballot& b) {
+    if (in_line_.erase(number_of(b)) > 0) wakes_.leave(keys_of(b));
 }
 
 ballot* voter::find_in_line(std::string_view id) const {
@@ -186,9 +207,10 @@ ballot* voter::find_in_line(std::string_view id) const {
 }
 
 // An operator has ended this grant.
-void voter::revoked(std::string_view id, fencing_token token, instant now) {
+void voter::revoked(const pushed_grant& which, instant now) {
     for (ballot& b : ballots_) {
-        const bool meant = b.token_ == token && b.state_ == state::held && std::string_view(id_of(b)) == id;
+        const bool meant = b.token_ == which.token && b.state_ == state::held &&
+                           std::string_view(id_of(b)) == which.id && wakes_.of(keys_of(b)) == which.channel;
         if (meant) return lose(b, errc::not_held, now);
     }
 }

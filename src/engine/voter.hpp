@@ -13,12 +13,13 @@
 //  (5) A holder believes in less before the server is asked to make it less, and in more only after the server said so.
 #pragma once
 
-#include "base/failure.hpp"
 #include "engine/ballot.hpp"
 #include "engine/call.hpp"
 #include "engine/hold_id.hpp"
+#include "engine/outbox.hpp"
 #include "engine/spares.hpp"
 #include "engine/timer_heap.hpp"
+#include "engine/wake_channels.hpp"
 
 #include <memory>
 #include <string>
@@ -27,21 +28,6 @@
 #include <vector>
 
 namespace holdfast::engine {
-
-// What the engine asks of the layer below, for one node.
-class outbox {
-public:
-    virtual void submit(redis::command& request) = 0;
-    // True: it will never be sent.
-    virtual bool withdraw(redis::command& request) = 0;
-    // An answer showed the link to be useless.
-    virtual void distrust(const failure& why) = 0;
-    virtual void subscribe(const std::string& channel) = 0;
-    virtual bool link_is_up() const = 0;
-
-protected:
-    ~outbox() = default;
-};
 
 // Told what becomes of ballots. Whatever tells is the last thing that the voter does with that ballot for now: it may
 // not exist any more afterwards.
@@ -61,7 +47,7 @@ public:
     virtual void gone(ballot& b) = 0;
     // Its token is now the one that was wished for.
     virtual void raised(ballot& b, instant now) = 0;
-    virtual void links_changed(instant now) = 0;
+    virtual void links_changed(const lock_set& which, instant now) = 0;
     // Somebody waits for what the ballot is asked for; otherwise it would be one vote more.
     virtual bool is_asked_for(const ballot& b) const = 0;
     // What the next token had best be; 0: let the node say.
@@ -79,14 +65,12 @@ struct voter_settings {
     milliseconds fence_retention{3600 * 1000};
     // lost() fires this part of a lease before validity ends.
     unsigned lost_margin_percent = 10;
-    std::string server;   // for messages
-    std::string channel;  // where grants are pushed to
+    std::string server;  // for messages
+    channels listens = channels::one;
 };
 
 // What a node tells when the link to it comes up.
 struct node_facts {
-    // Nothing is asked for before this: the server may have forgotten holds that are still believed in.
-    instant trusted_from{};
     std::optional<std::chrono::microseconds> clock = {};  // since 1970
 };
 
@@ -121,16 +105,17 @@ public:
     void abandon(ballot& b);
 
     // --- events
-    void on_link_up(const node_facts& facts, instant now);
-    void on_link_down(instant now);
+    void on_link_up(const node_facts& facts, const lock_set& which, instant now);
+    void on_link_down(const lock_set& which, instant now);
     // Nobody can be woken: whoever waits in line is refused for that reason.
-    void on_subscription_refused(const failure& why, instant now);
+    void on_subscription_refused(const failure& why, const lock_set& which, instant now);
     void on_push(const redis::reply_view& message, instant now);
     void on_timer(instant now);
     instant deadline() const noexcept { return timers_.earliest(); }
 
-    bool link_is_up() const { return out_.link_is_up(); }
-    bool is_trusted(instant now) const noexcept { return now >= trusted_from_; }
+    // Of the one whom that ballot is asked of.
+    bool link_is_up(const ballot& b) const { return out_.link_is_up(keys_of(b)); }
+    bool is_trusted(const ballot& b, instant now) const { return now >= out_.trusted_from(keys_of(b)); }
     // What the node's clock shows now, as far as known; a little less rather than more.
     std::optional<std::chrono::microseconds> clock(instant now) const;
     const std::string& server() const noexcept { return settings_.server; }
@@ -162,7 +147,16 @@ private:
     void believe_push(ballot& b, fencing_token token, instant now);
     void mark_stray(ballot& b);
     void learn_clock(fencing_token token, fencing_token proposed, instant now);
-    void revoked(std::string_view id, fencing_token token, instant now);
+    struct pushed_grant {
+        std::string_view channel;
+        std::string_view id;
+        fencing_token token = 0;
+    };
+    void revoked(const pushed_grant& which, instant now);
+    // A grant may be pushed to it; and, for one that is asked for, is to be heard.
+    void expect_push(ballot& b);
+    void listen(ballot& b);
+    void stop_listening(ballot& b);
 
     // holding (vote_renewal.cpp)
     void extend_validity(ballot& b, instant proved_at);
@@ -207,6 +201,7 @@ private:
     std::uint64_t number_of(const ballot& b) const noexcept;
     ballot* find_in_line(std::string_view id) const;
     const hold_terms& terms_of(const ballot& b) const noexcept;
+    const lock_keys& keys_of(const ballot& b) const noexcept { return *terms_of(b).keys; }
     errands& busy(ballot& b);
     void rest_if_idle(ballot& b) noexcept;
     call& start_call(purpose what, ballot& b);
@@ -222,9 +217,8 @@ private:
     outbox& out_;
     random_source& random_;
     counter& told_;
-    instant trusted_from_{};
     std::optional<std::chrono::microseconds> clock_at_boot_;  // what the node's clock showed when ours began
-    bool subscribed_ = false;
+    wake_channels wakes_;
     timer_heap timers_;
     ballot_list ballots_;  // those that are not gone, in the order they came
     // By the counter of their hold id: those to whom a grant may be pushed.

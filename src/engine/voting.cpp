@@ -70,10 +70,7 @@ void voter::begin_quest(ballot& b, patience limit, instant now, fencing_token gi
     q.at = is_being_changed(b) ? stage::deferred : stage::asking;
     q.limit = limit;
     q.gives_way = gives_way;
-    if (limit.wait == waiting::in_line) {
-        if (!std::exchange(subscribed_, true)) out_.subscribe(settings_.channel);
-        in_line_.emplace(number_of(b), &b);
-    }
+    if (limit.wait == waiting::in_line) listen(b);
     set_timer(b, now);
     if (b.quest().at == stage::asking) send_ask(b, now);
 }
@@ -93,9 +90,9 @@ void voter::start_deferred(ballot& b, instant now) {
 
 void voter::send_ask(ballot& b, instant now) {
     const bool waits = b.quest().limit.wait == waiting::in_line;
-    if (now < trusted_from_) {
+    if (!is_trusted(b, now)) {
         if (!waits) return refuse(b, {errc::recovering, settings_.server, {}, {}}, now);
-        busy(b).quest.poll_at = trusted_from_;
+        busy(b).quest.poll_at = out_.trusted_from(keys_of(b));
         return set_timer(b, now);
     }
     const hold_terms& terms = terms_of(b);
@@ -113,7 +110,7 @@ void voter::send_ask(ballot& b, instant now) {
                                                                                      : wish::write,
                                              .lease = terms.lease,
                                              .token_floor = told_.floor(),
-                                             .channel = waits ? settings_.channel : std::string_view(),
+                                             .channel = waits ? wakes_.of(keys_of(b)) : std::string_view(),
                                              .ticket = common.empty() ? std::string_view(b.quest().ticket) : common,
                                              .poll_interval = interval,
                                              .queue_retention = 6 * interval + 1s,
@@ -259,7 +256,7 @@ void voter::upgraded(ballot& b, fencing_token token, instant proved_at, instant 
 
 void voter::end_quest(ballot& b) {
     if (b.errands_) b.errands_->quest = {};
-    if (!b.stray_copies_) in_line_.erase(number_of(b));
+    if (!b.stray_copies_) stop_listening(b);
 }
 
 // Nobody listens to its answer any more. True if it may run all the same.
@@ -276,7 +273,7 @@ errc voter::too_late(const ballot& b) noexcept {
 
 void voter::mark_stray(ballot& b) {
     b.stray_copies_ = true;
-    in_line_.emplace(number_of(b), &b);  // a grant that such a copy gets is pushed to this id, and given back
+    expect_push(b);  // a grant that such a copy gets is pushed to this id, and given back
 }
 
 void voter::failed_acquire(ballot& b, const failure& why, instant now) {
@@ -338,7 +335,7 @@ void voter::give_up(ballot& b, instant now) {
 void voter::check_waiting(ballot& b, instant now) {
     if (now >= b.quest().limit.deadline) {
         if (b.quest().trouble) return refuse(b, *b.quest().trouble, now);
-        return refuse(b, {out_.link_is_up() ? too_late(b) : errc::unreachable, settings_.server, {}, {}}, now);
+        return refuse(b, {link_is_up(b) ? too_late(b) : errc::unreachable, settings_.server, {}, {}}, now);
     }
     if (now >= b.quest().poll_at) poll(b, now);
 }

@@ -9,10 +9,13 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/engine.hpp"
@@ -91,8 +94,30 @@ inline std::string list(std::initializer_list<std::string_view> words) {
     return out;
 }
 
+/// What comes without being asked for.
+struct pushed {
+    std::string kind;
+    std::string channel;
+    std::string text;
+};
+
 /// A trouble of the server that may pass.
 inline const std::string no_replicas = "-NOREPLICAS Not enough good replicas to write.\r\n";
+
+inline std::shared_ptr<const lock_keys> keys_for(const std::string& name) {
+    return std::make_shared<const lock_keys>(
+        scripts::make_keys(scripts::lock_name(name), scripts::key_naming::tagged, "hf:"));
+}
+
+/// The lock of that name, and no other.
+class only final : public lock_set {
+public:
+    explicit only(const std::string& name) : key_(keys_for(name)->lock()) {}
+    bool has(const lock_keys& lock) const noexcept override { return lock.lock() == key_; }
+
+private:
+    const std::string key_;
+};
 
 /// A server as the engine sees it: a real multiplexer, and the test behind it.
 class played_server final : public outbox, public redis::push_listener {
@@ -121,12 +146,15 @@ public:
         ASSERT_FALSE(wires_.deliver(*this, now));
     }
     void push(const std::string& text, instant now) {
-        receive(">3\r\n" + bulk("message") + bulk("hf:wake:" + subject_->id().text()) + bulk(text), now);
+        push(pushed{"message", "hf:wake:" + subject_->id().text(), text}, now);
+    }
+    void push(const pushed& what, instant now) {
+        receive(">3\r\n" + bulk(what.kind) + bulk(what.channel) + bulk(what.text), now);
     }
     void take_link_down(instant now) {
         up_ = false;
         wires_.link_down({errc::unreachable, "cut"}, now);
-        subject_->node(number_).on_link_down(now);
+        subject_->node(number_).on_link_down(all_locks(), now);
     }
     /// What is not sent yet is told that it will not be.
     void fail_waiting(errc code, instant now) { wires_.fail_waiting({code, "the test says so"}, now); }
@@ -134,8 +162,20 @@ public:
         up_ = true;
         wires_.link_up();
         wires_.open_gate();
-        subject_->node(number_).on_link_up(facts, now);
+        subject_->node(number_).on_link_up(facts, all_locks(), now);
     }
+    /// As in a Cluster, where locks have links of their own: that of this one breaks, and comes back.
+    void lose_part(const std::string& name, instant now) {
+        cut_off_.insert(keys_for(name)->lock());
+        subject_->node(number_).on_link_down(only(name), now);
+    }
+    void regain_part(const std::string& name, instant now) {
+        cut_off_.erase(keys_for(name)->lock());
+        subject_->node(number_).on_link_up({}, only(name), now);
+    }
+    void mistrust(const std::string& name, instant until) { trusted_from_[keys_for(name)->lock()] = until; }
+    /// What was subscribed ("+channel") and unsubscribed ("-channel") since the last time.
+    std::vector<std::string> take_subscriptions() { return std::exchange(subscriptions_, {}); }
 
 private:
     void submit(redis::command& request) override { wires_.submit(request); }
@@ -143,8 +183,13 @@ private:
     void distrust(const failure&) override {
         if (ends_distrusted_) take_link_down(now_);
     }
-    void subscribe(const std::string&) override {}
-    bool link_is_up() const override { return up_; }
+    void subscribe(const std::string& channel) override { subscriptions_.push_back("+" + channel); }
+    void unsubscribe(const std::string& channel) override { subscriptions_.push_back("-" + channel); }
+    bool link_is_up(const lock_keys& lock) const override { return up_ && !cut_off_.contains(lock.lock()); }
+    instant trusted_from(const lock_keys& lock) const override {
+        const auto found = trusted_from_.find(lock.lock());
+        return found == trusted_from_.end() ? instant() : found->second;
+    }
     void on_push(const redis::reply_view& message, instant at) override {
         subject_->node(number_).on_push(message, at);
     }
@@ -185,13 +230,19 @@ private:
     engine* subject_ = nullptr;
     std::size_t number_ = 0;
     bool up_ = true;
+    std::set<std::string> cut_off_;
+    std::map<std::string, instant> trusted_from_;
+    std::vector<std::string> subscriptions_;
     bool ends_distrusted_ = false;
     instant now_{};
 };
 
 class engine_fixture : public ::testing::Test {
 protected:
-    engine_fixture() { server.belong_to(subject, 0); }
+    explicit engine_fixture(channels listens = channels::one)
+        : subject({.max_depth = 10}, {{&server, "redis://h", listens}}, random, nobody) {
+        server.belong_to(subject, 0);
+    }
 
     std::vector<question> send() { return server.send(now); }
     /// The same, of exactly one question.
@@ -215,9 +266,8 @@ protected:
     counting_random random;
     silent_observer nobody;
     played_server server;
-    engine subject{{.max_depth = 10}, {{&server, "redis://h"}}, random, nobody};
-    std::shared_ptr<const lock_keys> keys = std::make_shared<const lock_keys>(
-        scripts::make_keys(scripts::lock_name("x"), scripts::key_naming::tagged, "hf:"));
+    engine subject;
+    std::shared_ptr<const lock_keys> keys = keys_for("x");
     recorded_request first;
     instant now{1h};
 };

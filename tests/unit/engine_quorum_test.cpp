@@ -68,8 +68,7 @@ protected:
                    {{&servers[0], "redis://a"}, {&servers[1], "redis://b"}, {&servers[2], "redis://c"}},
                    random,
                    watcher};
-    std::shared_ptr<const lock_keys> keys = std::make_shared<const lock_keys>(
-        scripts::make_keys(scripts::lock_name("x"), scripts::key_naming::tagged, "hf:"));
+    std::shared_ptr<const lock_keys> keys = keys_for("x");
     recorded_request first;
     std::string id;
     std::string ticket;
@@ -214,7 +213,8 @@ TEST_F(EngineQuorum, IsBusyAsSoonAsAMajorityHasRefused) {
 }
 
 TEST_F(EngineQuorum, ServersThatCannotBeReachedAreMissedForTheQuorum) {
-    for (const errc silence : {errc::unreachable, errc::host_not_found, errc::no_primary}) {
+    for (const errc silence :
+         {errc::unreachable, errc::host_not_found, errc::no_primary, errc::moving, errc::cluster_down}) {
         recorded_request request;
         subject.acquire(request, terms(waiting::not_at_all), now);
         for (played_server& each : servers) each.fail_waiting(silence, now);
@@ -279,6 +279,29 @@ TEST_F(EngineQuorum, WithdrawsWhenNoMajorityCanBeReachedAndComesBackInItsPlaceBy
     const question again = ask(0);
     EXPECT_EQ(again.script, "mutex/acquire");
     EXPECT_NE(again.arguments.at(0), id);
+    EXPECT_EQ(again.arguments.at(5), ticket);
+}
+
+// Some of the servers may be Clusters, whose links are for some locks only.
+TEST_F(EngineQuorum, WithdrawsOnlyWhereThatLockCannotReachAMajority) {
+    begin();
+    grant(0, proposal);
+    recorded_request second;
+    acquire_terms another = terms();
+    another.keys = keys_for("y");
+    subject.acquire(second, another, now);
+    for (played_server& each : servers) each.send(now);
+    grant(0, proposal);
+    for (std::size_t i = 1; i < 3; ++i) servers[i].lose_part("x", now);
+    later(10ms);
+    EXPECT_EQ(ask(0).arguments.at(0), id) << "the lock that is cut off is given back, the other one kept";
+    answer(0, {"1", "0"});
+    for (std::size_t i = 1; i < 3; ++i) servers[i].lose_part("y", now);
+    servers[1].regain_part("y", now);
+    EXPECT_TRUE(is_silent(0)) << "news of another lock";
+    servers[1].regain_part("x", now);
+    const question again = ask(0);
+    EXPECT_EQ(again.script, "mutex/acquire");
     EXPECT_EQ(again.arguments.at(5), ticket);
 }
 

@@ -77,7 +77,9 @@ TEST_F(Engine, InLineItKeepsItsPlaceWhileTheServerIsInTroubleThatMayPass) {
     break_link();
     for (const std::string& trouble :
          {no_replicas, std::string("-LOADING Redis is loading\r\n"), std::string("-OOM full\r\n"),
-          std::string("-BUSY a script\r\n"), std::string("-READONLY a replica\r\n")}) {
+          std::string("-BUSY a script\r\n"), std::string("-READONLY a replica\r\n"),
+          std::string("-TRYAGAIN Multiple keys request during rehashing of slot\r\n"),
+          std::string("-CLUSTERDOWN The cluster is down\r\n")}) {
         const question asked = send_one();
         EXPECT_EQ(asked.arguments.at(0), id);
         EXPECT_EQ(asked.arguments.at(5), "77") << "its ticket";

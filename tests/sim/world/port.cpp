@@ -74,25 +74,23 @@ void port::received(link& from, const packet& what) {
 
 void port::on_link_up(const redis::server_facts& facts, instant now) {
     owner_.trouble_passes();
-    engine::node_facts told{.clock = facts.clock};
     if (const milliseconds longest = owner_.mistrusts_for(); longest > milliseconds(0)) {
         const bool another = !run_id_.empty() && run_id_ != facts.run_id;
         const auto known_for = another ? std::chrono::seconds(0) : facts.uptime.value_or(std::chrono::seconds(0));
         trusted_from_ = std::max(trusted_from_, now + longest - known_for);
-        told.trusted_from = trusted_from_;
-        owner_.trouble_passes(told.trusted_from + owner_.slept());
+        owner_.trouble_passes(trusted_from_ + owner_.slept());
     }
     run_id_ = facts.run_id;
-    owner_.engine().node(node_).on_link_up(told, now);
+    owner_.engine().node(node_).on_link_up({.clock = facts.clock}, engine::all_locks(), now);
 }
 
 void port::on_link_down(const failure&, instant now) {
     owner_.trouble_passes();
-    owner_.engine().node(node_).on_link_down(now);
+    owner_.engine().node(node_).on_link_down(engine::all_locks(), now);
 }
 
 void port::on_subscription_refused(const failure& why, instant now) {
-    owner_.engine().node(node_).on_subscription_refused(why, now);
+    owner_.engine().node(node_).on_subscription_refused(why, engine::all_locks(), now);
 }
 
 void port::on_push(const redis::reply_view& message, instant now) {

@@ -57,7 +57,9 @@ private:
     bool withdraw(redis::command& request) override { return session_.withdraw(request); }
     void distrust(const failure& why) override { session_.distrust(why, now()); }
     void subscribe(const std::string& channel) override { session_.subscribe(channel); }
-    bool link_is_up() const override { return session_.up(); }
+    void unsubscribe(const std::string&) override {}
+    bool link_is_up(const engine::lock_keys&) const override { return session_.up(); }
+    instant trusted_from(const engine::lock_keys&) const override { return trusted_from_; }
 
     client& owner_;
     const std::size_t node_;

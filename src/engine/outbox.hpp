@@ -1,0 +1,49 @@
+// What the engine asks of the layer below, for one node, and which locks that layer's events are about.
+//
+// A node may be a whole Cluster. Its links come and go one by one, so every lock has a way of its own: an event is
+// about some locks, and whether the node can be reached, or is to be believed, is a question about one of them. To a
+// single server all locks are the same.
+#pragma once
+
+#include "base/clock.hpp"
+#include "base/failure.hpp"
+#include "redis/command.hpp"
+#include "scripts/names.hpp"
+
+#include <string>
+
+namespace holdfast::engine {
+
+using scripts::lock_keys;
+
+// Which locks an event is about.
+class lock_set {
+public:
+    virtual bool has(const lock_keys& lock) const noexcept = 0;
+
+protected:
+    ~lock_set() = default;
+};
+
+const lock_set& all_locks() noexcept;
+
+class outbox {
+public:
+    virtual void submit(redis::command& request) = 0;
+    // True: it will never be sent.
+    virtual bool withdraw(redis::command& request) = 0;
+    // An answer showed the link to be useless.
+    virtual void distrust(const failure& why) = 0;
+    // Before any question that names the channel.
+    virtual void subscribe(const std::string& channel) = 0;
+    // Nobody waits to hear of it any more.
+    virtual void unsubscribe(const std::string& channel) = 0;
+    virtual bool link_is_up(const lock_keys& lock) const = 0;
+    // Nothing is asked for before this: the server may have forgotten holds that are still believed in.
+    virtual instant trusted_from(const lock_keys& lock) const = 0;
+
+protected:
+    ~outbox() = default;
+};
+
+}  // namespace holdfast::engine

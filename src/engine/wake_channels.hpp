@@ -1,0 +1,53 @@
+// Where a node tells that somebody's turn has come.
+//
+// One channel of a client serves all its locks on a single server; once subscribed it stays so. On a Cluster a channel
+// is heard at the owner of its slot only, so there is one for each tag, in the slot of the locks that have this tag; it
+// is subscribed while anybody may be told something there.
+#pragma once
+
+#include "engine/outbox.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace holdfast::engine {
+
+enum class channels : std::uint8_t { one, one_per_tag };
+
+class wake_channels {
+public:
+    wake_channels(channels kind, std::string client, outbox& out);
+
+    // The channel of that lock; good until the next question.
+    const std::string& of(const lock_keys& lock);
+    // The first word of what is pushed there.
+    std::string_view push_kind() const noexcept { return is_common() ? "message" : "smessage"; }
+
+    // One more may be told something there, and one less.
+    void enter(const lock_keys& lock);
+    void leave(const lock_keys& lock);
+    // Of a lock with a listener, if it is not subscribed yet.
+    void subscribe(const lock_keys& lock);
+    // The server does not let us listen. Whoever subscribes next tries again: rights may have been given meanwhile.
+    void refused(const lock_set& which);
+
+private:
+    struct channel {
+        lock_keys lock;  // one of those whose channel it is
+        std::size_t listeners = 0;
+        bool subscribed = false;
+    };
+
+    bool is_common() const noexcept { return kind_ == channels::one; }
+
+    const channels kind_;
+    const std::string client_;
+    outbox& out_;
+    std::string name_;  // the common one's, or that of the lock that was last asked about
+    bool common_subscribed_ = false;
+    std::unordered_map<std::string, channel> by_name_;  // those of tags that anybody listens to
+};
+
+}  // namespace holdfast::engine
