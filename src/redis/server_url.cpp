@@ -22,9 +22,13 @@ constexpr std::size_t longest_host = 253;
 constexpr std::size_t longest_socket_path = sizeof(sockaddr_un::sun_path) - 1;
 constexpr std::uint16_t sentinel_port = 26379;
 constexpr std::string_view sentinel_suffix = "+sentinel";
+constexpr std::string_view cluster_suffix = "+cluster";
+constexpr std::chrono::milliseconds cluster_health_interval{1000};
 constexpr std::string_view schemes =
-    "there are redis://host:port/db, rediss://host:port/db (TLS), unix:///path, redis+sentinel://host,host/primary and "
-    "rediss+sentinel://host,host/primary (TLS)";
+    "there are redis://host:port/db, rediss://host:port/db (TLS), unix:///path, redis+sentinel://host,host/primary, "
+    "redis+cluster://host,host and the last two with rediss+ (TLS)";
+
+enum class layout { server, sentinels, cluster };
 
 struct url_parts {
     std::string_view userinfo;
@@ -34,22 +38,31 @@ struct url_parts {
     std::string_view query;
 };
 
-void read_scheme(const examined_url& url, std::string_view scheme, server_settings& settings) {
+// True if the scheme had that end, which is then gone.
+bool take_suffix(std::string& scheme, std::string_view suffix) {
+    if (!scheme.ends_with(suffix)) return false;
+    scheme.resize(scheme.size() - suffix.size());
+    return true;
+}
+
+layout read_scheme(const examined_url& url, std::string_view scheme, server_settings& settings) {
     std::string lower = to_lower(scheme);
     if (lower == "unix") {
         settings.kind = transport::unix_socket;
-        return;
+        return layout::server;
     }
-    if (lower.ends_with(sentinel_suffix)) {
+    layout of = layout::server;
+    if (take_suffix(lower, sentinel_suffix)) {
+        of = layout::sentinels;
         settings.sentinels.emplace();
-        lower.resize(lower.size() - sentinel_suffix.size());
+    } else if (take_suffix(lower, cluster_suffix)) {
+        of = layout::cluster;
     }
     settings.kind = lower == "rediss" ? transport::tls : transport::tcp;
-    if (lower == "redis" || lower == "rediss") return;
-    if (lower == "redis+cluster") {
-        url.refuse(lower + ":// is not supported yet by this version; " + std::string(schemes));
+    if (lower != "redis" && lower != "rediss") {
+        url.refuse("unknown scheme " + url.quote(scheme) + "; " + std::string(schemes));
     }
-    url.refuse("unknown scheme " + url.quote(scheme) + "; " + std::string(schemes));
+    return of;
 }
 
 url_parts split(const examined_url& url, std::string_view text) {
@@ -159,19 +172,28 @@ bool read_server(const examined_url& url, const url_parts& parts, server_setting
     return read_database(url, parts.path.substr(std::min<std::size_t>(1, parts.path.size())), settings);
 }
 
-void read_sentinel_places(const examined_url& url, std::string_view list, sentinel_settings& sentinels) {
+// Several of a kind. `example` has the form that such a URL should have.
+struct place_list {
+    std::uint16_t default_port;
+    std::string_view called;
+    std::string_view example;
+};
+
+std::vector<network_place> read_places(const examined_url& url, std::string_view list, const place_list& kind) {
+    std::vector<network_place> places;
     for (;;) {
         const std::size_t end = std::min(list.find(','), list.size());
-        network_place place{{}, sentinel_port};
+        network_place place{{}, kind.default_port};
         read_host_and_port(url, list.substr(0, end), place);
         if (place.host.empty()) {
-            url.refuse("the host of a sentinel is missing: they are named redis+sentinel://host,host,host/primary");
+            url.refuse("the host of a " + std::string(kind.called) + " is missing: they are named " +
+                       std::string(kind.example));
         }
-        if (std::ranges::find(sentinels.places, place) != sentinels.places.end()) {
-            url.refuse("the sentinel " + url.quote(list.substr(0, end)) + " is named twice");
+        if (std::ranges::find(places, place) != places.end()) {
+            url.refuse("the " + std::string(kind.called) + " " + url.quote(list.substr(0, end)) + " is named twice");
         }
-        sentinels.places.push_back(std::move(place));
-        if (end == list.size()) return;
+        places.push_back(std::move(place));
+        if (end == list.size()) return places;
         list.remove_prefix(end + 1);
     }
 }
@@ -180,7 +202,8 @@ void read_sentinel_places(const examined_url& url, std::string_view list, sentin
 bool read_sentinels(const examined_url& url, const url_parts& parts, server_settings& settings) {
     sentinel_settings& sentinels = *settings.sentinels;
     settings.host.clear();
-    read_sentinel_places(url, parts.host_and_port, sentinels);
+    sentinels.places =
+        read_places(url, parts.host_and_port, {sentinel_port, "sentinel", "redis+sentinel://host,host,host/primary"});
     const std::string_view path = parts.path.substr(std::min<std::size_t>(1, parts.path.size()));
     const std::size_t end = std::min(path.find('/'), path.size());
     sentinels.primary = url.decode("the name of the primary", path.substr(0, end));
@@ -194,6 +217,13 @@ bool read_sentinels(const examined_url& url, const url_parts& parts, server_sett
         url.refuse("the name of the primary has a blank or a control character in it");
     }
     return read_database(url, path.substr(std::min(end + 1, path.size())), settings);
+}
+
+// host[:port],host[:port][/0]
+bool read_cluster(const examined_url& url, const url_parts& parts, server_settings& settings) {
+    settings.seeds = read_places(url, parts.host_and_port, {settings.port, "member", "redis+cluster://host,host,host"});
+    settings.health_interval = cluster_health_interval;
+    return read_database(url, parts.path.substr(std::min<std::size_t>(1, parts.path.size())), settings);
 }
 
 void read_socket_path(const examined_url& url, const url_parts& parts, server_settings& settings) {
@@ -216,20 +246,23 @@ server_settings parse_url(std::string_view text) {
     const std::size_t scheme_end = text.find("://");
     if (scheme_end == text.npos) url.refuse("no scheme in front; " + std::string(schemes));
     server_settings settings;
-    read_scheme(url, text.substr(0, scheme_end), settings);
+    const layout of = read_scheme(url, text.substr(0, scheme_end), settings);
     const url_parts parts = split(url, text.substr(scheme_end + 3));
     if (parts.has_userinfo) read_userinfo(url, parts.userinfo, settings);
     bool has_database = false;
     if (settings.kind == transport::unix_socket) {
         read_socket_path(url, parts, settings);
     } else {
-        has_database = settings.sentinels ? read_sentinels(url, parts, settings) : read_server(url, parts, settings);
+        has_database = of == layout::sentinels ? read_sentinels(url, parts, settings)
+                       : of == layout::cluster ? read_cluster(url, parts, settings)
+                                               : read_server(url, parts, settings);
     }
     const url_options options(url, parts.query);
     if (has_database && options.has("db")) {
         url.refuse("the database is given twice: after the '/' and as the option db");
     }
     options.apply(settings);
+    if (of == layout::cluster && settings.database != 0) url.refuse("a Cluster has one database only, which is 0");
     return settings;
 }
 
@@ -239,6 +272,16 @@ std::string to_text(const network_place& place) {
     return host + ":" + std::to_string(place.port);
 }
 
+namespace {
+
+std::string joined(const std::vector<network_place>& places) {
+    std::string all;
+    for (const network_place& each : places) all += (all.empty() ? "" : ",") + to_text(each);
+    return all;
+}
+
+}  // namespace
+
 std::string server_settings::display() const {
     const std::string who = user.empty() ? std::string() : percent_encode(user, "") + "@";
     if (kind == transport::unix_socket) {
@@ -246,12 +289,11 @@ std::string server_settings::display() const {
         return "unix://" + who + percent_encode(path, "/:@+,=") + suffix;
     }
     const std::string scheme = kind == transport::tls ? "rediss" : "redis";
+    if (!seeds.empty()) return scheme + std::string(cluster_suffix) + "://" + who + joined(seeds);
     const std::string behind = "/" + std::to_string(database);
     if (!sentinels) return scheme + "://" + who + to_text({host, port}) + behind;
-    std::string all;
-    for (const network_place& each : sentinels->places) all += (all.empty() ? "" : ",") + to_text(each);
-    all = scheme + std::string(sentinel_suffix) + "://" + who + all + "/" + percent_encode(sentinels->primary, "") +
-          behind;
+    const std::string all = scheme + std::string(sentinel_suffix) + "://" + who + joined(sentinels->places) + "/" +
+                            percent_encode(sentinels->primary, "") + behind;
     return host.empty() ? all : all + " at " + to_text({host, port});
 }
 
@@ -269,6 +311,7 @@ server_settings server_settings::for_member(const network_place& which) const {
     server_settings link = *this;
     link.host = which.host;
     link.port = which.port;
+    link.seeds.clear();
     link.use = link_use::cluster;
     return link;
 }

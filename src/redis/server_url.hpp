@@ -5,6 +5,8 @@
 //     unix://[[user]:password@]/path/to.sock[?db=N&options]
 //     redis+sentinel://[[user]:password@]host[:port][,host[:port]...]/primary[/db][?options]
 //     rediss+sentinel://...                                   the same with TLS, to the primary and to the sentinels
+//     redis+cluster://[[user]:password@]host[:port][,host[:port]...][?options]
+//     rediss+cluster://...                                    the same with TLS, to every member
 //
 // Without a host it is 127.0.0.1, without a port 6379. User, password, path and option values are
 // percent-decoded
@@ -12,7 +14,9 @@
 // backoff_min, backoff_max (durations, `500ms`); db, client_name, user, password_file, password_env; on
 // rediss:// also verify=true|false, ca_file, ca_dir, cert, key, server_name. With sentinels, whose port is 26379 unless
 // it is given, user and password are those of the primary; theirs, and their TLS, are options that begin with
-// sentinel_.
+// sentinel_. Of a Cluster one member that is there is enough: it names the others, who get the same user, password and
+// TLS. Its only database is 0, and its health_interval is 1s unless it is given: a primary that hangs must be noticed
+// while the others replace it.
 //
 // Two rules shape the parser. What is not understood is refused, by name and with what is allowed: an option
 // that is silently ignored is found out in production. And no message ever shows a password, not even that of
@@ -77,6 +81,8 @@ struct server_settings : server_access {
     unsigned database = 0;
     std::string client_name;
     std::optional<sentinel_settings> sentinels;
+    // Members of a Cluster to begin with, none of them twice; `host` and `port` then mean nothing. Empty: it is none.
+    std::vector<network_place> seeds;
     link_use use = link_use::server;
     std::chrono::milliseconds connect_timeout{2000};
     std::chrono::milliseconds request_timeout{2000};
@@ -86,7 +92,8 @@ struct server_settings : server_access {
     std::size_t max_reply_bytes = std::size_t{64} << 20;
 
     /// For errors and logs: redis://user@host:port/db, rediss://..., unix:///path; never a password. With sentinels
-    /// redis+sentinel://..., and where they say that the primary is, once they have said it.
+    /// redis+sentinel://..., and where they say that the primary is, once they have said it. A Cluster
+    /// redis+cluster://... with its seeds.
     std::string display() const;
 
     /// For a link to one of the sentinels.

@@ -103,7 +103,6 @@ TEST(ServerUrl, RefusesOtherSchemesAndSaysWhichThereAre) {
          {"http://h", "valkey://h", "redis+unix:///x", "localhost:6379", "", "redis", "redis:/h", "://h"}) {
         EXPECT_THAT(refusal(url), AllOf(HasSubstr("redis://"), HasSubstr("rediss://"), HasSubstr("unix://"))) << url;
     }
-    EXPECT_THAT(refusal("redis+cluster://h"), HasSubstr("not supported yet by this version"));
 }
 
 TEST(ServerUrl, RefusesAUserInfoWithoutColonBecauseItMayBeAPassword) {
