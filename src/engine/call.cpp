@@ -21,7 +21,13 @@ void call::on_reply(const redis::reply_view& reply, instant now) {
                 leave(subject.errands_, &ballot::errands_state::leaving);
                 owner_.answered_release(subject, reply, now);
                 break;
+            case purpose::release_alone:
+                leave(subject.errands_, &ballot::errands_state::leaving);
+                owner_.answered_release_alone(subject, reply, now);
+                break;
             case purpose::renew:
+            case purpose::renew_again:
+            case purpose::renew_alone:
                 leave(subject.errands_, &ballot::errands_state::renewing);
                 owner_.answered_renew(subject, *this, reply, now);
                 break;
@@ -51,7 +57,13 @@ void call::on_failure(const failure& why, instant now) {
                 leave(subject.errands_, &ballot::errands_state::leaving);
                 owner_.failed_release(subject, why, now);
                 break;
+            case purpose::release_alone:
+                leave(subject.errands_, &ballot::errands_state::leaving);
+                owner_.failed_release_alone(subject, why, now);
+                break;
             case purpose::renew:
+            case purpose::renew_again:
+            case purpose::renew_alone:
                 leave(subject.errands_, &ballot::errands_state::renewing);
                 owner_.failed_renew(subject, why, now);
                 break;

@@ -10,7 +10,17 @@ class voter;
 
 class call final : public redis::command {
 public:
-    enum class purpose : std::uint8_t { acquire, release, renew, change, cancel, raise };
+    enum class purpose : std::uint8_t {
+        acquire,
+        release,
+        release_alone,  // without serving the line
+        renew,
+        renew_again,  // because the first answer came from where the slot is moving to
+        renew_alone,  // without looking at the line
+        change,
+        cancel,
+        raise,
+    };
 
     explicit call(voter& owner) : owner_(owner) {}
 

@@ -1,4 +1,8 @@
 // Giving a node's vote up: by the holder, or because nobody wants it any more.
+//
+// While a Cluster moves the lock's slot, the keys of the line may be missing or elsewhere, and a release does not run;
+// the lock itself is one key, which is at one place or the other. So a mutex is then freed alone, and the caller need
+// not wait; the release in full waits until the slot has moved, and serves the line.
 
 #include "engine/hold.hpp"
 #include "engine/passing.hpp"
@@ -34,7 +38,7 @@ void voter::leave(ballot& b, instant now) {
     b.undone_ = true;
     if (b.errands_) b.errands_->raise_again_at = never;
     if (b.stray_copies_) mark_stray(b);
-    b.may_have_run_ = false;
+    b.may_have_run_ = b.released_alone_ = false;
     b.repeats_ = 0;
     // After this the server has forgotten the hold by itself.
     b.valid_until_ = std::max(b.valid_until_, now + terms_of(b).lease);
@@ -47,14 +51,47 @@ void voter::send_release(ballot& b, instant now) {
     call& question = start_call(purpose::release, b);
     scripts::write(question, lock_of(b, now), scripts::release_question{.id = id_of(b), .token = b.token_});
     question.give_up_at(b.valid_until_);
+    if (can_go_alone(b)) question.tell_if_moving();
     busy(b).leaving = &question;
     out_.submit(question);
+}
+
+// Whoever only gives up a place in line has nothing that could be freed alone.
+bool voter::can_go_alone(const ballot& b) const noexcept {
+    return terms_of(b).kind == lock_kind::mutex && b.token_ != 0 && !b.released_alone_;
+}
+
+void voter::release_alone(ballot& b, instant now) {
+    b.released_alone_ = true;
+    call& question = start_call(purpose::release_alone, b);
+    scripts::write(question, lock_of(b, now), scripts::release_alone_question{id_of(b)});
+    question.give_up_at(b.valid_until_);
+    busy(b).leaving = &question;
+    out_.submit(question);
+}
+
+// Whatever it says, the release in full follows. That it found nothing may be because the slot was moved back
+// meanwhile, so it is no answer to the caller.
+void voter::answered_release_alone(ballot& b, const redis::reply_view& reply, instant now) {
+    const auto answer = reply.is_error() ? std::nullopt : scripts::read_release_alone(reply);
+    if (!answer || answer->what != hold_answer::verdict::alone) return send_release(b, now);
+    b.may_have_run_ = true;
+    busy(b).release_again_at = now;
+    timers_.set(b, now);
+    told_.released(b, {}, now);
+}
+
+void voter::failed_release_alone(ballot& b, const failure& why, instant now) {
+    if (why.code == errc::outcome_unknown) b.may_have_run_ = true;
+    if (why.code == errc::outcome_unknown && now < b.valid_until_) return send_release(b, now);
+    failed_release(b, why, now);
 }
 
 void voter::answered_release(ballot& b, const redis::reply_view& reply, instant now) {
     node_answer told;
     if (reply.is_error()) {
         const failure why = classify(reply);
+        if (why.code == errc::moving && can_go_alone(b)) return release_alone(b, now);
         told.why_not = refusal{why.code, why.detail, {}, {}};
         if (may_pass(why.code) && now + again_after < b.valid_until_) {
             // It did not run. The caller need not wait, but others would until the lease ends.

@@ -1,4 +1,7 @@
 // Keeping a vote: the watchdog, and telling when it is lost.
+//
+// While a Cluster moves the lock's slot, a mutex is renewed as always: that needs one key. A read-write lock is renewed
+// with those of its keys that are there whenever it is held.
 
 #include "engine/hold.hpp"
 #include "engine/voter.hpp"
@@ -53,9 +56,15 @@ void voter::renew(ballot& b, instant now) {
     set_timer(b, now);
 }
 
-void voter::send_renewal(ballot& b, instant now) {
-    call& question = start_call(purpose::renew, b);
-    scripts::write(question, lock_of(b, now), scripts::renew_question{.id = id_of(b), .lease = terms_of(b).lease});
+void voter::send_renewal(ballot& b, instant now, purpose how_asked) {
+    const hold_terms& terms = terms_of(b);
+    call& question = start_call(how_asked, b);
+    if (how_asked == purpose::renew_alone) {
+        scripts::write(question, lock_of(b, now), scripts::renew_alone_question{.id = id_of(b), .lease = terms.lease});
+    } else {
+        scripts::write(question, lock_of(b, now), scripts::renew_question{.id = id_of(b), .lease = terms.lease});
+    }
+    question.tell_if_moving();
     question.give_up_at(b.valid_until_);
     busy(b).renewing = &question;
     out_.submit(question);
@@ -63,9 +72,20 @@ void voter::send_renewal(ballot& b, instant now) {
 
 void voter::answered_renew(ballot& b, const call& asked, const redis::reply_view& reply, instant now) {
     if (b.state_ != state::held) return;
-    if (reply.is_error()) return failed_renew(b, classify(reply), now);
-    const auto answer = scripts::read_hold(reply);
+    const bool was_alone = asked.what() == purpose::renew_alone;
+    if (reply.is_error()) {
+        const failure why = classify(reply);
+        const bool goes_alone = why.code == errc::moving && terms_of(b).kind == lock_kind::read_write && !was_alone;
+        return goes_alone ? send_renewal(b, now, purpose::renew_alone) : failed_renew(b, why, now);
+    }
+    const auto answer = was_alone ? scripts::read_renew_alone(reply) : scripts::read_hold(reply);
     if (!answer) return failed_renew(b, {nonsense().code, nonsense().detail}, now);
+    // A slot that moves back and forth: the member to which it is moving again may not have the key yet.
+    const bool is_loss =
+        answer->what == hold_answer::verdict::not_held || answer->what == hold_answer::verdict::held_by_other;
+    if (is_loss && asked.was_redirected() && asked.what() == purpose::renew) {
+        return send_renewal(b, now, purpose::renew_again);
+    }
     switch (answer->what) {
         case hold_answer::verdict::done:
             // Never revived, not even by an answer that was late.
@@ -85,9 +105,10 @@ void voter::answered_renew(ballot& b, const call& asked, const redis::reply_view
             return lose(b, errc::not_held, now);
         case hold_answer::verdict::held_by_other:
             return lose(b, errc::held_by_other, now);
-        case hold_answer::verdict::alone:
         case hold_answer::verdict::unclear:
-            break;  // answers to other questions
+            return failed_renew(b, {errc::moving, settings_.server}, now);
+        case hold_answer::verdict::alone:
+            break;  // the answer to another question
     }
 }
 

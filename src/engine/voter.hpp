@@ -160,7 +160,7 @@ private:
 
     // holding (vote_renewal.cpp)
     void extend_validity(ballot& b, instant proved_at);
-    void send_renewal(ballot& b, instant now);
+    void send_renewal(ballot& b, instant now, purpose how_asked = purpose::renew);
     void answered_renew(ballot& b, const call& asked, const redis::reply_view& reply, instant now);
     void failed_renew(ballot& b, const failure& why, instant now);
     void check_holding(ballot& b, instant now);
@@ -185,6 +185,10 @@ private:
     void send_release(ballot& b, instant now);
     void answered_release(ballot& b, const redis::reply_view& reply, instant now);
     void failed_release(ballot& b, const failure& why, instant now);
+    bool can_go_alone(const ballot& b) const noexcept;
+    void release_alone(ballot& b, instant now);
+    void answered_release_alone(ballot& b, const redis::reply_view& reply, instant now);
+    void failed_release_alone(ballot& b, const failure& why, instant now);
     void check_leaving(ballot& b, instant now);
     void give_back(ballot& b, fencing_token token, instant now);
     void forget(ballot& b);
