@@ -64,32 +64,14 @@ private:
     const instant& clock_;
 };
 
-/// Logs "up one: b c", "down one ...: a" with those of the three keys whose slots it is about; "map"; "push ..."
-class cluster_fixture : public ::testing::Test, protected router_listener {
+/// Drives a router through what its members say and do.
+class played_cluster : public ::testing::Test {
 protected:
-    // A command of one key, or a script of two.
-    recorded_command get(const std::string& name, const std::string& key) {
-        recorded_command made(log, name);
-        made.set_payload(encoded({name, key}));
-        return made;
-    }
-    recorded_command two_keys(const std::string& name, const std::string& key) {
-        recorded_command made(log, name);
-        made.script_payload(lock_step, 4) = bulk("2") + bulk(key) + bulk("{" + key + "}:side") + bulk(name);
-        return made;
-    }
-    static std::string script_bytes(const std::string& name, const std::string& key) {
-        return encoded({"EVALSHA", lock_step.sha1, "2", key, "{" + key + "}:side", name});
-    }
-
-    void submit(command& request) {
-        router.submit(request, now);
-        settle();
-    }
+    virtual cluster_router& driven() = 0;
 
     /// What is due is done, and what is to be sent is sent.
     void settle() {
-        router.on_timer(now);
+        driven().on_timer(now);
         for (const auto& [place, link] : members.links) {
             link->now = now;
             sent_[place] += link->pump();
@@ -125,10 +107,10 @@ protected:
     session_driver& link(const network_place& place) { return *members.links.at(place); }
     bool has_link(const network_place& place) const { return members.links.contains(place); }
 
-    /// The link is connected and greeted.
+    /// The link is connected and greeted. Its run is called as its host is, unless it is given.
     void come_up(const network_place& place, fake_server_facts facts = {}) {
         facts.mode = "cluster";
-        facts.run_id = place.host;
+        if (facts.run_id == fake_server_facts{}.run_id) facts.run_id = place.host;
         link(place).now = now;
         link(place).connect();
         now = std::max(now, link(place).now);
@@ -149,6 +131,39 @@ protected:
     }
     void confirm(const network_place& at, const std::string& channel) {
         say(at, ">3\r\n" + bulk("ssubscribe") + bulk(channel) + ":1\r\n");
+    }
+
+    const std::string shards_question = encoded({"CLUSTER", "SHARDS"});
+    instant now{std::chrono::seconds(1000)};
+    played_members members{now};
+
+private:
+    std::map<network_place, std::string> sent_;
+};
+
+/// Logs "up one: b c", "down one ...: a" with those of the three keys whose slots it is about; "map"; "push ..."
+class cluster_fixture : public played_cluster, protected router_listener {
+protected:
+    cluster_router& driven() override { return router; }
+
+    // A command of one key, or a script of two.
+    recorded_command get(const std::string& name, const std::string& key) {
+        recorded_command made(log, name);
+        made.set_payload(encoded({name, key}));
+        return made;
+    }
+    recorded_command two_keys(const std::string& name, const std::string& key) {
+        recorded_command made(log, name);
+        made.script_payload(lock_step, 4) = bulk("2") + bulk(key) + bulk("{" + key + "}:side") + bulk(name);
+        return made;
+    }
+    static std::string script_bytes(const std::string& name, const std::string& key) {
+        return encoded({"EVALSHA", lock_step.sha1, "2", key, "{" + key + "}:side", name});
+    }
+
+    void submit(command& request) {
+        router.submit(request, now);
+        settle();
     }
 
     /// Up with `one`, who has told the map.
@@ -194,16 +209,10 @@ protected:
         return names;
     }
 
-    const std::string shards_question = encoded({"CLUSTER", "SHARDS"});
-    instant now{std::chrono::seconds(1000)};
     event_log log;
     int maps = 0;
     std::function<void()> when_up;
-    played_members members{now};
     cluster_router router{parse_url("redis://seed"), {one, two}, members, *this, 42};
-
-private:
-    std::map<network_place, std::string> sent_;
 };
 
 }  // namespace holdfast::redis::testing

@@ -35,6 +35,7 @@ struct fake_server_facts {
     int client_id = 7;
     std::string address = "127.0.0.1:5000";
     std::string run_id = "run-one";
+    int uptime_s = -1;  // not told
 };
 
 inline std::string hello_answer(const fake_server_facts& facts) {
@@ -45,7 +46,8 @@ inline std::string hello_answer(const fake_server_facts& facts) {
 inline std::string greeting_answers(const fake_server_facts& facts) {
     return hello_answer(facts) +
            bulk("id=" + std::to_string(facts.client_id) + " addr=" + facts.address + " laddr=127.0.0.1:1 fd=8\n") +
-           bulk("# Server\r\nredis_version:7.0.15\r\nrun_id:" + facts.run_id + "\r\ntcp_port:1\r\n");
+           bulk("# Server\r\nredis_version:7.0.15\r\nrun_id:" + facts.run_id + "\r\ntcp_port:1\r\n" +
+                (facts.uptime_s < 0 ? "" : "uptime_in_seconds:" + std::to_string(facts.uptime_s) + "\r\n"));
 }
 
 class session_driver {

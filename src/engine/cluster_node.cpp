@@ -1,0 +1,91 @@
+#include "engine/cluster_node.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+namespace holdfast::engine {
+namespace {
+
+class locks_in_slots final : public lock_set {
+public:
+    explicit locks_in_slots(const redis::slot_set& slots) : slots_(slots) {}
+    bool has(const lock_keys& lock) const noexcept override { return slots_.has(redis::slot_of(lock.lock())); }
+
+private:
+    const redis::slot_set& slots_;
+};
+
+// Those who are told of their turn on that channel: it has their tag.
+class locks_of_channel final : public lock_set {
+public:
+    explicit locks_of_channel(std::string_view channel) : tag_(redis::hash_tag(channel)) {}
+    bool has(const lock_keys& lock) const noexcept override { return redis::hash_tag(lock.lock()) == tag_; }
+
+private:
+    std::string_view tag_;
+};
+
+}  // namespace
+
+cluster_node::cluster_node(const redis::server_settings& cluster, cluster_host& host, milliseconds mistrusted_for,
+                           std::uint64_t jitter_seed)
+    : host_(host), mistrusted_for_(mistrusted_for), router_(cluster, cluster.seeds, host, *this, jitter_seed) {}
+
+bool cluster_node::link_is_up(const lock_keys& lock) const {
+    return router_.is_up(redis::slot_of(lock.lock()));
+}
+
+instant cluster_node::trusted_from(const lock_keys& lock) const {
+    const redis::slot_map* const map = router_.map();
+    const redis::network_place* const owner = map == nullptr ? nullptr : map->owner(redis::slot_of(lock.lock()));
+    const auto found = owner == nullptr ? primaries_.end() : primaries_.find(*owner);
+    return found == primaries_.end() ? instant{} : found->second.trusted_from;
+}
+
+// The first map tells nothing of who was a primary before: then uptimes are all there is.
+void cluster_node::on_map(const redis::slot_map& fresh, instant now) {
+    std::erase_if(primaries_, [&](const auto& each) { return !fresh.is_primary(each.first); });
+    for (const redis::network_place& place : fresh.primaries()) {
+        const auto [at, is_new] = primaries_.try_emplace(place);
+        if (is_new && has_map_) at->second.trusted_from = now + mistrusted_for_;
+    }
+    has_map_ = true;
+}
+
+// A link is told of anew whenever a slot has come to its primary.
+bool cluster_node::is_same_link(const primary& known, const redis::server_facts& facts) const noexcept {
+    return !facts.run_id.empty() && known.run_id == facts.run_id && known.client_id == facts.client_id;
+}
+
+// One whose uptime we may not ask for counts as just started, and so does another one than at the last link.
+void cluster_node::get_to_know(primary& it, const redis::server_facts& facts, instant now) const {
+    const bool is_another = !it.run_id.empty() && it.run_id != facts.run_id;
+    const std::chrono::seconds known_for = is_another || !facts.uptime ? std::chrono::seconds(0) : *facts.uptime;
+    it.trusted_from = std::max(it.trusted_from, now + mistrusted_for_ - known_for);
+    it.run_id = facts.run_id;
+    it.client_id = facts.client_id;
+}
+
+void cluster_node::on_slots_up(const redis::slot_set& which, const redis::network_place& at,
+                               const redis::server_facts& facts, instant now) {
+    primary& it = primaries_[at];
+    const bool is_new = !is_same_link(it, facts);
+    if (is_new) {
+        get_to_know(it, facts, now);
+        host_.on_member_up(at, facts);
+    }
+    // What a link said of its clock was so when it came up.
+    voter_->on_link_up({.clock = is_new ? facts.clock : std::nullopt}, locks_in_slots(which), now);
+    host_.on_slots_up(which, now);
+}
+
+void cluster_node::on_slots_down(const redis::slot_set& which, const failure& why, instant now) {
+    if (why.code != errc::moving) host_.on_member_down(why);
+    voter_->on_link_down(locks_in_slots(which), now);
+}
+
+void cluster_node::on_channel_refused(const std::string& channel, const failure& why, instant now) {
+    voter_->on_subscription_refused(why, locks_of_channel(channel), now);
+}
+
+}  // namespace holdfast::engine

@@ -1,0 +1,82 @@
+// A whole Cluster as one of the nodes that vote.
+//
+// Between the voter, who knows locks, and the router, who knows slots: every lock has the slot of its key, so whatever
+// happens to slots has happened to the locks that are there. Besides, it keeps in mind which primaries are believed:
+// a replica that took over may lack what the old primary had granted.
+//
+// Sans-I/O. Lives in the client's serial section.
+//
+// Invariants:
+//  (1) One that restarted, or is a primary though the last map had it as something else, counts as just started:
+//  nothing
+//      is asked for there for the time of mistrust. One that was known as a primary without slots has lost nothing.
+//  (2) Whoever moves bytes calls router().on_timer() after every event of a link, as the router wants it.
+#pragma once
+
+#include "engine/voter.hpp"
+#include "redis/cluster_router.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace holdfast::engine {
+
+// Whoever has a cluster_node: gives it links and the time, and may look on.
+class cluster_host : public redis::link_maker {
+public:
+    virtual instant now() const = 0;
+    virtual void on_member_up(const redis::network_place& /*which*/, const redis::server_facts& /*facts*/) {}
+    virtual void on_member_down(const failure& /*why*/) {}
+    // Commands for keys in these slots can be sent, perhaps to another than before.
+    virtual void on_slots_up(const redis::slot_set& /*which*/, instant /*now*/) {}
+
+protected:
+    ~cluster_host() = default;
+};
+
+class cluster_node final : public outbox, private redis::router_listener {
+public:
+    // Nothing is believed of a primary that was started, or became one, less than `mistrusted_for` ago; zero: all are.
+    cluster_node(const redis::server_settings& cluster, cluster_host& host, milliseconds mistrusted_for,
+                 std::uint64_t jitter_seed);
+
+    // Before anything else: whom events are for.
+    void attach(voter& mine) noexcept { voter_ = &mine; }
+    redis::cluster_router& router() noexcept { return router_; }
+    const redis::cluster_router& router() const noexcept { return router_; }
+
+    void submit(redis::command& request) override { router_.submit(request, host_.now()); }
+    bool withdraw(redis::command& request) override { return router_.withdraw(request); }
+    void distrust(const failure& /*why*/) override {}  // the router has seen that answer before us
+    void subscribe(const std::string& channel) override { router_.subscribe(channel, host_.now()); }
+    void unsubscribe(const std::string& channel) override { router_.unsubscribe(channel, host_.now()); }
+    bool link_is_up(const lock_keys& lock) const override;
+    instant trusted_from(const lock_keys& lock) const override;
+
+private:
+    struct primary {
+        std::string run_id = {};  // at its last link
+        std::int64_t client_id = 0;
+        instant trusted_from{};
+    };
+
+    void on_slots_up(const redis::slot_set& which, const redis::network_place& at, const redis::server_facts& facts,
+                     instant now) override;
+    void on_slots_down(const redis::slot_set& which, const failure& why, instant now) override;
+    void on_map(const redis::slot_map& fresh, instant now) override;
+    void on_push(const redis::reply_view& message, instant now) override { voter_->on_push(message, now); }
+    void on_channel_refused(const std::string& channel, const failure& why, instant now) override;
+
+    bool is_same_link(const primary& known, const redis::server_facts& facts) const noexcept;
+    void get_to_know(primary& it, const redis::server_facts& facts, instant now) const;
+
+    cluster_host& host_;
+    const milliseconds mistrusted_for_;
+    voter* voter_ = nullptr;
+    std::map<redis::network_place, primary> primaries_;  // those of the present map
+    bool has_map_ = false;
+    redis::cluster_router router_;
+};
+
+}  // namespace holdfast::engine

@@ -1,0 +1,239 @@
+// What happens to a member of a Cluster happens to the locks that it has, and whoever took over is not believed at
+// once.
+#include <gmock/gmock.h>
+
+#include "engine/cluster_node.hpp"
+#include "unit/cluster_driver.hpp"
+#include "unit/engine_fixture.hpp"
+
+namespace holdfast::engine {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace redis::testing;
+using ::testing::HasSubstr;
+using testing::keys_for;
+using testing::list;
+using ::testing::Not;
+using testing::recorded_request;
+
+constexpr milliseconds mistrusted_for = 60s;
+constexpr int long_ago_s = 1000;
+
+redis::server_settings two_seeds() {
+    return redis::parse_url("redis+cluster://one:7001,two:7002");
+}
+
+std::string map_of(const redis::network_place& lower, const redis::network_place& upper,
+                   const std::vector<std::string>& others = {}) {
+    std::vector<std::string> shards{shard_answer({{0, 8191}}, {redis::testing::node_answer(lower)}),
+                                    shard_answer({{8192, 16383}}, {redis::testing::node_answer(upper)})};
+    shards.insert(shards.end(), others.begin(), others.end());
+    return shards_answer(shards);
+}
+
+class played_host final : public cluster_host {
+public:
+    played_host(played_members& members, const instant& clock, std::vector<std::string>& seen)
+        : members_(members), clock_(clock), seen_(seen) {}
+
+private:
+    redis::session& open(const redis::server_settings& member, redis::session_listener& told) override {
+        return members_.open(member, told);
+    }
+    void close(redis::session& link) override { members_.close(link); }
+    instant now() const override { return clock_; }
+    void on_member_up(const redis::network_place& which, const redis::server_facts&) override {
+        seen_.push_back("up " + which.host);
+    }
+    void on_member_down(const failure&) override { seen_.emplace_back("down"); }
+
+    played_members& members_;
+    const instant& clock_;
+    std::vector<std::string>& seen_;
+};
+
+/// Member `one` has the lock b, `two` the lock a.
+class ClusterNode : public played_cluster {
+protected:
+    ClusterNode() { node.attach(subject.node(0)); }
+
+    redis::cluster_router& driven() override { return node.router(); }
+
+    void start(const std::string& map = two_halves()) {
+        driven().start(now);
+        settle();
+        come_up(one, {.uptime_s = long_ago_s});
+        ASSERT_EQ(sent(one), shards_question);
+        say(one, map);
+        come_up(two, {.uptime_s = long_ago_s});
+        sent(two);
+    }
+    /// Its link breaks, and there is another to the same run; the server is asked to drop the old one.
+    void break_link(const redis::network_place& place, int uptime_s) {
+        fail(place);
+        pass(30ms);
+        come_up(place, {.client_id = 8, .uptime_s = uptime_s});
+        EXPECT_THAT(sent(place), HasSubstr("KILL"));
+        say(place, ":1\r\n");
+    }
+    void ask(recorded_request& request, const std::string& name) {
+        subject.acquire(request, {.keys = keys_for(name), .lease = 30s, .limit = {waiting::in_line, now + 1h}}, now);
+        settle();
+    }
+    std::string channel(const std::string& name) { return scripts::channel_of(*keys_for(name), subject.id().text()); }
+    void wait_in_line(recorded_request& request, const std::string& name, const redis::network_place& at) {
+        ask(request, name);
+        sent(at);
+        confirm(at, channel(name));
+        say(at, list({"2", "900", "other", "77", "0", "41"}));
+    }
+    /// A fresh map, as soon as somebody is asked for one.
+    void tell_map(const std::string& map) {
+        pass(10s);
+        say(asked_for_map(), map);
+    }
+    bool is_up(const std::string& name) { return node.link_is_up(*keys_for(name)); }
+    /// For how long it is still mistrusted; zero or less: it is believed.
+    std::chrono::nanoseconds mistrusted(const std::string& name) { return node.trusted_from(*keys_for(name)) - now; }
+
+    std::vector<std::string> seen;
+    played_host host{members, now, seen};
+    cluster_node node{two_seeds(), host, mistrusted_for, 42};
+    testing::counting_random random;
+    testing::silent_observer nobody;
+    engine subject{{.max_depth = 10}, {{&node, "redis+cluster://h", channels::one_per_tag}}, random, nobody};
+    recorded_request first;
+    recorded_request second;
+};
+
+TEST_F(ClusterNode, TheLossOfOneMemberIsThatOfItsLocksOnly) {
+    start();
+    wait_in_line(first, "a", two);
+    wait_in_line(second, "b", one);
+    fail(two);
+    EXPECT_FALSE(is_up("a"));
+    EXPECT_TRUE(is_up("b"));
+    pass(30ms);
+    come_up(two, {.client_id = 8});
+    say(two, ":1\r\n");
+    EXPECT_TRUE(is_up("a"));
+    EXPECT_THAT(sent(two), HasSubstr("{a}")) << "whoever waits there asks";
+    EXPECT_THAT(sent(one), Not(HasSubstr("{b}")));
+    EXPECT_THAT(seen, ::testing::ElementsAre("up one", "up two", "down", "up two"));
+}
+
+TEST_F(ClusterNode, AWaiterListensAtTheOwnerOfItsLockAndBelievesWhatIsPushedThere) {
+    start();
+    ask(first, "a");
+    const std::string bytes = sent(two);
+    EXPECT_LT(bytes.find("SSUBSCRIBE"), bytes.find("EVALSHA"));
+    EXPECT_THAT(bytes, HasSubstr(channel("a")));
+    confirm(two, channel("a"));
+    say(two, list({"2", "900", "other", "77", "0", "41"}));
+    const auto at = bytes.find(subject.id().text() + ".", bytes.find("EVALSHA"));
+    ASSERT_NE(at, std::string::npos);
+    const std::string id = bytes.substr(at, bytes.find("\r\n", at) - at);
+    say(two, ">3\r\n" + bulk("smessage") + bulk(channel("a")) + bulk("grant " + id + " 42"));
+    ASSERT_NE(first.held, nullptr);
+    EXPECT_EQ(first.held->token(), 42U);
+}
+
+TEST_F(ClusterNode, WhoMayNotListenIsRefusedAndNobodyElse) {
+    start();
+    ask(first, "a");
+    wait_in_line(second, "b", one);
+    say(two, "-NOPERM no permissions to access a channel\r\n");
+    EXPECT_EQ(first.refusal_code, errc::no_permission);
+    EXPECT_FALSE(second.refusal_code);
+}
+
+TEST_F(ClusterNode, OneThatRunsForLongIsBelievedAndOneThatJustStartedIsNot) {
+    start();
+    EXPECT_LE(mistrusted("a"), 0s);
+    EXPECT_LE(mistrusted("b"), 0s);
+    break_link(two, long_ago_s);
+    EXPECT_LE(mistrusted("a"), 0s) << "only its link had broken";
+    fail(two);
+    pass(30ms);
+    come_up(two, {.run_id = "another", .uptime_s = long_ago_s});
+    EXPECT_EQ(mistrusted("a"), mistrusted_for) << "another run than before";
+    EXPECT_LE(mistrusted("b"), 0s);
+    ask(first, "a");
+    EXPECT_THAT(sent(two), Not(HasSubstr("EVALSHA")));
+    ask(second, "b");
+    EXPECT_THAT(sent(one), HasSubstr("EVALSHA"));
+}
+
+TEST_F(ClusterNode, AReplicaThatTookOverIsMistrustedHoweverLongItRuns) {
+    start(map_of(one, two));
+    ask(first, "a");
+    sent(two);
+    fail(two);
+    tell_map(map_of(one, three));
+    come_up(three, {.uptime_s = long_ago_s});
+    EXPECT_GT(mistrusted("a"), mistrusted_for - 1s);
+    EXPECT_THAT(sent(three), Not(HasSubstr("EVALSHA"))) << "what was asked of the old one, too, has to wait";
+    pass(mistrusted_for);
+    subject.on_timer(now);
+    settle();
+    EXPECT_THAT(sent(three), HasSubstr("EVALSHA"));
+}
+
+TEST_F(ClusterNode, APrimaryThatWasKnownWithoutSlotsIsBelievedWhenItGetsSome) {
+    start(map_of(one, two, {shard_answer({}, {redis::testing::node_answer(three)})}));
+    tell_map(map_of(one, three, {shard_answer({}, {redis::testing::node_answer(two)})}));
+    ask(first, "a");
+    come_up(three, {.uptime_s = long_ago_s});
+    EXPECT_LE(mistrusted("a"), 0s);
+    EXPECT_THAT(sent(three), HasSubstr("EVALSHA"));
+}
+
+TEST_F(ClusterNode, AMemberThatMovedSaysOfIsMistrustedIfNoMapHadIt) {
+    start();
+    ask(first, "a");
+    sent(two);
+    confirm(two, channel("a"));
+    say(two, "-MOVED 15495 four:7004\r\n");
+    come_up(four, {.uptime_s = long_ago_s});
+    EXPECT_GT(mistrusted("a"), mistrusted_for - 1s);
+    EXPECT_THAT(sent(four), Not(HasSubstr("EVALSHA")));
+}
+
+// What its first greeting said is old by then.
+TEST_F(ClusterNode, ALinkThatGetsASlotIsNotJudgedAnew) {
+    start();
+    break_link(one, 10);
+    EXPECT_EQ(mistrusted("b"), 50s);
+    pass(60s);
+    say(asked_for_map(), map_of(one, one));
+    EXPECT_LE(mistrusted("a"), 0s);
+}
+
+// Sent to where the slot is moving to, again: the key may not be there yet.
+TEST_F(ClusterNode, ARenewalThatFoundNothingWhereTheSlotIsMovingToIsAskedForOnceMore) {
+    start();
+    ask(first, "a");
+    sent(two);
+    confirm(two, channel("a"));
+    say(two, list({"1", "42"}));
+    ASSERT_NE(first.held, nullptr);
+    const auto life = std::make_shared<testing::recorded_life>();
+    first.held->listen(life);
+    for (const char* last_answer : {"1", "0"}) {
+        tell_map(two_halves());
+        subject.on_timer(now);
+        settle();
+        EXPECT_THAT(sent(two), HasSubstr("EVALSHA"));
+        say(two, "-ASK 15495 one:7001\r\n");
+        EXPECT_THAT(sent(one), HasSubstr("ASKING"));
+        say(one, "+OK\r\n" + list({"0"}));
+        EXPECT_FALSE(life->lost);
+        EXPECT_THAT(sent(two), HasSubstr("EVALSHA")) << "by the map";
+        say(two, list({last_answer}));
+        EXPECT_EQ(life->lost.has_value(), std::string(last_answer) == "0");
+    }
+}
+
+}  // namespace
+}  // namespace holdfast::engine
