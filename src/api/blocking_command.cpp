@@ -65,7 +65,7 @@ private:
         }
     }
     void send(one& command, instant now) {
-        redis::session& to = audience_ == audience::every_server ? core_.session(command.index()) : core_.session();
+        place& to = audience_ == audience::every_server ? core_.server(command.index()) : core_.some_server();
         to.submit(command, now);
     }
     void one_is_over() {

@@ -45,22 +45,23 @@ client_card::client_card(std::string client_id) : key_("hf:client:" + std::move(
     commands_[2].set_payload(std::move(remove));
 }
 
-void client_card::send(redis::session& session, quiet_command& request, instant now) {
+void client_card::send(place& where, quiet_command& request, instant now) {
     using state = redis::command::state;
     const bool under_way = request.life() == state::waiting || request.life() == state::written;
-    if (!under_way) session.submit(request, now);
+    if (!under_way) where.submit(request, now);
 }
 
-void client_card::refresh(redis::session& session, instant now) {
-    if (now < due_ || !session.up()) return;
+void client_card::refresh(place& where, instant now) {
+    if (now < due_) return;
     due_ = now + refreshed_every;
-    send(session, commands_[0], now);
-    send(session, commands_[1], now);
+    if (!where.up()) return;
+    send(where, commands_[0], now);
+    send(where, commands_[1], now);
 }
 
-void client_card::withdraw(redis::session& session, instant now) {
+void client_card::withdraw(place& where, instant now) {
     due_ = never;
-    if (session.up()) send(session, commands_[2], now);
+    if (where.up()) send(where, commands_[2], now);
 }
 
 }  // namespace holdfast::api

@@ -4,8 +4,9 @@
 // refuses it (an ACL without that key) only makes `holdfast show` less talkative.
 #pragma once
 
+#include "api/place.hpp"
 #include "base/clock.hpp"
-#include "redis/session.hpp"
+#include "redis/command.hpp"
 
 #include <array>
 #include <string>
@@ -17,14 +18,16 @@ public:
     explicit client_card(std::string client_id);
 
     // Sends it if it is due. Inside the section.
-    void refresh(redis::session& session, instant now);
+    void refresh(place& where, instant now);
     // A new link, perhaps to a server that does not know it yet.
     void on_link_up() noexcept { due_ = instant{}; }
     // Nothing is due while there is nobody to tell.
     void on_link_down() noexcept { due_ = never; }
     instant due() const noexcept { return due_; }
     // Sends its removal, without waiting for an answer.
-    void withdraw(redis::session& session, instant now);
+    void withdraw(place& where, instant now);
+
+    const std::string& key() const noexcept { return key_; }
 
 private:
     // Nobody waits for the answers.
@@ -33,7 +36,7 @@ private:
         void on_failure(const failure&, instant) override {}
     };
 
-    void send(redis::session& session, quiet_command& request, instant now);
+    void send(place& where, quiet_command& request, instant now);
 
     std::string key_;
     std::array<quiet_command, 3> commands_;

@@ -62,43 +62,45 @@ core::core(const std::vector<redis::server_settings>& servers, client_options op
       display_(names_of(servers)),
       watcher_(options_, notifier_),
       alarm_(loop_.context(), *this, *this),
-      nodes_(make_nodes(servers)),
+      places_(make_places(servers)),
       engine_(engine_settings_for(request_timeout_, options_), links(), random_, watcher_) {
-    for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i]->attach(engine_.node(i), engine_.id().text());
+    for (std::size_t i = 0; i < places_.size(); ++i) places_[i]->attach(engine_.node(i), engine_.id().text());
     // The section is entered once so that settle() connects right away.
     enter_with([this] {
-        for (const auto& one : nodes_) one->on_timer(boot_now());
+        for (const auto& one : places_) one->on_timer(boot_now());
     });
 }
 
-std::vector<std::unique_ptr<node>> core::make_nodes(const std::vector<redis::server_settings>& servers) {
-    std::vector<std::unique_ptr<node>> made;
+std::vector<std::unique_ptr<place>> core::make_places(const std::vector<redis::server_settings>& servers) {
+    std::vector<std::unique_ptr<place>> made;
     // Where several vote, one that may have lost its data must not help to elect a second holder.
     const bool mistrusts = options_.after_restart == restarted_server::mistrusted || servers.size() > 1;
     for (const redis::server_settings& server : servers) {
-        made.push_back(
-            std::make_unique<node>(node::surroundings{loop_.context(), *this, watcher_,
-                                                      mistrusts ? options_.max_lease : milliseconds(0), random_.next()},
-                                   server));
+        made.push_back(make_place({.context = loop_.context(),
+                                   .section = *this,
+                                   .watcher = watcher_,
+                                   .mistrusted_for = mistrusts ? options_.max_lease : milliseconds(0),
+                                   .jitter_seed = random_.next()},
+                                  server));
     }
     return made;
 }
 
 std::vector<engine::node_link> core::links() const {
     std::vector<engine::node_link> all;
-    for (const auto& one : nodes_) all.push_back({one.get(), one->settings().display()});
+    for (const auto& one : places_) all.push_back(one->link());
     return all;
 }
 
-redis::session& core::session() noexcept {
-    const auto up = std::find_if(nodes_.begin(), nodes_.end(), [](const auto& one) { return one->session().up(); });
-    return (up == nodes_.end() ? nodes_.front() : *up)->session();
+place& core::some_server() noexcept {
+    const auto up = std::find_if(places_.begin(), places_.end(), [](const auto& one) { return one->up(); });
+    return *(up == places_.end() ? places_.front() : *up);
 }
 
 core::~core() {
     // Nobody waits any more; the loop may still run in the background. After stop() nothing runs that could enter.
     enter_with([this] {
-        for (const auto& one : nodes_) one->close(boot_now());
+        for (const auto& one : places_) one->close(boot_now());
         alarm_.close();
     });
     loop_.stop();
@@ -111,9 +113,9 @@ void core::check_not_forked() const {
 void core::settle() {
     if (forked()) return;  // whatever got here: nothing of the child's goes out on its parent's link
     const instant now = boot_now();
-    for (const auto& one : nodes_) one->look_for_primary(now);
+    for (const auto& one : places_) one->look_around(now);
     instant due = engine_.deadline();
-    for (const auto& one : nodes_) {
+    for (const auto& one : places_) {
         one->pump(now);
         due = std::min(due, one->deadline());
     }
@@ -124,7 +126,7 @@ void core::settle() {
 
 void core::on_alarm() {
     const instant now = boot_now();
-    for (const auto& one : nodes_) one->on_timer(now);
+    for (const auto& one : places_) one->on_timer(now);
     engine_.on_timer(now);
 }
 

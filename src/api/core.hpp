@@ -1,6 +1,6 @@
-// What a client, its locks and its leases share: engine, nodes, loop and notifier.
+// What a client, its locks and its leases share: engine, places that vote, loop and notifier.
 //
-// Everything of the engine and the nodes happens inside the serial section that the core is. settle(),
+// Everything of the engine and the places happens inside the serial section that the core is. settle(),
 // before the section is left, sends what was queued and sets the alarm: once for all that happened, not once for each.
 //
 // Owned jointly by client, locks and leases, so either may die first; never by anything that runs on the
@@ -8,8 +8,8 @@
 #pragma once
 
 #include "api/loop.hpp"
-#include "api/node.hpp"
 #include "api/notifier.hpp"
+#include "api/place.hpp"
 #include "api/system_random.hpp"
 #include "api/watcher.hpp"
 #include "base/boot_clock.hpp"
@@ -46,15 +46,15 @@ public:
 
     // Inside the section only.
     engine::engine& engine() noexcept { return engine_; }
-    // Of the first server that is connected; of the first if none is.
-    redis::session& session() noexcept;
-    redis::session& session(std::size_t server) noexcept { return nodes_[server]->session(); }
-    std::size_t servers() const noexcept { return nodes_.size(); }
+    // The first that is connected; the first if none is.
+    place& some_server() noexcept;
+    place& server(std::size_t which) noexcept { return *places_[which]; }
+    std::size_t servers() const noexcept { return places_.size(); }
 
 private:
     void settle() override;
     void on_alarm() override;
-    std::vector<std::unique_ptr<node>> make_nodes(const std::vector<redis::server_settings>& servers);
+    std::vector<std::unique_ptr<place>> make_places(const std::vector<redis::server_settings>& servers);
     std::vector<engine::node_link> links() const;
 
     const std::uint64_t made_in_;
@@ -66,7 +66,7 @@ private:
     api::watcher watcher_;
     system_random random_;
     net::alarm alarm_;
-    std::vector<std::unique_ptr<node>> nodes_;
+    std::vector<std::unique_ptr<place>> places_;
     engine::engine engine_;
 };
 

@@ -18,12 +18,16 @@ node::node(const surroundings& where, redis::server_settings settings)
     }
 }
 
+engine::node_link node::link() {
+    return {this, settings().display()};
+}
+
 void node::attach(engine::voter& mine, const std::string& client_id) {
     voter_ = &mine;
     card_ = std::make_unique<client_card>(client_id);
 }
 
-void node::look_for_primary(instant now) {
+void node::look_around(instant now) {
     if (sentinels_) sentinels_->look(session(), now);
 }
 
@@ -33,7 +37,7 @@ void node::pump(instant now) {
 }
 
 void node::close(instant now) {
-    card_->withdraw(session(), now);
+    card_->withdraw(*this, now);
     connection_.pump(now);
     connection_.close(now);
     if (sentinels_) sentinels_->close(now);
@@ -43,10 +47,10 @@ void node::on_timer(instant now) {
     // They first: that they do not answer is the reason to tell where a caller's time ends at the same instant.
     if (sentinels_) {
         sentinels_->on_timer(now);
-        look_for_primary(now);
+        look_around(now);
     }
     session().on_timer(now);
-    card_->refresh(session(), now);
+    card_->refresh(*this, now);
 }
 
 instant node::deadline() const noexcept {
@@ -92,7 +96,7 @@ void node::on_link_up(const redis::server_facts& facts, instant now) {
     run_id_ = facts.run_id;
     voter_->on_link_up({.clock = facts.clock}, engine::all_locks(), now);
     card_->on_link_up();
-    card_->refresh(session(), now);
+    card_->refresh(*this, now);
 }
 
 void node::on_link_down(const failure& why, instant now) {

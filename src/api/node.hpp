@@ -1,11 +1,11 @@
-// One of the servers that vote: its connection, and the voter that speaks to it. Lives in the core's serial section.
+// A server that votes: its connection, and the voter that speaks to it. Lives in the core's serial section.
 //
 // Where sentinels say which server it is, the connection goes where they say, and moves when they say otherwise. To the
 // voter that is a link that went down and came up again.
 #pragma once
 
 #include "api/client_card.hpp"
-#include "api/watcher.hpp"
+#include "api/place.hpp"
 #include "engine/voter.hpp"
 #include "redis/connection.hpp"
 #include "redis/sentinel_links.hpp"
@@ -16,31 +16,28 @@
 
 namespace holdfast::api {
 
-class node final : private redis::session_listener, private redis::primary_listener, public engine::outbox {
+class node final : public place,
+                   private redis::session_listener,
+                   private redis::primary_listener,
+                   private engine::outbox {
 public:
-    // Nothing is believed of a server that was started less than `mistrusted_for` ago.
-    struct surroundings {
-        boost::asio::io_context& context;
-        serial_section& section;
-        api::watcher& watcher;
-        milliseconds mistrusted_for;
-        std::uint64_t jitter_seed;
-    };
     node(const surroundings& where, redis::server_settings settings);
 
-    // Before anything else: whom events are for, and whose card is shown there.
-    void attach(engine::voter& mine, const std::string& client_id);
-
-    const redis::server_settings& settings() const noexcept { return connection_.session().settings(); }
-    redis::session& session() noexcept { return connection_.session(); }
-    // Before any node is pumped: what the sentinels have said may make the engine send something to another one.
-    void look_for_primary(instant now);
-    void pump(instant now);
-    void close(instant now);
-    void on_timer(instant now);
-    instant deadline() const noexcept;
+    engine::node_link link() override;
+    void attach(engine::voter& mine, const std::string& client_id) override;
+    bool up() const override { return connection_.session().up(); }
+    void submit(redis::command& request, instant now) override { session().submit(request, now); }
+    // Where the sentinels say that the primary is.
+    void look_around(instant now) override;
+    void pump(instant now) override;
+    void close(instant now) override;
+    void on_timer(instant now) override;
+    instant deadline() const noexcept override;
 
 private:
+    const redis::server_settings& settings() const noexcept { return connection_.session().settings(); }
+    redis::session& session() noexcept { return connection_.session(); }
+
     void on_link_up(const redis::server_facts& facts, instant now) override;
     void on_link_down(const failure& why, instant now) override;
     void on_subscription_refused(const failure& why, instant now) override;

@@ -66,6 +66,12 @@ cluster_router::link* cluster_router::target(const command& request) const {
         const network_place* const owner = map_->owner(slot_of(key));
         return owner == nullptr ? nullptr : find_link(*owner);
     }
+    return some_primary();
+}
+
+// One that can be asked; null if there is none.
+cluster_router::link* cluster_router::some_primary() const {
+    if (!map_) return nullptr;
     for (const network_place& place : map_->primaries()) {
         if (link* const each = find_link(place); each != nullptr && each->serves()) return each;
     }
@@ -227,6 +233,10 @@ failure cluster_router::why_not(const command& request) const {
 
 bool cluster_router::is_up(hash_slot slot) const noexcept {
     return facts(slot) != nullptr;
+}
+
+bool cluster_router::anybody_is_up() const noexcept {
+    return some_primary() != nullptr;
 }
 
 const server_facts* cluster_router::facts(hash_slot slot) const noexcept {

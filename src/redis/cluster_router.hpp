@@ -102,6 +102,8 @@ public:
     void unsubscribe(const std::string& channel, instant now);
 
     bool is_up(hash_slot slot) const noexcept;
+    // What has no key can be sent.
+    bool anybody_is_up() const noexcept;
     // Of the owner's present link; null if it is not up.
     const server_facts* facts(hash_slot slot) const noexcept;
     // Null: nobody has told it yet.
@@ -134,6 +136,7 @@ private:
     // --- commands: cluster_router.cpp
     bool rests(hash_slot slot) const { return rests_.contains(slot); }
     link* target(const command& request) const;
+    link* some_primary() const;
     bool hand_over(command& request, instant now);
     void put_back(command& request, instant now);
     void want_target(const command& request, instant now);

@@ -44,6 +44,7 @@ void connection::connect(instant now) {
 void connection::hang_up() {
     if (!stream_) return;
     stream_->close();
+    given_up_ = stream_;
     stream_.reset();
     sending_ = false;
 }

@@ -27,6 +27,10 @@ public:
     void pump(instant now);
     // Ends the session and the stream at once.
     void close(instant now);
+    // Ends the stream, and nobody is told.
+    void drop() { hang_up(); }
+    // No operation on the session's buffers is under way any more, not even one that was given up.
+    bool is_quiet() const noexcept { return !stream_ && given_up_.expired(); }
 
 private:
     void on_reached() override;
@@ -43,6 +47,7 @@ private:
     serial_section& section_;
     redis::session session_;
     std::shared_ptr<net::stream> stream_;
+    std::weak_ptr<net::stream> given_up_;  // keeps itself alive while its operations end
     bool sending_ = false;
 };
 

@@ -1,0 +1,85 @@
+#include "api/cluster_place.hpp"
+
+#include "base/assert.hpp"
+#include "base/boot_clock.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::api {
+
+cluster_place::cluster_place(const surroundings& where, redis::server_settings settings)
+    : settings_(std::move(settings)),
+      context_(where.context),
+      section_(where.section),
+      watcher_(where.watcher),
+      next_seed_(where.jitter_seed),
+      node_(settings_, *this, where.mistrusted_for, where.jitter_seed) {}
+
+engine::node_link cluster_place::link() {
+    return {&node_, settings_.display(), engine::channels::one_per_tag};
+}
+
+void cluster_place::attach(engine::voter& mine, const std::string& client_id) {
+    node_.attach(mine);
+    card_ = std::make_unique<client_card>(client_id);
+}
+
+void cluster_place::pump(instant now) {
+    for (std::size_t i = 0; i < links_.size(); ++i) links_[i]->pump(now);
+    std::erase_if(closed_, [](const auto& each) { return each->is_quiet(); });
+}
+
+void cluster_place::close(instant now) {
+    card_->withdraw(*this, now);
+    pump(now);
+    node_.router().close(now);
+}
+
+void cluster_place::on_timer(instant now) {
+    if (!std::exchange(started_, true)) node_.router().start(now);
+    for (std::size_t i = 0; i < links_.size(); ++i) links_[i]->session().on_timer(now);
+    node_.router().on_timer(now);
+    card_->refresh(*this, now);
+}
+
+instant cluster_place::deadline() const noexcept {
+    instant due = std::min(node_.router().deadline(), card_->due());
+    for (const auto& each : links_) due = std::min(due, each->session().deadline());
+    return due;
+}
+
+redis::session& cluster_place::open(const redis::server_settings& member, redis::session_listener& told) {
+    const auto& made =
+        links_.emplace_back(std::make_unique<redis::connection>(context_, section_, member, told, ++next_seed_));
+    made->session().on_timer(boot_now());  // begins to connect
+    return made->session();
+}
+
+void cluster_place::close(redis::session& link) {
+    const auto found =
+        std::find_if(links_.begin(), links_.end(), [&](const auto& each) { return &each->session() == &link; });
+    HOLDFAST_ASSERT(found != links_.end());
+    (*found)->drop();
+    closed_.push_back(std::move(*found));
+    links_.erase(found);
+}
+
+instant cluster_place::now() const {
+    return boot_now();
+}
+
+void cluster_place::on_member_up(const redis::network_place& which, const redis::server_facts& facts) {
+    watcher_.on_link_up(settings_.for_member(which).display(), facts.version);
+}
+
+// The card is shown as soon as there is anybody, who may have to make a link for it; and again where its slot has
+// another owner, who may not have it.
+void cluster_place::on_slots_up(const redis::slot_set& which, instant now) {
+    const bool is_first = card_->due() == never;
+    if (!is_first && !which.has(redis::slot_of(card_->key()))) return;
+    card_->on_link_up();
+    card_->refresh(*this, now);
+}
+
+}  // namespace holdfast::api

@@ -1,0 +1,163 @@
+// A Cluster is one place for locks: every name is kept by the member that owns its slot, wherever that is by now.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <holdfast/async.hpp>
+#include <holdfast/holdfast.hpp>
+
+#include <boost/asio/use_future.hpp>
+
+#include <atomic>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "integration/refusal.hpp"
+#include "support/eventually.hpp"
+#include "support/fake_server.hpp"
+#include "support/leftovers.hpp"
+#include "support/redis_cluster.hpp"
+#include "support/sockets.hpp"
+
+namespace holdfast::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string key_of(const std::string& name) {
+    return "hf:{" + name + "}";
+}
+
+/// Links of clients that call themselves so.
+std::size_t links_at(redis_server& server, const std::string& client_name) {
+    const std::string list = server.call({"CLIENT", "LIST"}).text;
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = list.find("name=" + client_name + " ", at)) != std::string::npos; ++at) ++count;
+    return count;
+}
+
+/// Names that all have slots of different primaries.
+std::vector<std::string> one_name_per_primary(redis_cluster& cluster) {
+    std::vector<std::string> names;
+    std::set<const redis_server*> owners;
+    for (int i = 0; owners.size() < 3; ++i) {
+        const std::string name = "shelf " + std::to_string(i);
+        if (owners.insert(&cluster.owner_of(key_of(name))).second) names.push_back(name);
+    }
+    return names;
+}
+
+TEST(Cluster, AllKindsOfLocksAreKeptByTheOwnersOfTheirSlotsOverOneLinkEach) {
+    redis_cluster cluster;
+    const std::vector<std::string> names = one_name_per_primary(cluster);
+    {
+        client subject{cluster.url() + "?client_name=subject"};
+        subject.ping();
+        EXPECT_EQ(subject.server(), cluster.url());
+        for (const std::string& name : names) {
+            mutex lock{subject, name};
+            lease held = lock.acquire();
+            EXPECT_EQ(cluster.owner_of(key_of(name)).call({"GET", key_of(name)}).text, held.id());
+            EXPECT_FALSE(held.renew());
+            EXPECT_FALSE(held.release());
+        }
+        shared_mutex catalog{subject, "catalog"};
+        {
+            lease reading = catalog.acquire_shared();
+            reading.upgrade().downgrade();
+        }
+        striped_shared_mutex striped{subject, "striped", 16};
+        EXPECT_TRUE(striped.try_acquire());
+        mutex another{subject, "another"};
+        EXPECT_TRUE(another.async_acquire(boost::asio::use_future).get());
+        mutex stock{subject, names[0]};
+        { const lock_all both{stock, catalog}; }
+        for (int i = 0; i < 3; ++i) EXPECT_EQ(links_at(cluster.members[static_cast<std::size_t>(i)], "subject"), 1U);
+        for (int i = 3; i < 6; ++i) EXPECT_EQ(links_at(cluster.members[static_cast<std::size_t>(i)], "subject"), 0U);
+    }
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(leftovers(cluster.members[static_cast<std::size_t>(i)]), "");
+}
+
+// R03: whoever is first in line is told, and need not ask: polls come after ten seconds only.
+TEST(Cluster, WaitersAreWokenByAPushAtWhicheverPrimary) {
+    redis_cluster cluster{{.replicas = false}};
+    client subject{cluster.url()};
+    client other{cluster.url()};
+    for (const std::string& name : one_name_per_primary(cluster)) {
+        redis_server& owner = cluster.owner_of(key_of(name));
+        mutex ours{subject, name, {.lease = 60s}};
+        mutex theirs{other, name, {.lease = 60s}};
+        lease held = ours.acquire();
+        std::atomic<bool> served = false;
+        const std::jthread waiting([&] {
+            const lease got = theirs.try_acquire_for(an_age);
+            EXPECT_TRUE(got);
+            served = true;
+        });
+        EXPECT_TRUE(eventually([&] { return owner.call({"ZCARD", key_of(name) + ":queue"}).integer == 1; }, an_age));
+        owner.reset_stats();
+        held.release();
+        EXPECT_TRUE(eventually([&] { return served.load(); }, an_age));
+        EXPECT_LE(owner.command_calls("evalsha"), 2) << "one release, one more release";
+        EXPECT_EQ(owner.command_calls("publish"), 0) << "that would go to every member";
+    }
+}
+
+TEST(Cluster, ASlotThatHasMovedIsFoundAndTheMapIsAskedForOnce) {
+    redis_cluster cluster{{.replicas = false}};
+    client subject{cluster.url()};
+    mutex lock{subject, "stock", {.lease = 60s}};
+    lease held = lock.acquire();
+    redis_server& to = cluster.other_than_owner_of(key_of("stock"));
+    cluster.move_slot(key_of("stock"), to);
+    for (redis_server& each : cluster.members) each.reset_stats();
+    for (int i = 0; i < 100; ++i) EXPECT_FALSE(held.renew());
+    EXPECT_EQ(to.call({"GET", key_of("stock")}).text, held.id());
+    std::int64_t asked = 0;
+    for (redis_server& each : cluster.members) asked += each.command_calls("cluster|shards");
+    EXPECT_LE(asked, 3) << "once because it was refused, and now and then";
+    EXPECT_FALSE(held.release());
+}
+
+TEST(Cluster, AFailoverByHandIsFollowed) {
+    redis_cluster cluster;
+    client subject{cluster.url()};
+    client other{cluster.url()};
+    mutex ours{subject, "stock", {.lease = 60s}};
+    mutex theirs{other, "stock", {.lease = 60s}};
+    lease held = ours.acquire();
+    std::atomic<bool> served = false;
+    const std::jthread waiting([&] {
+        const lease got = theirs.try_acquire_for(an_age);
+        EXPECT_TRUE(got);
+        served = true;
+    });
+    const std::string queue = key_of("stock") + ":queue";
+    EXPECT_TRUE(eventually(
+        [&] {
+            return cluster.owner_of(key_of("stock")).call({"ZCARD", queue}).integer == 1;
+        },
+        an_age));
+    EXPECT_TRUE(cluster.fail_over(key_of("stock")));
+    EXPECT_FALSE(held.renew());
+    EXPECT_FALSE(held.release());
+    EXPECT_TRUE(eventually([&] { return served.load(); }, an_age));
+}
+
+TEST(Cluster, WhatIsNoClusterOrTooOldIsToldClearly) {
+    redis_server alone;
+    expect_client_refused(errc::bad_topology, "redis+cluster://" + at_port(alone.port()), at_port(alone.port()));
+    redis_server member{{.config = {"cluster-enabled yes"}}};
+    expect_client_refused(errc::bad_topology, member.url(), "use redis+cluster://");
+    expect_client_refused(errc::cluster_down, "redis+cluster://" + at_port(member.port()) + "?timeout=300ms",
+                          at_port(member.port()));
+    misbehaving_server old{behaviours::after_hello(&answers::nothing, {.version = "6.2.14", .mode = "cluster"})};
+    expect_client_refused(errc::too_old, "redis+cluster://" + at_port(old.port()), "must be 7.0 or later");
+    const reserved_port nobody = reserve_port();
+    expect_client_refused(errc::connection_refused, "redis+cluster://" + at_port(nobody.port), at_port(nobody.port));
+}
+
+}  // namespace
+}  // namespace holdfast::testing

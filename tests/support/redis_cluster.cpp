@@ -1,0 +1,200 @@
+#include "support/redis_cluster.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "redis/hash_slot.hpp"
+#include "support/eventually.hpp"
+
+namespace holdfast::testing {
+namespace {
+
+constexpr std::chrono::seconds start_limit{60};
+// All hear of each other within half of it.
+constexpr std::chrono::milliseconds node_timeout_at_first{1500};
+constexpr std::chrono::seconds failover_limit{60};
+
+redis_reply must(redis_server& member, const std::vector<std::string>& arguments) {
+    redis_reply reply = member.call(arguments);
+    if (reply.is_error()) throw std::runtime_error{arguments.at(0) + " " + arguments.at(1) + ": " + reply.text};
+    return reply;
+}
+
+server_options member_options(const cluster_options& wanted) {
+    server_options options{.acl_users = wanted.acl_users, .config = wanted.config};
+    options.config.insert(options.config.end(),
+                          {"cluster-enabled yes", "cluster-config-file nodes.conf",
+                           "cluster-node-timeout " + std::to_string(node_timeout_at_first.count()),
+                           "cluster-allow-replica-migration no", "cluster-replica-validity-factor 0",
+                           "repl-diskless-sync yes", "repl-diskless-sync-delay 0", "repl-ping-replica-period 1"});
+    return options;
+}
+
+std::string slot_text(const std::string& key) {
+    return std::to_string(static_cast<unsigned>(redis::slot_of(key)));
+}
+
+// The port of the slot's owner, as that member has it; 0 if nobody's.
+std::int64_t owner_port(redis_server& member, const std::string& key) {
+    const auto slot = static_cast<std::int64_t>(redis::slot_of(key));
+    for (const redis_reply& range : member.call({"CLUSTER", "SLOTS"}).elements) {
+        const bool has = range.elements.at(0).integer <= slot && slot <= range.elements.at(1).integer;
+        if (has) return range.elements.at(2).elements.at(1).integer;
+    }
+    return 0;
+}
+
+bool says(redis_server& member, const std::string& fact) {
+    return member.call({"CLUSTER", "INFO"}).text.find(fact) != std::string::npos;
+}
+
+}  // namespace
+
+redis_cluster::redis_cluster(const cluster_options& options) : options_{options} {
+    const int count = options.primaries * (options.replicas ? 2 : 1);
+    for (int i = 0; i < count; ++i) members.emplace_back(member_options(options));
+    join();
+    if (!is_settled()) throw std::runtime_error{"the members do not find together:\n" + members[0].log_tail()};
+    for (redis_server& each : members) {
+        must(each, {"CONFIG", "SET", "cluster-node-timeout", std::to_string(options.node_timeout.count())});
+    }
+}
+
+void redis_cluster::join() {
+    const int slots = static_cast<int>(redis::hash_slots);
+    for (int i = 0; i < options_.primaries; ++i) {
+        redis_server& each = members.at(static_cast<std::size_t>(i));
+        must(each, {"CLUSTER", "ADDSLOTSRANGE", std::to_string(slots * i / options_.primaries),
+                    std::to_string(slots * (i + 1) / options_.primaries - 1)});
+        must(each, {"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
+    }
+    for (redis_server& each : members) {
+        if (&each != &members.front()) {
+            must(each, {"CLUSTER", "MEET", "127.0.0.1", std::to_string(members.front().port())});
+        }
+    }
+    const std::string all = "cluster_known_nodes:" + std::to_string(members.size());
+    const auto know_all = [&] {
+        return std::ranges::all_of(members, [&](redis_server& each) { return says(each, all); });
+    };
+    if (!eventually(know_all, start_limit)) throw std::runtime_error{"the members did not meet"};
+    for (std::size_t i = static_cast<std::size_t>(options_.primaries); i < members.size(); ++i) {
+        const std::string primary = id_of(members[i - static_cast<std::size_t>(options_.primaries)]);
+        // Refused as long as it does not know that one well enough.
+        const auto follows = [&] { return !members[i].call({"CLUSTER", "REPLICATE", primary}).is_error(); };
+        if (!eventually(follows, start_limit)) throw std::runtime_error{"a replica knows no primary"};
+    }
+}
+
+bool redis_cluster::is_settled() {
+    const auto is_well = [&](redis_server& each) {
+        if (!says(each, "cluster_state:ok")) return false;
+        if (&each - members.data() < options_.primaries) {
+            return each.info("replication", "connected_slaves") == (options_.replicas ? "1" : "0");
+        }
+        return each.info("replication", "role") == "slave" && each.info("replication", "master_link_status") == "up";
+    };
+    // A failover is refused by those who have not heard yet who is whose replica.
+    const auto knows_replicas = [&](redis_server& each) {
+        const std::string nodes = each.call({"CLUSTER", "NODES"}).text;
+        std::size_t replicas = 0;
+        for (std::size_t at = 0; (at = nodes.find("slave ", at)) != std::string::npos; ++at) ++replicas;
+        return replicas == members.size() - static_cast<std::size_t>(options_.primaries);
+    };
+    return eventually(
+        [&] {
+            return std::ranges::all_of(members,
+                                       [&](redis_server& each) { return is_well(each) && knows_replicas(each); });
+        },
+        start_limit);
+}
+
+std::string redis_cluster::url() const {
+    std::string url = "redis+cluster://";
+    for (const redis_server& each : members) {
+        url += (&each == &members.front() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(each.port());
+    }
+    return url;
+}
+
+std::string redis_cluster::id_of(redis_server& member) {
+    return must(member, {"CLUSTER", "MYID"}).text;
+}
+
+redis_server* redis_cluster::find_owner(const std::string& key, const redis_server* not_asked) {
+    const auto found = std::ranges::find_if(members, [&](redis_server& each) {
+        return &each != not_asked && each.running() && owner_port(each, key) == each.port();
+    });
+    return found == members.end() ? nullptr : &*found;
+}
+
+redis_server& redis_cluster::owner_of(const std::string& key) {
+    redis_server* const found = find_owner(key);
+    if (found == nullptr) throw std::runtime_error{"nobody owns the slot of " + key};
+    return *found;
+}
+
+redis_server& redis_cluster::other_than_owner_of(const std::string& key) {
+    redis_server& owner = owner_of(key);
+    const auto other = std::ranges::find_if(members, [&](redis_server& each) {
+        return each.running() && &each != &owner && each.info("replication", "role") == "master";
+    });
+    if (other == members.end()) throw std::runtime_error{"there is no other primary"};
+    return *other;
+}
+
+redis_server& redis_cluster::replica_of(const redis_server& primary) {
+    const auto index = static_cast<std::size_t>(&primary - members.data());
+    return members.at(index + static_cast<std::size_t>(options_.primaries));
+}
+
+redis_cluster::move redis_cluster::begin_move(const std::string& key, redis_server& to) {
+    const move which{slot_text(key), &owner_of(key), &to};
+    must(*which.to, {"CLUSTER", "SETSLOT", which.slot, "IMPORTING", id_of(*which.from)});
+    must(*which.from, {"CLUSTER", "SETSLOT", which.slot, "MIGRATING", id_of(*which.to)});
+    return which;
+}
+
+bool redis_cluster::move_keys(const move& which, int at_most) {
+    const redis_reply keys = must(*which.from, {"CLUSTER", "GETKEYSINSLOT", which.slot, std::to_string(at_most)});
+    if (keys.elements.empty()) return false;
+    std::vector<std::string> step{"MIGRATE", "127.0.0.1", std::to_string(which.to->port()), "", "0", "10000", "KEYS"};
+    for (const redis_reply& key : keys.elements) step.push_back(key.text);
+    must(*which.from, step);  // NOKEY if they expired meanwhile
+    return true;
+}
+
+void redis_cluster::finish_move(const move& which) {
+    const std::string owner = id_of(*which.to);
+    must(*which.to, {"CLUSTER", "SETSLOT", which.slot, "NODE", owner});
+    must(*which.from, {"CLUSTER", "SETSLOT", which.slot, "NODE", owner});
+}
+
+void redis_cluster::move_slot(const std::string& key, redis_server& to) {
+    const move which = begin_move(key, to);
+    while (move_keys(which, 10)) {
+    }
+    finish_move(which);
+}
+
+bool redis_cluster::fail_over(const std::string& key) {
+    redis_server& former = owner_of(key);
+    must(replica_of(former), {"CLUSTER", "FAILOVER"});
+    return has_moved_from(former, key);
+}
+
+bool redis_cluster::has_moved_from(const redis_server& former, const std::string& key) {
+    return eventually(
+        [&] {
+            redis_server* const now = find_owner(key, &former);  // who may hang
+            if (now == nullptr) return false;
+            return std::ranges::all_of(members, [&](redis_server& each) {
+                return &each == &former || !each.running() ||
+                       (owner_port(each, key) == now->port() && says(each, "cluster_state:ok"));
+            });
+        },
+        failover_limit);
+}
+
+}  // namespace holdfast::testing

@@ -1,0 +1,67 @@
+// A Redis Cluster of a test's own: three primaries with a replica each, on free ports of the loopback.
+//
+// The constructor returns when every member says that all is well and every replica has caught up. Slots are moved as
+// redis-cli does it, but step by step where a test wants to look on.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "support/redis_server.hpp"
+
+namespace holdfast::testing {
+
+struct cluster_options {
+    int primaries = 3;
+    bool replicas = true;  // one for each
+    // So long that only tests of failovers see one, however busy the machine is.
+    std::chrono::milliseconds node_timeout{30'000};
+    std::vector<std::string> config{};     // further lines for each member
+    std::vector<std::string> acl_users{};  // of each member: they are not replicated
+};
+
+class redis_cluster {
+public:
+    explicit redis_cluster(const cluster_options& options = {});
+
+    /// redis+cluster://127.0.0.1:port,... of all members.
+    std::string url() const;
+
+    /// The member that calls itself the owner of the key's slot; throws if there is none.
+    redis_server& owner_of(const std::string& key);
+    /// Some primary that is not.
+    redis_server& other_than_owner_of(const std::string& key);
+    /// The replica that was given to that primary when all began.
+    redis_server& replica_of(const redis_server& primary);
+
+    /// The slot of the key goes from its owner to `to`, in three steps. Of the middle one as many as there are keys.
+    struct move {
+        std::string slot;
+        redis_server* from;
+        redis_server* to;
+    };
+    move begin_move(const std::string& key, redis_server& to);
+    /// At most so many keys; false if there was none left.
+    bool move_keys(const move& which, int at_most);
+    void finish_move(const move& which);
+    /// All of it.
+    void move_slot(const std::string& key, redis_server& to);
+
+    /// CLUSTER FAILOVER, by hand and without loss; returns when the replica owns the key's slot.
+    [[nodiscard]] bool fail_over(const std::string& key);
+    /// Waits until a running member other than `former` owns the key's slot, and all who run agree.
+    [[nodiscard]] bool has_moved_from(const redis_server& former, const std::string& key);
+
+    std::vector<redis_server> members;  // the primaries first
+
+private:
+    void join();
+    [[nodiscard]] bool is_settled();
+    redis_server* find_owner(const std::string& key, const redis_server* not_asked = nullptr);
+    std::string id_of(redis_server& member);
+
+    const cluster_options options_;
+};
+
+}  // namespace holdfast::testing
