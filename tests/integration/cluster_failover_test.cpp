@@ -1,0 +1,93 @@
+// A primary of a Cluster fails while many hold locks and wait for them: all are served or told, and soon. Those whose
+// locks are elsewhere notice nothing.
+#include <gtest/gtest.h>
+
+#include <holdfast/holdfast.hpp>
+
+#include <iostream>
+#include <set>
+#include <string>
+
+#include "integration/crowd.hpp"
+#include "support/eventually.hpp"
+#include "support/redis_cluster.hpp"
+
+namespace holdfast::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ClusterFailover : public ::testing::Test {
+protected:
+    void hold_and_wait() {
+        all.hold_and_wait();
+        ASSERT_TRUE(eventually([&] { return in_line() == crowd::many; }, an_age));
+        // All of it is on the replicas.
+        ASSERT_TRUE(eventually([&] { return offset_of(victim) == offset_of(cluster.replica_of(victim)); }, an_age));
+    }
+
+    /// In the lines of all locks.
+    std::size_t in_line() {
+        std::size_t count = 0;
+        for (std::size_t i = 0; i < crowd::many; ++i) {
+            for (int member = 0; member < 3; ++member) {  // those that do not own it say so
+                redis_server& each = cluster.members[static_cast<std::size_t>(member)];
+                count += static_cast<std::size_t>(each.call({"ZCARD", crowd::queue_of(i)}).integer);
+            }
+        }
+        return count;
+    }
+    static std::string offset_of(redis_server& server) { return server.info("replication", "master_repl_offset"); }
+
+    /// Of the locks that the others have.
+    void expect_others_go_on() {
+        std::size_t others = 0;
+        for (std::size_t i = 0; i < crowd::many; ++i) {
+            if (victims_names.contains(crowd::name_of(i))) continue;
+            ++others;
+            EXPECT_FALSE(all.held[i].renew()) << crowd::name_of(i);
+        }
+        EXPECT_GT(others, 0U);
+    }
+
+    redis_cluster cluster{{.node_timeout = 1500ms, .config = {"cluster-require-full-coverage no"}}};
+    redis_server& victim = cluster.owner_of(crowd::queue_of(0));
+    const std::set<std::string> victims_names = names_at(victim);
+    crowd all{cluster.url()};
+
+private:
+    std::set<std::string> names_at(redis_server& member) {
+        std::set<std::string> names;
+        for (std::size_t i = 0; i < crowd::many; ++i) {
+            if (&cluster.owner_of(crowd::queue_of(i)) == &member) names.insert(crowd::name_of(i));
+        }
+        return names;
+    }
+};
+
+TEST_F(ClusterFailover, WhenAPrimaryIsKilledAllGoOnWithItsReplicaAndTheOthersDoNotNotice) {
+    ASSERT_NO_FATAL_FAILURE(hold_and_wait());
+    const auto killed = crowd::steady::now();
+    victim.kill();
+    expect_others_go_on();
+    ASSERT_TRUE(cluster.has_moved_from(victim, crowd::queue_of(0)));
+    std::cout << "failed over within " << crowd::since(killed).count() << " ms\n";
+    all.expect_all_served();
+}
+
+// Its links are all there.
+TEST_F(ClusterFailover, WhenAPrimaryHangsAllGoOnWithItsReplica) {
+    ASSERT_NO_FATAL_FAILURE(hold_and_wait());
+    const auto paused = crowd::steady::now();
+    victim.pause();
+    expect_others_go_on();
+    ASSERT_TRUE(cluster.has_moved_from(victim, crowd::queue_of(0)));
+    std::cout << "failed over within " << crowd::since(paused).count() << " ms\n";
+    all.expect_all_served();
+    victim.resume();
+    mutex again{all.holding[0], crowd::name_of(0)};
+    EXPECT_TRUE(again.try_acquire_for(an_age));
+}
+
+}  // namespace
+}  // namespace holdfast::testing

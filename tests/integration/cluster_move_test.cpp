@@ -1,0 +1,166 @@
+// A slot moves from one primary to another while its locks are held, waited for and given back.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <holdfast/holdfast.hpp>
+
+#include <atomic>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "integration/refusal.hpp"
+#include "support/eventually.hpp"
+#include "support/leftovers.hpp"
+#include "support/redis_cluster.hpp"
+
+namespace holdfast::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Contains;
+using ::testing::Not;
+
+/// Raw names with one tag: several locks in the slot that moves.
+class ClusterMove : public ::testing::Test {
+protected:
+    static inline const std::string mutex_name = "{stock}:mutex";
+    static inline const std::string catalog_name = "{stock}:catalog";
+
+    /// Those of the slot.
+    std::vector<std::string> keys_at(redis_server& member) {
+        std::vector<std::string> found;
+        for (const redis_reply& key : member.call({"CLUSTER", "GETKEYSINSLOT", slot, "100"}).elements) {
+            found.push_back(key.text);
+        }
+        return found;
+    }
+
+    redis_cluster cluster{{.replicas = false}};
+    const std::string slot = std::to_string(cluster.members[0].call({"CLUSTER", "KEYSLOT", mutex_name}).integer);
+    client subject{cluster.url()};
+    client other{cluster.url()};
+};
+
+TEST_F(ClusterMove, FiftyMovesOfASlotUnder32WorkersLoseNoUpdateAndTellNoError) {
+    constexpr int moves = 50;
+    constexpr std::size_t workers = 32;
+    std::atomic<int> value = 0;  // read, then written: only the lock keeps updates
+    std::atomic<int> shared_value = 0;
+    std::atomic<std::uint64_t> last_token = 0;
+    std::vector<std::atomic<int>> rounds(workers);
+    std::vector<std::jthread> running;
+    const auto add_one = [](std::atomic<int>& what) {
+        const int before = what.load();
+        std::this_thread::yield();
+        what.store(before + 1);
+    };
+    const auto one_round = [&](std::size_t i) {
+        client& mine = i % 2 == 0 ? subject : other;
+        if (i % 4 == 0) {
+            shared_mutex catalog{mine, catalog_name, {.lease = 60s, .keys = keys::raw}};
+            if (i % 8 != 0) {
+                EXPECT_TRUE(catalog.try_acquire_shared_for(4 * an_age));
+                return;
+            }
+            const lease got = catalog.try_acquire_for(4 * an_age);
+            ASSERT_TRUE(got);
+            add_one(shared_value);
+        } else {
+            mutex lock{mine, mutex_name, {.lease = 60s, .keys = keys::raw}};
+            const lease got = lock.try_acquire_for(4 * an_age);
+            ASSERT_TRUE(got);
+            EXPECT_GT(got.token(), last_token.exchange(got.token()));
+            add_one(value);
+        }
+    };
+    for (std::size_t i = 0; i < workers; ++i) {
+        running.emplace_back([&, i](const std::stop_token& stop) {
+            while (!stop.stop_requested() && !HasFailure()) {
+                try {
+                    one_round(i);
+                    ++rounds[i];
+                } catch (const error& refused) {
+                    ADD_FAILURE() << refused.what();
+                }
+            }
+        });
+    }
+    for (int i = 0; i < moves && !HasFailure(); ++i) {
+        const int before = value;
+        const auto at = &cluster.owner_of(mutex_name) - cluster.members.data();
+        cluster.move_slot(mutex_name, cluster.members[static_cast<std::size_t>(at + 1) % 3]);
+        EXPECT_TRUE(eventually([&] { return value > before; }, 2 * an_age)) << "after move " << i;
+    }
+    for (std::jthread& each : running) each.request_stop();
+    running.clear();
+    int mutex_rounds = 0;
+    int writer_rounds = 0;
+    for (std::size_t i = 0; i < workers; ++i) {
+        EXPECT_GT(rounds[i], 0);
+        if (i % 4 != 0) mutex_rounds += rounds[i];
+        if (i % 8 == 0) writer_rounds += rounds[i];
+    }
+    EXPECT_EQ(value, mutex_rounds);
+    EXPECT_EQ(shared_value, writer_rounds);
+    for (redis_server& each : cluster.members) EXPECT_EQ(leftovers(each), "");
+}
+
+// Its keys are on one side, on both, on the other: at each stage it lasts longer than the leases do.
+TEST_F(ClusterMove, HoldersKeepWhatTheyHaveAcrossALongMove) {
+    const auto lease_time = 2s;
+    mutex lock{subject, mutex_name, {.lease = lease_time, .keys = keys::raw}};
+    shared_mutex catalog{subject, catalog_name, {.lease = lease_time, .keys = keys::raw}};
+    shared_mutex written{subject, "{stock}:written", {.lease = lease_time, .keys = keys::raw}};
+    lease holding = lock.acquire();
+    lease reading = catalog.acquire_shared();
+    lease writing = written.acquire();
+    const auto all_last = [&] {
+        std::this_thread::sleep_for(lease_time + 500ms);
+        for (lease* each : {&holding, &reading, &writing}) {
+            EXPECT_GT(each->validity(), 0ms);
+            EXPECT_FALSE(each->lost().stop_requested());
+        }
+    };
+    redis_server& to = cluster.other_than_owner_of(mutex_name);
+    const redis_cluster::move under_way = cluster.begin_move(mutex_name, to);
+    all_last();
+    while (cluster.move_keys(under_way, 10)) {
+    }
+    EXPECT_THAT(keys_at(to), Contains(mutex_name));
+    all_last();
+    cluster.finish_move(under_way);
+    EXPECT_EQ(to.call({"GET", mutex_name}).text, holding.id());
+    for (lease* each : {&holding, &reading, &writing}) {
+        EXPECT_FALSE(each->renew());
+        EXPECT_FALSE(each->release());
+    }
+}
+
+TEST_F(ClusterMove, AReleaseDuringAMoveIsToldAtOnceAndServesTheLineAfterwards) {
+    mutex ours{subject, mutex_name, {.lease = 60s, .keys = keys::raw}};
+    mutex theirs{other, mutex_name, {.lease = 60s, .keys = keys::raw}};
+    lease held = ours.acquire();
+    std::atomic<bool> served = false;
+    const std::jthread waiting([&](const std::stop_token& giving_up) {
+        EXPECT_TRUE(theirs.try_acquire_for(4 * an_age, {.stop = giving_up}));
+        served = true;
+    });
+    redis_server& from = cluster.owner_of(mutex_name);
+    redis_server& to = cluster.other_than_owner_of(mutex_name);
+    ASSERT_TRUE(eventually([&] { return from.call({"EXISTS", "{stock}:mutex:queue"}).integer == 1; }, an_age));
+    const redis_cluster::move under_way = cluster.begin_move(mutex_name, to);
+    ASSERT_TRUE(cluster.move_keys(under_way, 1));  // whichever: now no side has all of them
+    EXPECT_FALSE(held.release());
+    EXPECT_THAT(keys_at(from), Not(Contains(mutex_name)));
+    EXPECT_THAT(keys_at(to), Not(Contains(mutex_name)));
+    EXPECT_FALSE(served);
+    while (cluster.move_keys(under_way, 10)) {
+    }
+    cluster.finish_move(under_way);
+    EXPECT_TRUE(eventually([&] { return served.load(); }, an_age));
+}
+
+}  // namespace
+}  // namespace holdfast::testing

@@ -1,0 +1,67 @@
+// A Cluster, a primary that sentinels watch over and a single server vote together: each is one of three.
+#include <gtest/gtest.h>
+
+#include <holdfast/holdfast.hpp>
+
+#include <atomic>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "integration/refusal.hpp"
+#include "support/eventually.hpp"
+#include "support/redis_cluster.hpp"
+#include "support/sentinel_set.hpp"
+
+namespace holdfast::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(ClusterQuorum, ThreeKindsOfServersVoteAndAnyTwoOfThemAreEnough) {
+    redis_server single;
+    sentinel_set sentinels;
+    redis_cluster cluster{{.replicas = false}};
+    const std::vector<std::string> urls{single.url(), sentinels.url(), cluster.url()};
+    // Just started, they would not be believed for as long as the longest lease.
+    const client_options options{.max_lease = 3s};
+    std::vector<client> clients;
+    for (int i = 0; i < 2; ++i) clients.emplace_back(urls, options);
+
+    std::atomic<int> value = 0;  // read, then written: only the lock keeps updates
+    std::atomic<int> rounds = 0;
+    std::vector<std::jthread> running;
+    for (std::size_t i = 0; i < 8; ++i) {
+        running.emplace_back([&, i](const std::stop_token& stop) {
+            mutex lock{clients[i % 2], "stock", {.lease = 3s}};
+            while (!stop.stop_requested()) {
+                try {
+                    const lease got = lock.try_acquire_for(4 * an_age);
+                    if (!got) continue;
+                    const int before = value;
+                    std::this_thread::yield();
+                    value = before + 1;
+                    ++rounds;
+                } catch (const error& refused) {
+                    ADD_FAILURE() << refused.what();
+                }
+            }
+        });
+    }
+    const auto goes_on = [&] {
+        return eventually([&, before = rounds.load()] { return rounds >= before + 20; }, 2 * an_age);
+    };
+    EXPECT_TRUE(goes_on());
+    cluster.move_slot("hf:{stock}", cluster.other_than_owner_of("hf:{stock}"));
+    EXPECT_TRUE(goes_on()) << "after the slot has moved";
+    single.kill();
+    EXPECT_TRUE(goes_on()) << "with the sentinels' primary and the Cluster";
+    EXPECT_TRUE(cluster.owner_of("hf:{stock}").call({"EXISTS", "hf:{stock}:fence"}).integer == 1);
+    for (std::jthread& each : running) each.request_stop();
+    running.clear();
+    EXPECT_EQ(value, rounds);
+}
+
+}  // namespace
+}  // namespace holdfast::testing

@@ -1,0 +1,132 @@
+// Many who hold locks and wait for them, for tests in which a server fails: who believes what, and whether all are
+// served in the end.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <holdfast/holdfast.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <iostream>
+#include <map>
+#include <mutex>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "integration/refusal.hpp"
+#include "support/eventually.hpp"
+
+namespace holdfast::testing {
+
+/// Who believes to hold what. Two at once must be told apart by their tokens. Which of them is greater says nothing
+/// here: both servers give tokens for a moment, and the one who is noted later may have been granted it earlier.
+class belief {
+public:
+    void begins(const std::string& lock, std::uint64_t token) {
+        const std::lock_guard guard{mutex_};
+        std::set<std::uint64_t>& tokens = now_[lock];
+        if (!tokens.empty()) ++overlaps_;
+        tokens.insert(token);
+        EXPECT_TRUE(ever_[lock].insert(token).second) << lock << ": one token for two grants";
+    }
+    void ends(const std::string& lock, std::uint64_t token) {
+        const std::lock_guard guard{mutex_};
+        now_[lock].erase(token);
+    }
+    int overlaps() {
+        const std::lock_guard guard{mutex_};
+        return overlaps_;
+    }
+    /// The greatest so far.
+    std::uint64_t greatest(const std::string& lock) {
+        const std::lock_guard guard{mutex_};
+        return ever_[lock].empty() ? 0 : *ever_[lock].rbegin();
+    }
+
+private:
+    std::mutex mutex_;
+    std::map<std::string, std::set<std::uint64_t>> now_;
+    std::map<std::string, std::set<std::uint64_t>> ever_;
+    int overlaps_ = 0;
+};
+
+/// Fifty who hold, and behind each of them one who waits, all over a few clients.
+class crowd {
+public:
+    using steady = std::chrono::steady_clock;
+    static constexpr std::size_t many = 50;
+
+    explicit crowd(const std::string& url) : holding{clients(url)}, waiting{clients(url)} {}
+
+    static std::string name_of(std::size_t i) { return "shelf " + std::to_string(i); }
+    static std::string queue_of(std::size_t i) { return "hf:{" + name_of(i) + "}:queue"; }
+    static milliseconds since(steady::time_point begin) {
+        return std::chrono::duration_cast<milliseconds>(steady::now() - begin);
+    }
+
+    /// Returns when all are held; those who wait may not stand in line yet.
+    void hold_and_wait() {
+        const mutex_options terms{.lease = std::chrono::seconds{60}};
+        for (std::size_t i = 0; i < many; ++i) {
+            mutex theirs{holding[i % holding.size()], name_of(i), terms};
+            held.push_back(theirs.acquire());
+            believers.begins(name_of(i), held.back().token());
+        }
+        for (std::size_t i = 0; i < many; ++i) {
+            waiters.emplace_back([this, i, terms](const std::stop_token& giving_up) {
+                mutex ours{waiting[i % waiting.size()], name_of(i), terms};
+                try {
+                    lease got = ours.try_acquire_for(4 * an_age, {.stop = giving_up});
+                    if (!got) return void(++told);
+                    believers.begins(name_of(i), got.token());
+                    ++served;
+                    believers.ends(name_of(i), got.token());
+                } catch (const error& refused) {
+                    ADD_FAILURE() << refused.what();
+                    ++told;
+                }
+            });
+        }
+    }
+
+    /// Holders give back what they have, and so everybody in line is served. Nobody hangs.
+    void expect_all_served() {
+        const auto announced = steady::now();
+        for (std::size_t i = 0; i < many; ++i) {
+            EXPECT_GT(held[i].validity(), milliseconds{0});
+            believers.ends(name_of(i), held[i].token());
+            // The new primary may not have a replica yet; then it refuses, and the release goes on in the background.
+            const boost::system::error_code refused = held[i].release();
+            EXPECT_TRUE(!refused || refused == errc::misconfigured) << name_of(i) << ": " << refused.message();
+        }
+        const milliseconds released = since(announced);
+        EXPECT_TRUE(eventually([&] { return served + told == static_cast<int>(many); }, 2 * an_age));
+        std::cout << "after the switch: all given back in " << released.count() << " ms, all served in "
+                  << since(announced).count() << " ms\n";
+        waiters.clear();
+        EXPECT_EQ(served, static_cast<int>(many));
+        EXPECT_EQ(believers.overlaps(), 0) << "nothing was lost: all of it was on the replicas";
+    }
+
+    std::vector<client> holding;
+    std::vector<client> waiting;
+    std::vector<lease> held;
+    std::atomic<int> served = 0;
+    std::atomic<int> told = 0;
+    belief believers;
+    std::vector<std::jthread> waiters;  // last, for they use all the others; stopped and joined however a test ends
+
+private:
+    static std::vector<client> clients(const std::string& url) {
+        std::vector<client> some;
+        for (int i = 0; i < 3; ++i) some.emplace_back(url + "?client_name=subject");
+        return some;
+    }
+};
+
+}  // namespace holdfast::testing
