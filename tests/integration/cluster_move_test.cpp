@@ -109,7 +109,7 @@ TEST_F(ClusterMove, FiftyMovesOfASlotUnder32WorkersLoseNoUpdateAndTellNoError) {
 
 // Its keys are on one side, on both, on the other: at each stage it lasts longer than the leases do.
 TEST_F(ClusterMove, HoldersKeepWhatTheyHaveAcrossALongMove) {
-    const auto lease_time = 2s;
+    const auto lease_time = 3s;
     mutex lock{subject, mutex_name, {.lease = lease_time, .keys = keys::raw}};
     shared_mutex catalog{subject, catalog_name, {.lease = lease_time, .keys = keys::raw}};
     shared_mutex written{subject, "{stock}:written", {.lease = lease_time, .keys = keys::raw}};
@@ -117,7 +117,7 @@ TEST_F(ClusterMove, HoldersKeepWhatTheyHaveAcrossALongMove) {
     lease reading = catalog.acquire_shared();
     lease writing = written.acquire();
     const auto all_last = [&] {
-        std::this_thread::sleep_for(lease_time + 500ms);
+        std::this_thread::sleep_for(lease_time + 200ms);
         for (lease* each : {&holding, &reading, &writing}) {
             EXPECT_GT(each->validity(), 0ms);
             EXPECT_FALSE(each->lost().stop_requested());

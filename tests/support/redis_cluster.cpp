@@ -169,6 +169,13 @@ void redis_cluster::finish_move(const move& which) {
     const std::string owner = id_of(*which.to);
     must(*which.to, {"CLUSTER", "SETSLOT", which.slot, "NODE", owner});
     must(*which.from, {"CLUSTER", "SETSLOT", which.slot, "NODE", owner});
+    // The others would hear of it in time; replicas do.
+    for (redis_server& each : members) {
+        const bool is_other = &each != which.from && &each != which.to && each.running();
+        if (is_other && each.info("replication", "role") == "master") {
+            must(each, {"CLUSTER", "SETSLOT", which.slot, "NODE", owner});
+        }
+    }
 }
 
 void redis_cluster::move_slot(const std::string& key, redis_server& to) {
