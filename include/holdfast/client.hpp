@@ -25,8 +25,8 @@ class core;
 /// operation on the parent's client fails with errc::forked; make a new client there.
 class HOLDFAST_EXPORT client {
 public:
-    /// Connects to `redis://`, `rediss://`, `unix://`, `redis+sentinel://` or `redis+cluster://`; see docs/urls.md for the
-    /// whole form.
+    /// Connects to `redis://`, `rediss://`, `unix://`, `redis+sentinel://` or `redis+cluster://`; see docs/urls.md for
+    /// the whole form.
     ///
     /// Throws `error` with errc::bad_url or errc::bad_option. A server that cannot be reached is reported by
     /// the first operation, not here.
