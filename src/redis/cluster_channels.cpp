@@ -91,20 +91,19 @@ bool cluster_router::has_channels(const link& at) const {
                        [&](const channel_entry& each) { return each.second.wanted && each.second.at.contains(&at); });
 }
 
-void cluster_router::channel_lost(channel_command& about) {
+bool cluster_router::channel_lost(channel_command& about) {
     const auto found = channels_.find(about.name);
-    if (found == channels_.end()) return;
+    if (found == channels_.end()) return false;
     const auto at = found->second.at.find(&about.at);
-    if (at == found->second.at.end() || at->second.get() != &about) return;
+    if (at == found->second.at.end() || at->second.get() != &about) return false;
     ended_.push_back(std::move(at->second));
     found->second.at.erase(at);
+    return true;
 }
 
 void cluster_router::channel_answered(channel_command& about, const reply_view& reply, instant now) {
-    if (!reply.is_error() || about.what == channel_command::kind::off) return;
-    channel_lost(about);
+    if (!reply.is_error() || !channel_lost(about)) return;
     const auto found = channels_.find(about.name);
-    if (found == channels_.end()) return;
     // The move is over or was called off: the owner is what counts.
     if (about.by_asking) return listen_at_owner(*found, now);
     const auto meant = read_redirect(reply.text(), about.at.place());
@@ -118,6 +117,7 @@ void cluster_router::channel_answered(channel_command& about, const reply_view& 
     if (meant && meant->what == redirect::kind::spoiled_link) return about.at.session().distrust(std::move(why), now);
     if (!meant && is_permanent(why.code)) {
         std::erase(idle_channels_, about.name);
+        leave(*found, now);  // it may be on its way to others, too
         channels_.erase(found);
         return told_.on_channel_refused(about.name, why, now);
     }

@@ -182,7 +182,8 @@ private:
     void forget_link(link& which);
     bool has_channels(const link& at) const;
     void channel_answered(channel_command& about, const reply_view& reply, instant now);
-    void channel_lost(channel_command& about);
+    // False: it was no channel's any more.
+    bool channel_lost(channel_command& about);
     void pushed(link& by, const reply_view& message, instant now);
     void left_by_server(link& by, channel_entry& which, instant now);
 

@@ -27,6 +27,7 @@ const std::string channel = "wake:{b}:me";  // in the slot of b
 const std::string asking = encoded({"ASKING"});
 const std::string on = encoded({"SSUBSCRIBE", channel});
 const std::string b_moved = "-MOVED 3300 two:7002\r\n";
+const std::string forbidden = "-NOPERM this user has no permissions to access one of the channels\r\n";
 const std::string down_b = "down!" + name_of(errc::moving) + ": b";
 
 std::string message(const std::string& text) {
@@ -188,10 +189,30 @@ TEST_F(ClusterChannels, OneThatIsForbiddenIsToldAndForgotten) {
     start_with_both();
     listen();
     sent(one);
-    say(one, "-NOPERM this user has no permissions to access one of the channels\r\n");
+    say(one, forbidden);
     EXPECT_THAT(log, ElementsAre("refused " + channel + "!" + name_of(errc::no_permission)));
     listen();
     EXPECT_EQ(sent(one), on) << "the right may have been given meanwhile";
+}
+
+// Rights are each member's own: the new owner may forbid what the old one has not even answered yet.
+TEST_F(ClusterChannels, OneThatIsForbiddenHereMayStillBeOnItsWayElsewhere) {
+    start_with_both();
+    listen();
+    pass(10s);
+    ASSERT_EQ(asked_for_map(), two);
+    say(two, shards_answer({shard_answer({{0, 16383}}, {node_answer(two)})}));
+    ASSERT_EQ(sent(two), on) << "both are asked, and neither has answered";
+    log.clear();
+    say(two, forbidden);
+    EXPECT_THAT(log, ElementsAre("refused " + channel + "!" + name_of(errc::no_permission)));
+    listen();
+    EXPECT_EQ(sent(two), on);
+    say(one, forbidden);  // of the subscription that was given up
+    EXPECT_EQ(log.size(), 1U);
+    confirm(two, channel);
+    say(two, message("hello"));
+    EXPECT_EQ(log.back(), "push " + channel + " hello");
 }
 
 TEST_F(ClusterChannels, OneThatIsRefusedForAWhileIsAskedForAgain) {
