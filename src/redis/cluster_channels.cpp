@@ -109,7 +109,10 @@ void cluster_router::channel_answered(channel_command& about, const reply_view& 
     const auto meant = read_redirect(reply.text(), about.at.place());
     failure why = classify_error(reply.text(), about.at.session().settings().display());
     if (meant && meant->what == redirect::kind::moved) {
-        if (learn_moved(about.at, *meant, now)) return tell_up(slot_bits(meant->slot), now);
+        if (learn_moved(about.at, *meant, now)) {
+            tell_up(slot_bits(meant->slot), now);
+            return greet_promoted(now);
+        }
         if (map_->owner(found->second.slot) != nullptr && *map_->owner(found->second.slot) != about.at.place()) {
             return listen_at_owner(*found, now);
         }

@@ -211,6 +211,22 @@ void cluster_router::adopt(slot_map fresh, instant now) {
     for (command* request : line_) want_target(*request, now);
     flush(now);
     tell_up(gained, now);
+    greet_promoted(now);
+}
+
+// A replica that is promoted keeps its links, and theirs still say what it was. Once for every time that the map says
+// so: whoever spreads an old one costs us a connection each time.
+void cluster_router::greet_promoted(instant now) {
+    std::vector<link*> promoted;
+    for (const auto& [place, each] : links_) {
+        if (each->up() && !each->serves() && map_->is_primary(place)) promoted.push_back(each.get());
+    }
+    for (link* each : promoted) {
+        each->session().distrust(
+            {errc::unreachable, each->session().settings().display() + ": was a replica when it was last greeted"},
+            now);
+        each->session().hurry(now);
+    }
 }
 
 bool cluster_router::learn_moved(link& by, const redirect& meant, instant now) {

@@ -160,7 +160,9 @@ bool cluster_router::refused(link& by, command& request, const reply_view& refus
 void cluster_router::follow(link& by, command& request, const redirect& meant, failure why, instant now) {
     const bool is_news = learn_moved(by, meant, now);
     send_again(request, std::move(why), now);
-    if (is_news) tell_up(slot_bits(meant.slot), now);
+    if (!is_news) return;
+    tell_up(slot_bits(meant.slot), now);
+    greet_promoted(now);
 }
 
 void cluster_router::ask_there(link& by, command& request, const redirect& meant, instant now) {
@@ -169,6 +171,10 @@ void cluster_router::ask_there(link& by, command& request, const redirect& meant
     if (!map_->is_primary(meant.to)) want_map();
     link& there = link_to(meant.to);
     if (there.serves()) return send_asking(there, request, now);
+    if (there.up()) {  // it was a replica; if it is none any more, the map will say so
+        want_map();
+        return rest(request, std::move(why), now);
+    }
     routing::set_waiting(request);
     there.asked.add(request);
     there.session().hurry(now);

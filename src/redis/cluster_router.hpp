@@ -172,6 +172,7 @@ private:
     // True: that was news, and tell_up() is due.
     bool learn_moved(link& by, const redirect& meant, instant now);
     void tell_up(const slot_bits& which, instant now);
+    void greet_promoted(instant now);
     void tidy();
 
     // --- channels: cluster_channels.cpp

@@ -30,6 +30,10 @@ std::string all_at(const network_place& owner) {
     return shards_answer({shard_answer({{0, 16383}}, {node_answer(owner)})});
 }
 
+std::string one_and_its_replica() {
+    return shards_answer({shard_answer({{0, 16383}}, {node_answer(one), node_answer(three, {.role = "replica"})})});
+}
+
 class ClusterLine : public testing::cluster_fixture {};
 
 TEST_F(ClusterLine, CommandsOfSeveralKeysKeepTheirOrderWhileTheirSlotRests) {
@@ -231,6 +235,57 @@ TEST_F(ClusterLine, WithoutALinkThoseWhoMayKnowAreDialledThreeAtATime) {
     say(three, all_at(four));
     come_up(four);
     EXPECT_EQ(*router.map()->owner(slot_of(key_b)), four);
+}
+
+// It does not drop its links when it is promoted, and they still say that it is a replica.
+TEST_F(ClusterLine, APromotedReplicaIsGreetedAnewAndServes) {
+    const std::string before = one_and_its_replica();
+    start(before);
+    fail(one);
+    pass(1s);
+    come_up(three, {.role = "replica"});
+    ASSERT_EQ(asked_for_map(), three);
+    say(three, before);
+    recorded_command b = get("GET", key_b);
+    submit(b);
+    fail(one);
+    ASSERT_EQ(asked_for_map(), three);
+    sent(three);
+    log.clear();
+    say(three, all_at(three));
+    ASSERT_FALSE(link(three).subject.up());
+    come_up(three);
+    EXPECT_THAT(sent(three), HasSubstr(encoded({"GET", key_b})));
+    EXPECT_THAT(log, ElementsAre("up three: a b c"));
+}
+
+TEST_F(ClusterLine, MovedToAPromotedReplicaGreetsItAnew) {
+    start(one_and_its_replica());
+    fail(one);
+    pass(1s);
+    come_up(three, {.role = "replica"});
+    come_up(one);
+    recorded_command b = get("GET", key_b);
+    submit(b);
+    say(one, "-MOVED 3300 three:7003\r\n");
+    EXPECT_FALSE(link(three).subject.up());
+    come_up(three);
+    EXPECT_THAT(sent(three), HasSubstr(encoded({"GET", key_b})));
+}
+
+TEST_F(ClusterLine, AskToAMemberThatWasAReplicaRests) {
+    start(one_and_its_replica());
+    fail(one);
+    pass(1s);
+    come_up(three, {.role = "replica"});
+    come_up(one);
+    recorded_command b = get("GET", key_b);
+    submit(b);
+    ASSERT_THAT(sent(one), HasSubstr(encoded({"GET", key_b})));
+    say(one, "-ASK 3300 three:7003\r\n");
+    EXPECT_EQ(sent(one), "");
+    pass(5ms);
+    EXPECT_EQ(sent(one), encoded({"GET", key_b}));
 }
 
 TEST_F(ClusterLine, ClosingEndsEverythingAndTellsNothingLater) {
