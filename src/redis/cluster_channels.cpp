@@ -109,12 +109,10 @@ void cluster_router::channel_answered(channel_command& about, const reply_view& 
     const auto meant = read_redirect(reply.text(), about.at.place());
     failure why = classify_error(reply.text(), about.at.session().settings().display());
     if (meant && meant->what == redirect::kind::moved) {
-        if (learn_moved(about.at, *meant, now)) {
-            tell_up(slot_bits(meant->slot), now);
-            return greet_promoted(now);
-        }
+        learn_moved(about.at, *meant, now);
         if (map_->owner(found->second.slot) != nullptr && *map_->owner(found->second.slot) != about.at.place()) {
-            return listen_at_owner(*found, now);
+            listen_at_owner(*found, now);
+            return tell_new_primary(now);
         }
     }
     if (meant && meant->what == redirect::kind::spoiled_link) return about.at.session().distrust(std::move(why), now);
@@ -148,10 +146,10 @@ void cluster_router::left_by_server(link& by, channel_entry& which, instant now)
     want_map();
     const network_place* const owner = map_->owner(which.second.slot);
     if (!which.second.wanted || owner == nullptr || *owner != by.place()) return;
-    const slot_bits one(which.second.slot);
-    told_.on_slots_down(one, {errc::moving, by.session().settings().display() + ": the slot has moved"}, now);
-    listen_in(one, now);
-    tell_up(one, now);
+    listen_at_owner(which, now);  // those of the same slot are told of their own end
+    slot_news& news = some_news({errc::moving, by.session().settings().display() + ": the slot has moved"});
+    news.lost.add(which.second.slot);
+    news.gained.add(which.second.slot);
 }
 
 }  // namespace holdfast::redis

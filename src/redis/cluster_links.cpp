@@ -50,6 +50,7 @@ cluster_router::slot_bits cluster_router::slots_of(const network_place& owner) c
 
 // Whoever listens there is to be subscribed before what waited runs, and that before what others ask on hearing of it.
 void cluster_router::link_up(link& which, instant now) {
+    tell_news(now);
     which.has_failed = false;
     if (map_wanted_ && !question_->under_way() && (dialling_ || now >= ask_map_at_)) ask_map(now);
     if (!which.serves()) {
@@ -71,6 +72,7 @@ void cluster_router::link_up(link& which, instant now) {
 void cluster_router::link_down(link& which, const failure& why, instant now) {
     forget_link(which);
     want_map();
+    tell_news(now);
     if (!std::exchange(which.told_up, false)) return;
     const slot_bits its = slots_of(which.place());
     if (!its.empty()) told_.on_slots_down(its, why, now);
@@ -193,25 +195,21 @@ void cluster_router::map_answered(link& by, const reply_view& reply, instant now
 
 void cluster_router::adopt(slot_map fresh, instant now) {
     const std::optional<slot_map> before = std::exchange(map_, std::move(fresh));
-    told_.on_map(*map_, now);
-    slot_bits gained;
-    slot_bits lost;
+    slot_news& news = some_news({errc::moving, cluster_.display() + ": slots have moved"});
     for (std::size_t i = 0; i < hash_slots; ++i) {
         const auto slot = static_cast<hash_slot>(i);
         const network_place* const old_owner = before ? before->owner(slot) : nullptr;
         const network_place* const owner = map_->owner(slot);
         if (old_owner != nullptr && owner != nullptr && *old_owner == *owner) continue;
         const link* const old_link = old_owner == nullptr ? nullptr : find_link(*old_owner);
-        if (old_link != nullptr && old_link->told_up) lost.add(slot);
-        if (owner != nullptr) gained.add(slot);
+        if (old_link != nullptr && old_link->told_up) news.lost.add(slot);
+        if (owner != nullptr) news.gained.add(slot);
     }
-    if (!lost.empty()) told_.on_slots_down(lost, {errc::moving, cluster_.display() + ": slots have moved"}, now);
     for (const auto& [place, each] : links_) each->told_up = each->serves();
-    listen_in(gained, now);
+    listen_in(news.gained, now);
     for (command* request : line_) want_target(*request, now);
     flush(now);
-    tell_up(gained, now);
-    greet_promoted(now);
+    tell_news(now);
 }
 
 // A replica that is promoted keeps its links, and theirs still say what it was. Once for every time that the map says
@@ -229,21 +227,36 @@ void cluster_router::greet_promoted(instant now) {
     }
 }
 
-bool cluster_router::learn_moved(link& by, const redirect& meant, instant now) {
+void cluster_router::learn_moved(link& by, const redirect& meant, instant now) {
     const network_place* const owner = map_->owner(meant.slot);
-    if (meant.to == by.place() || (owner != nullptr && *owner != by.place())) return false;
-    const bool was_up = owner != nullptr && by.told_up;
+    if (meant.to == by.place() || (owner != nullptr && *owner != by.place())) return;
+    slot_news& news =
+        some_news({errc::moving, by.session().settings().display() + ": the slot is now at " + to_text(meant.to)});
+    if (owner != nullptr && by.told_up) news.lost.add(meant.slot);
+    news.gained.add(meant.slot);
+    if (!map_->is_primary(meant.to)) news.has_new_primary = true;
     map_->assign(meant.slot, meant.to);
     want_map();
+    listen_in(slot_bits(meant.slot), now);
+}
+
+cluster_router::slot_news& cluster_router::some_news(failure why) {
+    if (!news_) news_ = std::make_unique<slot_news>(std::move(why));
+    return *news_;
+}
+
+// Not later: whether one whom nobody knew is to be believed must be settled before anything is asked of him.
+void cluster_router::tell_new_primary(instant now) {
+    if (news_ && std::exchange(news_->has_new_primary, false)) told_.on_map(*map_, now);
+}
+
+void cluster_router::tell_news(instant now) {
+    if (!news_) return;
+    const std::unique_ptr<slot_news> news = std::move(news_);
     told_.on_map(*map_, now);
-    const slot_bits moved(meant.slot);
-    if (was_up) {
-        told_.on_slots_down(
-            moved, {errc::moving, by.session().settings().display() + ": the slot is now at " + to_text(meant.to)},
-            now);
-    }
-    listen_in(moved, now);
-    return true;
+    if (!news->lost.empty()) told_.on_slots_down(news->lost, news->why, now);
+    tell_up(news->gained, now);
+    greet_promoted(now);
 }
 
 // Those among them whose owner can be asked, owner by owner.

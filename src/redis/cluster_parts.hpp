@@ -31,6 +31,16 @@ private:
     std::bitset<hash_slots> bits_;
 };
 
+// What has become of slots, until it is told.
+struct cluster_router::slot_news {
+    explicit slot_news(failure first) : why(std::move(first)) {}
+
+    slot_bits lost;    // they could be asked for, and have to be asked for anew
+    slot_bits gained;  // another's, if he is up; perhaps the same one's
+    failure why;       // of the first
+    bool has_new_primary = false;
+};
+
 // One member: the link to it, and what waits for that link though the map would send it elsewhere.
 class cluster_router::link final : public session_listener, public refusal_filter {
 public:

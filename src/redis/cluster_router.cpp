@@ -158,11 +158,9 @@ bool cluster_router::refused(link& by, command& request, const reply_view& refus
 
 // It goes before whatever others ask when they hear that the slot has moved.
 void cluster_router::follow(link& by, command& request, const redirect& meant, failure why, instant now) {
-    const bool is_news = learn_moved(by, meant, now);
+    learn_moved(by, meant, now);
     send_again(request, std::move(why), now);
-    if (!is_news) return;
-    tell_up(slot_bits(meant.slot), now);
-    greet_promoted(now);
+    tell_new_primary(now);
 }
 
 void cluster_router::ask_there(link& by, command& request, const redirect& meant, instant now) {
@@ -253,6 +251,7 @@ const server_facts* cluster_router::facts(hash_slot slot) const noexcept {
 
 void cluster_router::on_timer(instant now) {
     if (closed_) return;
+    tell_news(now);
     fail_due(now);
     flush(now);
     if (now >= map_due_at_) look_again(now);

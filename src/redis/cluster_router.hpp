@@ -28,6 +28,9 @@
 //  is
 //      new. Those of one key pass: a renewal is not to wait for somebody's turn in line.
 //  (5) A wanted channel is asked for at the owner of its slot before any command that is submitted later.
+//  (6) Nobody is told of moved slots while a command is on its way from one place to the next: whoever is told may
+//      withdraw it. And of many that are read at once all are told in one: each time everything that waits is gone
+//      through.
 #pragma once
 
 #include "redis/jitter.hpp"
@@ -120,6 +123,7 @@ private:
     class map_question;
     class channel_command;
     class slot_bits;
+    struct slot_news;
     enum class way { plain, asking };
     struct channel {
         hash_slot slot{};
@@ -169,8 +173,10 @@ private:
     void dial(instant now);
     void map_answered(link& by, const reply_view& reply, instant now);
     void adopt(slot_map fresh, instant now);
-    // True: that was news, and tell_up() is due.
-    bool learn_moved(link& by, const redirect& meant, instant now);
+    void learn_moved(link& by, const redirect& meant, instant now);
+    slot_news& some_news(failure why);
+    void tell_new_primary(instant now);
+    void tell_news(instant now);
     void tell_up(const slot_bits& which, instant now);
     void greet_promoted(instant now);
     void tidy();
@@ -195,6 +201,7 @@ private:
     jitter jitter_;
 
     std::optional<slot_map> map_;
+    std::unique_ptr<slot_news> news_;  // null: nothing is to be told
     std::map<network_place, std::unique_ptr<link>> links_;
     waiting_line line_;
     std::map<hash_slot, slot_rest> rests_;
