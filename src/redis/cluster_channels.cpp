@@ -13,6 +13,7 @@ namespace {
 
 // A lock that is fought for is waited for again soon; to unsubscribe each time would double the commands.
 constexpr std::size_t most_idle_channels = 256;
+constexpr unsigned most_followed_at_once = 5;
 
 }  // namespace
 
@@ -102,28 +103,45 @@ bool cluster_router::channel_lost(channel_command& about) {
 }
 
 void cluster_router::channel_answered(channel_command& about, const reply_view& reply, instant now) {
-    if (!reply.is_error() || !channel_lost(about)) return;
+    if (reply.is_error() && !channel_lost(about)) return;
     const auto found = channels_.find(about.name);
-    // The move is over or was called off: the owner is what counts.
-    if (about.by_asking) return listen_at_owner(*found, now);
-    const auto meant = read_redirect(reply.text(), about.at.place());
-    failure why = classify_error(reply.text(), about.at.session().settings().display());
-    if (meant && meant->what == redirect::kind::moved) {
-        learn_moved(about.at, *meant, now);
-        if (map_->owner(found->second.slot) != nullptr && *map_->owner(found->second.slot) != about.at.place()) {
-            listen_at_owner(*found, now);
-            return tell_new_primary(now);
-        }
+    if (found == channels_.end()) return;
+    if (about.by_asking) {
+        // The move is over or was called off: the owner is what counts.
+        if (reply.is_error()) listen_at_owner(*found, now);
+    } else if (reply.is_error()) {
+        channel_refused(*found, about, reply, now);
+    } else {
+        found->second.refusals = 0;
     }
-    if (meant && meant->what == redirect::kind::spoiled_link) return about.at.session().distrust(std::move(why), now);
-    if (!meant && is_permanent(why.code)) {
-        std::erase(idle_channels_, about.name);
-        leave(*found, now);  // it may be on its way to others, too
-        channels_.erase(found);
-        return told_.on_channel_refused(about.name, why, now);
-    }
+}
+
+// Followed at once a few times, and then, or if it leads nowhere, asked for again after rests that grow: two members
+// may name each other for as long as whoever moves slots is not done.
+void cluster_router::channel_refused(channel_entry& which, const channel_command& about, const reply_view& refusal,
+                                     instant now) {
+    link& by = about.at;
+    channel& it = which.second;
+    const auto meant = read_redirect(refusal.text(), by.place());
+    failure why = classify_error(refusal.text(), by.session().settings().display());
+    if (!meant && is_permanent(why.code)) return channel_forbidden(which, why, now);
+    if (meant && meant->what == redirect::kind::spoiled_link) return by.session().distrust(std::move(why), now);
+    const bool has_moved = meant && meant->what == redirect::kind::moved && meant->to != by.place();
+    const unsigned at_once = has_moved ? most_followed_at_once : 0;
+    if (it.refusals >= at_once) rest_slot(it.slot, it.refusals - at_once, std::move(why), now);
+    ++it.refusals;
     want_map();
-    rest_slot(found->second.slot, 0, std::move(why), now);  // asked for again after that
+    if (has_moved) learn_moved(by, *meant, now);
+    listen_at_owner(which, now);  // unless the slot rests
+    tell_new_primary(now);
+}
+
+void cluster_router::channel_forbidden(channel_entry& which, const failure& why, instant now) {
+    const std::string name = which.first;
+    std::erase(idle_channels_, name);
+    leave(which, now);  // it may be on its way to others, too
+    channels_.erase(name);
+    told_.on_channel_refused(name, why, now);
 }
 
 void cluster_router::pushed(link& by, const reply_view& message, instant now) {

@@ -128,6 +128,7 @@ private:
     struct channel {
         hash_slot slot{};
         bool wanted = true;
+        unsigned refusals = 0;  // since it was last confirmed by an owner
         // Where it is subscribed, or about to be.
         std::map<const link*, std::unique_ptr<channel_command>> at;
     };
@@ -189,6 +190,8 @@ private:
     void forget_link(link& which);
     bool has_channels(const link& at) const;
     void channel_answered(channel_command& about, const reply_view& reply, instant now);
+    void channel_refused(channel_entry& which, const channel_command& about, const reply_view& refusal, instant now);
+    void channel_forbidden(channel_entry& which, const failure& why, instant now);
     // False: it was no channel's any more.
     bool channel_lost(channel_command& about);
     void pushed(link& by, const reply_view& message, instant now);

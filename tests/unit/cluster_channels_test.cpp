@@ -49,6 +49,17 @@ protected:
         ASSERT_EQ(sent(one), on);
         confirm(one, channel);
     }
+
+    /// How long it takes until it is asked for again.
+    std::chrono::milliseconds rest_after_refusal() {
+        sent(one);
+        say(one, "-CLUSTERDOWN Hash slot not served\r\n");
+        for (std::chrono::milliseconds rest{0}; rest < 1s; rest += 1ms) {
+            if (sent(one).find(on) != std::string::npos) return rest;
+            pass(1ms);
+        }
+        return 1s;
+    }
 };
 
 TEST_F(ClusterChannels, AreAskedForAtTheOwnerBeforeTheQuestionThatNamesThem) {
@@ -224,6 +235,39 @@ TEST_F(ClusterChannels, OneThatIsRefusedForAWhileIsAskedForAgain) {
     EXPECT_EQ(sent(one), "");
     pass(5ms);
     EXPECT_EQ(sent(one), on);
+}
+
+TEST_F(ClusterChannels, TheLongerTheyAreRefusedTheLongerTheyRest) {
+    start_with_both();
+    pass(10s);
+    ASSERT_EQ(asked_for_map(), two);  // who does not answer
+    listen();
+    std::chrono::milliseconds longest{0};
+    for (int i = 0; i < 10; ++i) longest = std::max(longest, rest_after_refusal());
+    EXPECT_GE(longest, 100ms);
+    EXPECT_LE(longest, 200ms);
+    confirm(one, channel);
+    say(one, left());
+    EXPECT_LE(rest_after_refusal(), 5ms) << "once it was on all is forgotten";
+}
+
+// Whoever moves slots tells one member after the other, and may die in between.
+TEST_F(ClusterChannels, ThatAreSentInACircleRest) {
+    start_with_both();
+    listen();
+    int followed = 0;
+    for (bool is_under_way = true; is_under_way;) {
+        is_under_way = false;
+        for (const network_place& place : {one, two}) {
+            if (sent(place).find(on) == std::string::npos) continue;
+            ASSERT_LT(++followed, 10);
+            is_under_way = true;
+            say(place, place == one ? b_moved : "-MOVED 3300 one:7001\r\n");
+        }
+    }
+    EXPECT_EQ(followed, 6) << "the first, and five redirects";
+    pass(5ms);
+    EXPECT_THAT(sent(one) + sent(two), HasSubstr(on)) << "after a rest it goes on";
 }
 
 }  // namespace
