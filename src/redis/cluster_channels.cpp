@@ -87,9 +87,15 @@ void cluster_router::forget_link(link& which) {
     }
 }
 
+// Those that are heard there: a replica of the owner takes subscriptions, too, but what it pushes does not count.
 bool cluster_router::has_channels(const link& at) const {
-    return std::any_of(channels_.begin(), channels_.end(),
-                       [&](const channel_entry& each) { return each.second.wanted && each.second.at.contains(&at); });
+    return std::any_of(channels_.begin(), channels_.end(), [&](const channel_entry& each) {
+        const channel& it = each.second;
+        const auto found = it.at.find(&at);
+        if (!it.wanted || found == it.at.end()) return false;
+        const network_place* const owner = map_->owner(it.slot);
+        return found->second->by_asking || (owner != nullptr && *owner == at.place());
+    });
 }
 
 bool cluster_router::channel_lost(channel_command& about) {
@@ -151,7 +157,11 @@ void cluster_router::pushed(link& by, const reply_view& message, instant now) {
     if (found == channels_.end()) return;
     const auto at = found->second.at.find(&by);
     if (at == found->second.at.end()) return;  // we have left, and it says so
-    if (kind == "sunsubscribe") return left_by_server(by, *found, now);
+    if (kind == "sunsubscribe") {
+        // Before the present subscription is confirmed that is the end of an earlier one, which we have left.
+        if (at->second->life() == command::state::done) left_by_server(by, *found, now);
+        return;
+    }
     const network_place* const owner = map_->owner(found->second.slot);
     const bool is_owner = owner != nullptr && *owner == by.place();
     if (kind == "smessage" && (is_owner || at->second->by_asking)) told_.on_push(message, now);

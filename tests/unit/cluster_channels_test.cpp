@@ -196,6 +196,36 @@ TEST_F(ClusterChannels, TheOldestOfManyIdleOnesIsLeft) {
     EXPECT_EQ(sent(one), on);
 }
 
+TEST_F(ClusterChannels, TheEndOfOneThatWasLeftIsNotTheEndOfTheNext) {
+    listen_at_one();
+    router.unsubscribe(channel, now);
+    for (int i = 0; i < 256; ++i) {
+        const std::string other = "wake:{b}:" + std::to_string(i);
+        router.subscribe(other, now);
+        router.unsubscribe(other, now);
+    }
+    listen();
+    for (int i = 0; i < 256; ++i) confirm(one, "wake:{b}:" + std::to_string(i));
+    sent(one);
+    say(one, left() + bulk(channel));
+    confirm(one, channel);
+    EXPECT_THAT(log, IsEmpty());
+    EXPECT_EQ(sent(one), "");
+    say(one, message("hello"));
+    EXPECT_THAT(log, ElementsAre("push " + channel + " hello"));
+}
+
+// It has taken a subscription once more after it was told to be a replica, as replicas do.
+TEST_F(ClusterChannels, DoNotKeepALinkWhereTheyAreNotHeard) {
+    listen_at_one();
+    say(one, left());
+    confirm(one, channel);
+    say(asked_for_map(),
+        shards_answer({shard_answer({{0, 16383}}, {node_answer(two), node_answer(one, {.role = "replica"})})}));
+    EXPECT_EQ(sent(two), on);
+    EXPECT_THAT(members.closed, ElementsAre("one"));
+}
+
 TEST_F(ClusterChannels, OneThatIsForbiddenIsToldAndForgotten) {
     start_with_both();
     listen();
