@@ -13,6 +13,7 @@ namespace {
 constexpr std::chrono::milliseconds shortest_rest{5};
 constexpr std::chrono::milliseconds longest_rest{200};
 constexpr unsigned most_doublings = 6;
+constexpr std::chrono::seconds half_runs_remembered_for{1};
 
 }  // namespace
 
@@ -149,11 +150,23 @@ bool cluster_router::refused(link& by, command& request, const reply_view& refus
             by.session().distrust(std::move(why), now);
             return true;
         case redirect::kind::half_run:
-            why.code = errc::outcome_unknown;
-            routing::fail(request, why, now);
+            stopped_half_way(request, std::move(why), now);
             return true;
     }
     return false;
+}
+
+// Whoever asked will do so again, as after the loss of a link. There is no loss here that would slow him down, so his
+// slot rests, the longer the more often this happens.
+void cluster_router::stopped_half_way(command& request, failure why, instant now) {
+    std::erase_if(half_runs_, [now](const auto& each) { return each.second.last + half_runs_remembered_for < now; });
+    const hash_slot slot = slot_of(request.first_key());
+    half_runs& those = half_runs_[slot];
+    those.last = now;
+    why.code = errc::moving;  // is why others wait
+    rest_slot(slot, those.in_a_row++, why, now);
+    why.code = errc::outcome_unknown;
+    routing::fail(request, why, now);
 }
 
 // It goes before whatever others ask when they hear that the slot has moved.

@@ -136,6 +136,10 @@ private:
         instant until;
         failure why;
     };
+    struct half_runs {
+        unsigned in_a_row = 0;
+        instant last{};
+    };
     using channel_entry = std::pair<const std::string, channel>;
 
     // --- commands: cluster_router.cpp
@@ -148,6 +152,7 @@ private:
     void send_again(command& request, failure why, instant now);
     void rest(command& request, failure why, instant now);
     void rest_slot(hash_slot slot, unsigned rested_before, failure why, instant now);
+    void stopped_half_way(command& request, failure why, instant now);
     bool refused(link& by, command& request, const reply_view& refusal, instant now);
     void follow(link& by, command& request, const redirect& meant, failure why, instant now);
     void ask_there(link& by, command& request, const redirect& meant, instant now);
@@ -208,6 +213,7 @@ private:
     std::map<network_place, std::unique_ptr<link>> links_;
     waiting_line line_;
     std::map<hash_slot, slot_rest> rests_;
+    std::map<hash_slot, half_runs> half_runs_;  // lately
 
     std::unique_ptr<map_question> question_;
     bool map_wanted_ = false;

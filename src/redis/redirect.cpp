@@ -26,6 +26,21 @@ std::optional<redirect> read_target(redirect::kind what, std::string_view text, 
     return redirect{what, static_cast<hash_slot>(*slot), {std::string(host), static_cast<std::uint16_t>(*port)}};
 }
 
+// Where a Cluster that is down lets scripts begin, for they may only read, the first write is refused, and every other.
+// All else may come after some: "... a non local key in a cluster node", and whatever other servers or later ones call
+// it. That a script is said to be stopped which did not even start costs a repetition.
+std::optional<redirect> read_stopped_script(std::string_view error_text) {
+    const auto says = [error_text](std::string_view what) { return error_text.find(what) != std::string_view::npos; };
+    if (error_text.starts_with("ERR Script attempted to ")) {
+        const bool is_down = says(" while the cluster is down") || says(" a slot not served");
+        return redirect{is_down ? redirect::kind::down : redirect::kind::half_run};
+    }
+    if (error_text.starts_with("ERR Unable to execute command ") && says(" during rehashing of the slot")) {
+        return redirect{redirect::kind::half_run};
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<redirect> read_redirect(std::string_view error_text, const network_place& asked) {
@@ -35,9 +50,7 @@ std::optional<redirect> read_redirect(std::string_view error_text, const network
         return read_target(redirect::kind::moved, error_text.substr(moved.size()), asked);
     }
     if (error_text.starts_with(ask)) return read_target(redirect::kind::ask, error_text.substr(ask.size()), asked);
-    // "... a non local key in a cluster node", and whatever other servers or later ones call it. That a script is said
-    // to be stopped which did not even start costs a repetition.
-    if (error_text.starts_with("ERR Script attempted to ")) return redirect{redirect::kind::half_run};
+    if (const auto stopped = read_stopped_script(error_text)) return stopped;
 
     const errc code = classify_error(error_text, "").code;
     if (code == errc::moving) return redirect{redirect::kind::try_again};

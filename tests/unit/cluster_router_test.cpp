@@ -218,6 +218,30 @@ TEST_F(ClusterRouter, AScriptThatWasStoppedHalfWayIsUnknown) {
     EXPECT_THAT(b.last.detail, HasSubstr("non local key"));
 }
 
+// Nothing else would slow them down: the link is up.
+TEST_F(ClusterRouter, ScriptsThatAreStoppedAgainAndAgainAreRepeatedAfterRests) {
+    start_with_both();
+    recorded_command b = two_keys("b", key_b);
+    b.afterwards = [&](instant) { router.submit(b, now); };
+    submit(b);
+    std::chrono::nanoseconds longest{0};
+    for (int i = 0; i < 10; ++i) {
+        EXPECT_EQ(sent(one), script_bytes("b", key_b));
+        say(one, half_run);
+        EXPECT_EQ(sent(one), "") << "not at once";
+        const std::chrono::nanoseconds rest = router.deadline() - now;
+        longest = std::max(longest, rest);
+        pass(rest);
+    }
+    EXPECT_GE(longest, 100ms) << "the rests grow";
+    EXPECT_LE(longest, 200ms);
+    say(one, ":1\r\n");
+    sent(one);
+    pass(2s);
+    say(one, half_run);
+    EXPECT_LE(router.deadline() - now, 5ms) << "that was long ago";
+}
+
 TEST_F(ClusterRouter, OtherErrorsAreForTheOwner) {
     start();
     recorded_command b = get("GET", key_b);

@@ -46,6 +46,21 @@ TEST(Redirect, EveryOtherRefusalOfAClusterIsKnown) {
             ->what,
         kind::half_run);
     EXPECT_EQ(read("ERR Script attempted to access keys that do not hash to the same slot")->what, kind::half_run);
+    EXPECT_EQ(read("ERR Unable to execute command 'exists' in script because undeclared keys were accessed during "
+                   "rehashing of the slot script: 1234, on @user_script:1.")
+                  ->what,
+              kind::half_run);
+}
+
+// With cluster-allow-reads-when-down scripts begin, but not one of their writes is let through.
+TEST(Redirect, AScriptThatAClusterStopsBecauseItIsDownHasChangedNothing) {
+    for (const char* text :
+         {"ERR Script attempted to execute a write command while the cluster is down and readonly script: 1, on @x:1.",
+          "ERR Script attempted to execute a command while the cluster is down script: 1, on @x:1.",
+          "ERR Script attempted to access a slot not served script: 1, on @x:1."}) {
+        ASSERT_TRUE(read(text)) << text;
+        EXPECT_EQ(read(text)->what, kind::down) << text;
+    }
 }
 
 TEST(Redirect, WhatIsNotAboutTheClusterIsForWhoeverAsked) {
