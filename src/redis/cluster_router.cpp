@@ -39,8 +39,7 @@ void cluster_router::submit(command& request, instant now) {
     HOLDFAST_ASSERT(request.life() == command::state::idle || request.life() == command::state::done);
     routing::begin(request);
     if (closed_) return routing::fail(request, {errc::client_closed, cluster_.display()}, now);
-    const bool must_queue = request.has_several_keys() && rests(slot_of(request.first_key()));
-    if (!must_queue && hand_over(request, now)) return;
+    if (!must_queue(request) && hand_over(request, now)) return;
     routing::set_waiting(request);
     line_.add(request);
     want_target(request, now);
@@ -106,8 +105,7 @@ void cluster_router::want_target(const command& request, instant now) {
 // To whoever owns its key now.
 void cluster_router::send_again(command& request, failure why, instant now) {
     if (!routing::may_hop(request)) return rest(request, std::move(why), now);
-    const bool must_queue = request.has_several_keys() && rests(slot_of(request.first_key()));
-    if (must_queue || !hand_over(request, now)) put_back(request, now);
+    if (must_queue(request) || !hand_over(request, now)) put_back(request, now);
 }
 
 void cluster_router::rest(command& request, failure why, instant now) {
@@ -177,6 +175,7 @@ void cluster_router::follow(link& by, command& request, const redirect& meant, f
 }
 
 void cluster_router::ask_there(link& by, command& request, const redirect& meant, instant now) {
+    if (must_queue(request)) return put_back(request, now);  // behind those that were asked before it
     failure why{errc::moving, by.session().settings().display() + ": its slot is moving to " + to_text(meant.to)};
     if (!routing::may_hop(request) || meant.to == by.place()) return rest(request, std::move(why), now);
     if (!map_->is_primary(meant.to)) want_map();

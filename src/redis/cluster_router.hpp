@@ -144,6 +144,9 @@ private:
 
     // --- commands: cluster_router.cpp
     bool rests(hash_slot slot) const { return rests_.contains(slot); }
+    bool must_queue(const command& request) const {
+        return request.has_several_keys() && rests(slot_of(request.first_key()));
+    }
     link* target(const command& request) const;
     link* some_primary() const;
     bool hand_over(command& request, instant now);

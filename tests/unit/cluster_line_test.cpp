@@ -55,6 +55,19 @@ TEST_F(ClusterLine, CommandsOfSeveralKeysKeepTheirOrderWhileTheirSlotRests) {
     EXPECT_EQ(sent(one), script_bytes("first", key_b) + script_bytes("second", key_b) + script_bytes("third", key_b));
 }
 
+TEST_F(ClusterLine, AskDoesNotLetACommandOfSeveralKeysOvertake) {
+    start_with_both();
+    recorded_command first = two_keys("first", key_b);
+    recorded_command second = two_keys("second", key_b);
+    submit(first);
+    submit(second);
+    sent(one);
+    say(one, try_again + "-ASK 3300 two:7002\r\n");
+    EXPECT_EQ(sent(two), "");
+    pass(5ms);
+    EXPECT_EQ(sent(one), script_bytes("first", key_b) + script_bytes("second", key_b));
+}
+
 TEST_F(ClusterLine, ACommandOfOneKeyDoesNotWaitForThem) {
     start_with_both();
     recorded_command poll = two_keys("poll", key_b);
