@@ -64,7 +64,14 @@ void cluster_router::link_up(link& which, instant now) {
     const slot_bits its = slots_of(which.place());
     which.told_up = true;
     listen_in(its, now);
-    for (command* request : which.asked.take_all()) send_asking(which, *request, now);
+    for (command* request : which.asked.take_all()) {
+        const bool is_fresh = now <= request->written_at() + ask_is_fresh_for;
+        if (is_fresh) {
+            send_asking(which, *request, now);
+        } else {
+            put_back(*request, now);
+        }
+    }
     flush(now);
     tell_up(its, now);
 }
@@ -207,6 +214,7 @@ void cluster_router::adopt(slot_map fresh, instant now) {
     }
     for (const auto& [place, each] : links_) each->told_up = each->serves();
     listen_in(news.gained, now);
+    call_back_asked(news.gained, now);
     for (command* request : line_) want_target(*request, now);
     flush(now);
     tell_news(now);
@@ -238,6 +246,7 @@ void cluster_router::learn_moved(link& by, const redirect& meant, instant now) {
     map_->assign(meant.slot, meant.to);
     want_map();
     listen_in(slot_bits(meant.slot), now);
+    call_back_asked(slot_bits(meant.slot), now);
 }
 
 cluster_router::slot_news& cluster_router::some_news(failure why) {

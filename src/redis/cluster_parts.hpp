@@ -41,6 +41,9 @@ struct cluster_router::slot_news {
     bool has_new_primary = false;
 };
 
+// A link that comes up later than that after a command was last sent does not take what ASK had sent there.
+inline constexpr std::chrono::milliseconds ask_is_fresh_for{100};
+
 // One member: the link to it, and what waits for that link though the map would send it elsewhere.
 class cluster_router::link final : public session_listener, public refusal_filter {
 public:

@@ -201,6 +201,15 @@ void cluster_router::send_asking(link& there, command& request, instant now) {
     there.session().submit(request, now);
 }
 
+// The owner who had said ASK is the owner no more.
+void cluster_router::call_back_asked(const slot_bits& moved, instant now) {
+    const auto has_moved = [&](const command& each) { return moved.has(slot_of(each.first_key())); };
+    for (const auto& [place, each] : links_) {
+        if (each->asked.empty()) continue;
+        for (command* request : each->asked.take_if(has_moved)) put_back(*request, now);
+    }
+}
+
 // Everything that can go goes, in order.
 void cluster_router::flush(instant now) {
     slot_bits rested;

@@ -20,8 +20,8 @@
 //  (1) A command is at one place: in line_, in the line of one link, in one session, or nowhere. What its owner
 //  abandoned
 //      is never sent again.
-//  (2) ASK is followed once, by the command that it answered. A one-key script that is sent there by habit would run
-//      beside the key that is still at the old place.
+//  (2) ASK is followed once, by the command that it answered, and while it is fresh. A one-key script that is sent
+//      there by habit would run beside the key that is still at the old place, or is there again.
 //  (3) Only the one whom the map calls the owner of a slot is believed about who owns it now: late refusals of former
 //      owners do not put the map back.
 //  (4) Commands of several keys keep their order within a slot while it rests, and what is sent again goes before what
@@ -160,6 +160,7 @@ private:
     void follow(link& by, command& request, const redirect& meant, failure why, instant now);
     void ask_there(link& by, command& request, const redirect& meant, instant now);
     void send_asking(link& there, command& request, instant now);
+    void call_back_asked(const slot_bits& moved, instant now);
     void flush(instant now);
     void fail_all(const std::deque<command*>& ended, const failure& why, instant now);
     void fail_due(instant now);

@@ -126,6 +126,38 @@ TEST_F(ClusterRouter, AskToAMemberWithoutALinkWaitsForThatLink) {
     EXPECT_EQ(sent(three), asking + encoded({"GET", key_b}));
 }
 
+// What was asked for may have come back meanwhile.
+TEST_F(ClusterRouter, AskIsNotFollowedWhenItIsOld) {
+    start();
+    recorded_command b = get("GET", key_b);
+    submit(b);
+    sent(one);
+    say(one, "-ASK 3300 three:7003\r\n");
+    pass(200ms);
+    sent(one);
+    come_up(three);
+    EXPECT_EQ(sent(three).find("GET"), std::string::npos);
+    EXPECT_THAT(sent(one), HasSubstr(encoded({"GET", key_b})));
+}
+
+TEST_F(ClusterRouter, AskIsNotFollowedWhenTheSlotHasAnotherOwner) {
+    start_with_both();
+    recorded_command by_moved = get("GET", key_b);
+    recorded_command other = get("SET", key_b);
+    recorded_command by_map = get("GET", testing::key_c);
+    submit(by_moved);
+    submit(other);
+    submit(by_map);
+    sent(one);
+    say(one, "-ASK 3300 three:7003\r\n");
+    say(one, b_moved);
+    EXPECT_EQ(sent(two), encoded({"SET", key_b}) + encoded({"GET", key_b}));
+    say(two, "+1\r\n+2\r\n");
+    say(one, "-ASK 7365 three:7003\r\n");
+    say(asked_for_map(), shards_answer({shard_answer({{0, 16383}}, {node_answer(two)})}));
+    EXPECT_EQ(sent(two), encoded({"GET", testing::key_c}));
+}
+
 TEST_F(ClusterRouter, AskToAMemberThatCannotBeReachedGoesBackToTheOwner) {
     start();
     recorded_command b = get("GET", key_b);
