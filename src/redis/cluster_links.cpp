@@ -244,6 +244,7 @@ void cluster_router::learn_moved(link& by, const redirect& meant, instant now) {
     news.gained.add(meant.slot);
     if (!map_->is_primary(meant.to)) news.has_new_primary = true;
     map_->assign(meant.slot, meant.to);
+    flush_due_ = true;
     want_map();
     listen_in(slot_bits(meant.slot), now);
     call_back_asked(slot_bits(meant.slot), now);

@@ -90,6 +90,7 @@ void cluster_router::put_back(command& request, instant now) {
     routing::set_idle(request);  // forgets that it was sent elsewhere this once
     routing::set_waiting(request);
     line_.add_before_new(request);
+    flush_due_ = true;
     want_target(request, now);
 }
 
@@ -119,6 +120,7 @@ void cluster_router::rest_slot(hash_slot slot, unsigned rested_before, failure w
     const instant until = now + jitter_.spread(whole);
     const auto [at, is_new] = rests_.try_emplace(slot, slot_rest{until, {}});
     at->second.until = std::max(at->second.until, until);
+    rest_ends_at_ = std::min(rest_ends_at_, at->second.until);
     at->second.why = std::move(why);
 }
 
@@ -210,14 +212,28 @@ void cluster_router::call_back_asked(const slot_bits& moved, instant now) {
     }
 }
 
-// Everything that can go goes, in order.
-void cluster_router::flush(instant now) {
+void cluster_router::end_rests(instant now) {
+    if (now < rest_ends_at_) return;
+    rest_ends_at_ = never;
     slot_bits rested;
     std::erase_if(rests_, [&](const auto& each) {
-        if (each.second.until <= now) rested.add(each.first);
-        return each.second.until <= now;
+        if (each.second.until <= now) {
+            rested.add(each.first);
+            return true;
+        }
+        rest_ends_at_ = std::min(rest_ends_at_, each.second.until);
+        return false;
     });
-    if (!rested.empty()) listen_in(rested, now);
+    if (rested.empty()) return;
+    listen_in(rested, now);
+    flush_due_ = true;
+}
+
+// Everything that can go goes, in order. Goes through all that wait, so only when a link has come up, a slot has rested
+// or has another owner, or something was put back: not for every answer of the others while one primary is gone.
+void cluster_router::flush(instant now) {
+    flush_due_ = false;
+    if (line_.empty()) return;
     const auto may_go = [this](const command& each) {
         link* const there = target(each);
         return there != nullptr && there->serves() && !rests(slot_of(each.first_key()));
@@ -232,6 +248,11 @@ void cluster_router::fail_all(const std::deque<command*>& ended, const failure& 
 }
 
 void cluster_router::fail_due(instant now) {
+    const auto nobody_is_due = [now](const waiting_line& line) { return now < line.earliest_deadline(); };
+    if (nobody_is_due(line_) && std::all_of(links_.begin(), links_.end(),
+                                            [&](const auto& each) { return nobody_is_due(each.second->asked); })) {
+        return;
+    }
     std::deque<command*> due = line_.take_due(now);
     for (const auto& [place, each] : links_) {
         for (command* request : each->asked.take_due(now)) due.push_back(request);
@@ -274,7 +295,8 @@ void cluster_router::on_timer(instant now) {
     if (closed_) return;
     tell_news(now);
     fail_due(now);
-    flush(now);
+    end_rests(now);
+    if (flush_due_) flush(now);
     if (now >= map_due_at_) look_again(now);
     if (map_wanted_ && !question_->under_way() && now >= ask_map_at_) ask_map(now);
     tidy();
@@ -284,7 +306,7 @@ instant cluster_router::deadline() const noexcept {
     if (closed_) return never;
     instant earliest = std::min(line_.earliest_deadline(), map_due_at_);
     for (const auto& [place, each] : links_) earliest = std::min(earliest, each->asked.earliest_deadline());
-    for (const auto& [slot, rest] : rests_) earliest = std::min(earliest, rest.until);
+    earliest = std::min(earliest, rest_ends_at_);
     if (map_wanted_ && !question_->under_way()) earliest = std::min(earliest, ask_map_at_);
     return earliest;
 }

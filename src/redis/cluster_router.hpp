@@ -161,6 +161,7 @@ private:
     void ask_there(link& by, command& request, const redirect& meant, instant now);
     void send_asking(link& there, command& request, instant now);
     void call_back_asked(const slot_bits& moved, instant now);
+    void end_rests(instant now);
     void flush(instant now);
     void fail_all(const std::deque<command*>& ended, const failure& why, instant now);
     void fail_due(instant now);
@@ -216,7 +217,9 @@ private:
     std::unique_ptr<slot_news> news_;  // null: nothing is to be told
     std::map<network_place, std::unique_ptr<link>> links_;
     waiting_line line_;
+    bool flush_due_ = false;  // something in line_ may be able to go
     std::map<hash_slot, slot_rest> rests_;
+    instant rest_ends_at_ = never;              // not before
     std::map<hash_slot, half_runs> half_runs_;  // lately
 
     std::unique_ptr<map_question> question_;

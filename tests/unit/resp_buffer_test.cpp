@@ -3,50 +3,17 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
-#include <new>
 #include <random>
 
+#include "unit/counted_allocations.hpp"  // to see that a warm reader makes none
 #include "unit/resp_support.hpp"
-
-namespace {
-
-std::size_t allocations = 0;
-
-void* counted_allocation(std::size_t size) {
-    ++allocations;
-    void* const memory = std::malloc(size == 0 ? 1 : size);
-    if (memory == nullptr) throw std::bad_alloc{};
-    return memory;
-}
-
-}  // namespace
-
-// Every allocation of this program is counted, to see that a warm reader makes none.
-void* operator new(std::size_t size) {
-    return counted_allocation(size);
-}
-void* operator new[](std::size_t size) {
-    return counted_allocation(size);
-}
-void operator delete(void* memory) noexcept {
-    std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-    std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-    std::free(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-    std::free(memory);
-}
 
 namespace holdfast::redis {
 namespace {
 
 using detail::resp_buffer;
+using testing::allocations;
 using testing::feed;
 
 void fill(resp_buffer& buffer, std::size_t bytes) {
