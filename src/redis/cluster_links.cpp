@@ -96,6 +96,9 @@ void cluster_router::stranded(link& which, const std::deque<command*>& unwritten
         }
     }
     for (command* request : which.asked.take_all()) rest(*request, why, now);
+    for (command* request : line_) {
+        if (request->first_key().empty()) want_target(*request, now);  // somebody else will do as well
+    }
     if (!map_) {
         why_no_map_ = why;
         give_up_if_nobody_is_left(now);
@@ -162,7 +165,10 @@ std::vector<network_place> cluster_router::who_may_know() const {
 
 void cluster_router::dial(instant now) {
     dialling_ = true;
-    const std::vector<network_place> all = who_may_know();
+    dial_some_of(who_may_know(), now);
+}
+
+void cluster_router::dial_some_of(std::span<const network_place> all, instant now) {
     const auto is_tried = [this](const network_place& each) {
         const link* const known = find_link(each);
         return known != nullptr && !known->has_failed;

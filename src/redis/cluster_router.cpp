@@ -98,7 +98,11 @@ void cluster_router::put_back(command& request, instant now) {
 void cluster_router::want_target(const command& request, instant now) {
     if (!map_) return want_map();
     const std::string_view key = request.first_key();
-    const network_place* const owner = key.empty() ? &map_->primaries().front() : map_->owner(slot_of(key));
+    if (key.empty()) {
+        if (target(request) == nullptr) dial_some_of(map_->primaries(), now);
+        return;
+    }
+    const network_place* const owner = map_->owner(slot_of(key));
     if (owner == nullptr) return want_map();
     link_to(*owner).session().hurry(now);
 }

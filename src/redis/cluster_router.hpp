@@ -43,6 +43,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -182,6 +183,7 @@ private:
     void look_again(instant now);
     void ask_map(instant now);
     void dial(instant now);
+    void dial_some_of(std::span<const network_place> all, instant now);
     void map_answered(link& by, const reply_view& reply, instant now);
     void adopt(slot_map fresh, instant now);
     void learn_moved(link& by, const redirect& meant, instant now);

@@ -72,6 +72,39 @@ TEST_F(ClusterRouter, WhatHasNoKeyGoesToAnyPrimary) {
     EXPECT_EQ(sent(one), encoded({"PING"}));
 }
 
+TEST_F(ClusterRouter, WhatHasNoKeyDoesNotWaitForAPrimaryThatIsGone) {
+    const network_place gone{"gone", 1};
+    const network_place lost{"lost", 1};
+    const network_place dead{"dead", 1};
+    router.start(now);
+    settle();
+    come_up(one, {.role = "replica"});
+    say(one,
+        shards_answer({shard_answer({{0, 99}}, {node_answer(gone), node_answer(one, {.role = "replica"})}),
+                       shard_answer({{100, 199}}, {node_answer(lost)}), shard_answer({{200, 299}}, {node_answer(dead)}),
+                       shard_answer({{300, 399}}, {node_answer(three)})}));
+    recorded_command ping(log, "PING");
+    submit(ping);
+    for (const network_place& place : {gone, lost, dead}) fail(place, errc::connection_refused);
+    ASSERT_TRUE(has_link(three));
+    come_up(three);
+    EXPECT_THAT(sent(three), HasSubstr(encoded({"PING"})));
+}
+
+TEST_F(ClusterRouter, WhatHasNoKeyOpensNoLinkWhereAnotherPrimaryIsUp) {
+    start(
+        shards_answer({shard_answer({{0, 8191}}, {node_answer(one)}), shard_answer({{8192, 16000}}, {node_answer(two)}),
+                       shard_answer({{16001, 16383}}, {node_answer(three)})}));
+    recorded_command a = get("GET", key_a);
+    submit(a);
+    come_up(two);
+    recorded_command ping(log, "PING");
+    router.submit(ping, now);
+    fail(one);
+    EXPECT_THAT(sent(two), HasSubstr(encoded({"PING"})));
+    EXPECT_FALSE(has_link(three));
+}
+
 TEST_F(ClusterRouter, MovedIsFollowedAndRemembered) {
     start_with_both();
     recorded_command first = get("GET", key_b);
