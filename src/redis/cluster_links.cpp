@@ -13,6 +13,7 @@ constexpr std::chrono::milliseconds shortest_map_rest{100};
 constexpr std::chrono::milliseconds longest_map_rest{1000};
 constexpr std::chrono::seconds map_interval{10};
 constexpr std::size_t most_dialled = 3;
+constexpr std::size_t most_links_in_doubt = 16;
 
 // A member that dies or hangs in the middle of a greeting looks like one that speaks TLS, or does not.
 bool refuses_us_for_good(errc code) noexcept {
@@ -164,7 +165,7 @@ std::vector<network_place> cluster_router::who_may_know() const {
 }
 
 void cluster_router::dial(instant now) {
-    dialling_ = true;
+    if (!std::exchange(dialling_, true)) next_dialled_ = 0;  // primaries first
     dial_some_of(who_may_know(), now);
 }
 
@@ -174,16 +175,10 @@ void cluster_router::dial_some_of(std::span<const network_place> all, instant no
         return known != nullptr && !known->has_failed;
     };
     auto under_way = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), is_tried));
-    for (const network_place& each : all) {
-        if (under_way >= most_dialled) return;
-        if (find_link(each) != nullptr) continue;
-        link_to(each);
-        ++under_way;
-    }
-    for (const network_place& each : all) {
-        if (under_way >= most_dialled) return;
+    for (std::size_t i = 0; i < all.size() && under_way < most_dialled; ++i) {
+        const network_place& each = all[next_dialled_++ % all.size()];
         if (is_tried(each)) continue;
-        find_link(each)->session().hurry(now);
+        link_to(each).session().hurry(now);
         ++under_way;
     }
 }
@@ -288,18 +283,32 @@ void cluster_router::tell_up(const slot_bits& which, instant now) {
     }
 }
 
+bool cluster_router::is_named(const network_place& place) const {
+    const auto members = map_->members();
+    return std::find(members.begin(), members.end(), place) != members.end();
+}
+
+// Nothing is for it, and it is no primary's. One that could not be made is not tried for ever; those that work may be
+// of use for as long as the map is in doubt, but whoever sends us to ever more places does not make us keep them all.
+bool cluster_router::may_close(const link& which) const {
+    if (map_->is_primary(which.place()) || !which.asked.empty()) return false;
+    if (which.up() && !which.session().idle()) return false;
+    const bool is_settled = !map_wanted_ && !question_->under_way();
+    const bool is_too_many = links_.size() > most_links_in_doubt && !is_named(which.place());
+    return (is_settled || which.has_failed || is_too_many) && !has_channels(which);
+}
+
 // Links that led to the map, and those of members that are no primaries any more. The last that is up stays: whoever is
 // asked for the next map.
 void cluster_router::tidy() {
     std::erase_if(ended_, [](const auto& each) {
         return each->life() == command::state::idle || each->life() == command::state::done;
     });
-    if (!map_ || map_wanted_ || question_->under_way()) return;
+    if (!map_) return;
     auto up = std::count_if(links_.begin(), links_.end(), [](const auto& each) { return each.second->up(); });
     std::erase_if(links_, [&](const auto& entry) {
         link& each = *entry.second;
-        if (map_->is_primary(each.place()) || !each.asked.empty() || has_channels(each)) return false;
-        if (each.up() && (up == 1 || !each.session().idle())) return false;
+        if (!may_close(each) || (each.up() && up == 1)) return false;
         if (each.up()) --up;
         forget_link(each);
         maker_.close(each.session());

@@ -192,6 +192,8 @@ private:
     void tell_news(instant now);
     void tell_up(const slot_bits& which, instant now);
     void greet_promoted(instant now);
+    bool is_named(const network_place& place) const;
+    bool may_close(const link& which) const;
     void tidy();
 
     // --- channels: cluster_channels.cpp
@@ -231,6 +233,7 @@ private:
     std::chrono::milliseconds ask_map_rest_{100};  // between two questions
     instant map_due_at_ = never;                   // though nothing shows that it is wrong
     std::size_t next_asked_ = 0;                   // so that all are asked in turn
+    std::size_t next_dialled_ = 0;                 // likewise
     failure why_no_map_{errc::unreachable, ""};
 
     std::map<std::string, channel> channels_;

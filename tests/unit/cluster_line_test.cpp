@@ -1,6 +1,8 @@
 // What becomes of commands that cannot be sent yet: their order, their end, and where they go when the map changes.
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "unit/cluster_driver.hpp"
 
 namespace holdfast::redis {
@@ -248,6 +250,49 @@ TEST_F(ClusterLine, WithoutALinkThoseWhoMayKnowAreDialledThreeAtATime) {
     say(three, all_at(four));
     come_up(four);
     EXPECT_EQ(*router.map()->owner(slot_of(key_b)), four);
+}
+
+TEST_F(ClusterLine, WhoCannotBeReachedIsNotTriedForEverBesideTheOthers) {
+    std::vector<network_place> replicas;
+    std::vector<std::string> nodes{node_answer(one)};
+    for (std::uint16_t i = 0; i < 20; ++i) {
+        replicas.push_back({"replica", static_cast<std::uint16_t>(8000 + i)});
+        nodes.push_back(node_answer(replicas.back(), {.role = "replica"}));
+    }
+    start(shards_answer({shard_answer({{0, 16383}}, nodes)}));
+    fail(one);
+    std::set<network_place> tried;
+    for (int i = 0; i < 200; ++i) {
+        pass(100ms);
+        EXPECT_LE(members.links.size(), 4U) << "three, and the owner";
+        for (const network_place& each : replicas) {
+            if (!has_link(each)) continue;
+            tried.insert(each);
+            fail(each, errc::connection_refused);
+        }
+    }
+    EXPECT_EQ(tried.size(), replicas.size()) << "all have their turn";
+    ASSERT_TRUE(has_link(one));
+    come_up(one);
+    asked_for_map();
+}
+
+TEST_F(ClusterLine, WhoeverSendsUsToEverMorePlacesDoesNotMakeUsKeepThemAll) {
+    start_with_both();
+    pass(10s);
+    ASSERT_EQ(asked_for_map(), two);  // who does not answer
+    recorded_command b = get("GET", key_b);
+    submit(b);
+    sent(one);
+    for (std::uint16_t i = 0; i < 40; ++i) {
+        const network_place next{"next", static_cast<std::uint16_t>(8000 + i)};
+        say(one, "-ASK 3300 " + to_text(next) + "\r\n");
+        ASSERT_TRUE(has_link(next));
+        come_up(next);
+        say(next, "+OK\r\n-TRYAGAIN Multiple keys request during rehashing of slot\r\n");
+        for (int k = 0; k < 300 && sent(one).find(encoded({"GET", key_b})) == std::string::npos; ++k) pass(1ms);
+        EXPECT_LE(members.links.size(), 20U);
+    }
 }
 
 // It does not drop its links when it is promoted, and they still say that it is a replica.
