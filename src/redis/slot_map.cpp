@@ -79,7 +79,7 @@ private:
             const bool is_dead = text_field(node, "health") == "fail";
             auto& mine = is_dead ? found.dead : found.alive;
             if (text_field(node, "role") == "master" && !mine) mine = place;
-            (is_dead ? dead_ : others_).push_back(*place);
+            if (others_.size() + dead_.size() < 2 * most_members) (is_dead ? dead_ : others_).push_back(*place);
         }
         return found;
     }
