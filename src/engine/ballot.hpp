@@ -74,6 +74,7 @@ private:
         stage at = stage::none;
         bool may_have_run = false;  // a copy of the request may have run without our knowing
         bool polled_on_this_link = false;
+        bool asked_before = false;  // the link: what is under way may be answered by the lock's former server
         unsigned repeats = 0;
         patience limit = {};
         fencing_token gives_way = 0;   // the grant that was given up for whoever is first

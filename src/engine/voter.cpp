@@ -125,11 +125,18 @@ void voter::on_link_up(const node_facts& facts, const lock_set& which, instant n
         ballot& b = *next++;  // first: asking may end it
         if (b.quest().at == stage::none || b.quest().at == stage::deferred || !which.has(keys_of(b))) continue;
         if (!is_trusted(b, now)) {
-            // Asked before we knew what server would answer, and not written yet.
-            drop_call(b, &errands::asking);
+            // Asked before we knew what server would answer. Where the lock's slot has moved, the former one may run
+            // it.
+            if (drop_ask(b)) {
+                mark_stray(b);
+                busy(b).quest.may_have_run = true;
+            }
             send_ask(b, now);
-        } else if (b.quest().at == stage::in_line) {
-            // What was pushed while the link was down is gone: everyone in line asks where they stand.
+        } else if (is_written(b.errands().asking)) {
+            busy(b).quest.asked_before = true;
+        } else if (b.quest().at == stage::in_line || b.errands().asking == nullptr) {
+            // What was pushed while the link was down is gone: everyone in line asks where they stand. And whoever
+            // waits to be able to trust the server finds that it is another one.
             poll(b, now);
         }
     }

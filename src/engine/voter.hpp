@@ -139,6 +139,7 @@ private:
     void granted(ballot& b, fencing_token token, instant proved_at, instant now, how got = how::asked);
     void upgraded(ballot& b, fencing_token token, instant proved_at, instant now, how got);
     void end_quest(ballot& b);
+    static bool is_written(const call* asked) noexcept;
     bool drop_ask(ballot& b);
     void refuse(ballot& b, refusal why, instant now);
     void refuse_or_stay(ballot& b, refusal why, instant now);

@@ -119,6 +119,7 @@ void voter::send_ask(ballot& b, instant now) {
     question.give_up_at(b.quest().limit.deadline);
     question.remember_proposal(lock.proposal);
     busy(b).asking = &question;
+    busy(b).quest.asked_before = false;
     out_.submit(question);
 }
 
@@ -180,7 +181,7 @@ void voter::stand_in_line(ballot& b, const call& asked, const acquire_answer& an
     q.ticket = answer.ticket;
     q.fence_then = answer.fence;
     q.last_answered_poll = asked.written_at();
-    q.polled_on_this_link = true;
+    q.polled_on_this_link = !q.asked_before;
     q.holder = answer.holder;
     q.holder_until = answer.holder_left ? std::optional(now + *answer.holder_left) : std::nullopt;
     milliseconds wait = poll_interval(terms_of(b).lease);
@@ -193,7 +194,7 @@ void voter::stand_in_line(ballot& b, const call& asked, const acquire_answer& an
         const auto place = static_cast<int>(std::min(answer.place, most_staggered));
         wait = std::min(wait, *answer.soonest + after_deadline + stagger * place);
     }
-    q.poll_at = now + wait;
+    q.poll_at = q.polled_on_this_link ? now + wait : now;
     set_timer(b, now);
     told_.queued(b, now);
 }
@@ -259,9 +260,13 @@ void voter::end_quest(ballot& b) {
     if (!b.stray_copies_) stop_listening(b);
 }
 
+bool voter::is_written(const call* asked) noexcept {
+    return asked != nullptr && asked->life() == redis::command::state::written;
+}
+
 // Nobody listens to its answer any more. True if it may run all the same.
 bool voter::drop_ask(ballot& b) {
-    const bool written = b.errands().asking != nullptr && b.errands().asking->life() == redis::command::state::written;
+    const bool written = is_written(b.errands().asking);
     if (written) b.orphaned_ask_ = true;
     drop_call(b, &errands::asking);
     return written;

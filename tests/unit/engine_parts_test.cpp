@@ -97,6 +97,51 @@ TEST_F(EngineParts, WhatIsNotSentYetWaitsIfALinkComesUpToAServerThatIsMistrusted
     EXPECT_EQ(ids_asked().size(), 1U);
 }
 
+// The former server may have granted it. Whoever is asked now is not trusted yet, so nothing tells; in the end it is
+// given back.
+TEST_F(EngineParts, WhatTheFormerServerMayHaveGrantedIsGivenBackIfItsSuccessorIsMistrusted) {
+    const std::string x = ask(first, "x");
+    server.lose_part("x", now);
+    server.mistrust("x", now + 60s);
+    server.regain_part("x", now);
+    EXPECT_THAT(ids_asked(), IsEmpty());
+    later(2s);
+    EXPECT_NE(first.refusal_code, std::nullopt);
+    const question back = send_one();
+    EXPECT_EQ(back.script, "mutex/release");
+    EXPECT_EQ(back.arguments.at(0), x);
+}
+
+// Its answer tells where it stood at the former server, whose word of its turn would not be heard any more.
+TEST_F(EngineParts, AfterAnAnswerOfTheFormerServerTheWaiterAsksTheNewOne) {
+    const std::string x = wait(first, "x");
+    later(1s);
+    EXPECT_THAT(ids_asked(), ElementsAre(x)) << "a poll is under way";
+    server.lose_part("x", now);
+    server.regain_part("x", now);
+    EXPECT_THAT(ids_asked(), IsEmpty());
+    receive(queued);
+    push_to("x", "grant " + x + " 42");
+    EXPECT_EQ(first.held, nullptr) << "not proved by a poll since";
+    later(0ms);
+    EXPECT_THAT(ids_asked(), ElementsAre(x));
+    receive(queued);
+    push_to("x", "grant " + x + " 43");
+    EXPECT_NE(first.held, nullptr);
+}
+
+TEST_F(EngineParts, WhoeverWaitsToTrustAServerAsksTheTrustedOneThatTheLockHasMovedTo) {
+    server.mistrust("x", now + 60s);
+    subject.acquire(first, terms("x"), now);
+    EXPECT_THAT(ids_asked(), IsEmpty());
+    server.lose_part("x", now);
+    server.mistrust("x", now);
+    server.regain_part("x", now);
+    EXPECT_EQ(ids_asked().size(), 1U);
+    receive(list({"1", "42"}));
+    EXPECT_NE(first.held, nullptr);
+}
+
 TEST_F(EngineParts, AChannelIsSubscribedWhileAnybodyOfItsTagWaits) {
     wait(first, "t");
     EXPECT_THAT(server.take_subscriptions(), ElementsAre("+" + channel_of("t")));
