@@ -64,6 +64,8 @@ public:
     explicit rw_model(std::int64_t now_us) : now_us_(now_us) {}
 
     void set_time(std::int64_t now_us);
+    /// As real_server::move_to_clock(), to a clock that is ahead: every life goes on for as long as it would have.
+    void move_to_clock(std::int64_t now_us);
     void listen(const std::string& channel) { listened_.insert(channel); }
 
     sim::value run(const rw_step& step);

@@ -50,6 +50,16 @@ void rw_model::set_time(std::int64_t now_us) {
     forget_what_expired();
 }
 
+void rw_model::move_to_clock(std::int64_t now_us) {
+    const std::int64_t ahead_ms = now_us / 1000 - now_ms();
+    if (hash_.until_ms) *hash_.until_ms += ahead_ms;
+    for (auto& [id, one] : holds_) one.until_ms += ahead_ms;
+    if (foreign_until_) *foreign_until_ += ahead_ms;
+    line_until_ms_ += ahead_ms;
+    mark_until_ms_ += ahead_ms;
+    set_time(now_us);
+}
+
 // Keys that are gone because their time is over. A key lives through the millisecond of its expiry.
 void rw_model::forget_what_expired() {
     if (hash_.until_ms && *hash_.until_ms < now_ms()) hash_ = {};

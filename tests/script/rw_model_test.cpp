@@ -158,6 +158,23 @@ protected:
                  server_.link().call({"PEXPIRE", keys_.lock, "0"});
                  model_.lose_hash();
              }},
+            {"self reads, moved to a clock ahead", [this] { reads(me), move_to_clock_ahead_by(300'000); }},
+            {"writer, waited for, moved to a clock ahead",
+             [this] {
+                 both({for_a_second(asks(ann, 'w')), waits(bob, 'r'), waits(me, 'w')});
+                 move_to_clock_ahead_by(1500);
+             }},
+            {"some leases over, moved to a clock ahead",
+             [this] {
+                 both({for_a_second(asks(ann, 'r')), asks(me, 'r')});
+                 pass(1001);
+                 move_to_clock_ahead_by(2000);
+             }},
+            {"foreign reader beside self, moved to a clock ahead",
+             [this] {
+                 both({asks(me, 'r'), foreign(kind::foreign_read, 30'005), asks(ann, 'r')});
+                 move_to_clock_ahead_by(100'000);
+             }},
         };
     }
 
@@ -286,12 +303,14 @@ protected:
     void play(std::uint64_t steps, company who, const char* prefer) {
         while (steps_ < steps) {
             for (std::size_t left = 1 + random_.below(24); left > 0; --left) {
-                rw_step step = who == company::foreign_too && random_.one_in(5) ? foreign() : ours();
+                const bool is_foreign = who == company::foreign_too && !just_moved() && random_.one_in(5);
+                rw_step step = is_foreign ? foreign() : ours();
                 step.prefer = prefer == nullptr ? random_.pick(preferences) : prefer;
                 give(step);
             }
             ASSERT_NO_FATAL_FAILURE(compare()) << "seed " << seed_;
             move_time();
+            if (random_.one_in(20)) move_to_clock_ahead_by(10 * static_cast<std::int64_t>(1 + random_.below(1000)));
         }
         EXPECT_GT(done_ * 4, steps_) << "too many refusals to mean much";
         EXPECT_GT(messages_ * 100, steps_) << "too few were let in from the line to mean much";

@@ -125,6 +125,11 @@ protected:
         now_us += ms * 1000;
         clocked.set_time(now_us);
     }
+    // A Cluster moves the lock to a member whose clock is ahead by so much, or behind.
+    void moves_to_clock_ahead_by(std::int64_t ms) {
+        now_us += ms * 1000;
+        clocked.move_to_clock(now_us);
+    }
     std::int64_t now_ms() const { return now_us / 1000; }
 
     // --- looking -------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "scripts/registry.hpp"
 #include "world/cluster.hpp"
 
 namespace holdfast::sim {
@@ -131,6 +132,32 @@ TEST_F(ClusterWorld, MovesWhatIsLeftOfALifeToTheOtherClock) {
     EXPECT_GT(left, 580);
     EXPECT_LT(left, 620);
     EXPECT_EQ(b_.serves.run({"PTTL", queue_}), value::make_integer(-1));
+}
+
+// Deadlines of holders are moments of the old member's clock, and the scripts know.
+TEST_F(ClusterWorld, EndsNoReadWriteLeaseByTheOtherClock) {
+    const std::vector<std::string> keys{lock_,          queue_,          "hf:{x}:waiters",
+                                        "hf:{x}:fence", "hf:{x}:leases", "hf:{x}:grants"};
+    const auto write = [&](place& at, char who) {
+        words command{"EVAL", scripts::find("rw/acquire").text, "6"};
+        command.insert(command.end(), keys.begin(), keys.end());
+        const std::string id = "hf_" + std::string(16, who) + ".1." + std::string(22, 'r');
+        for (const char* word :
+             {id.c_str(), "3600000", "arrival", "w", "1000", "0", "", "0", "0", "0", "0", "0", "0"}) {
+            command.emplace_back(word);
+        }
+        return at.serves.run(command).items.at(0).integer;
+    };
+    b_.serves.jump(1h);
+    ASSERT_EQ(write(a_, 'a'), 1);
+    all_.begin_move(7, "b:2");
+    for (const std::string& key : keys) all_.move_key(key);
+    all_.finish_move(7);
+    EXPECT_EQ(write(b_, 'b'), 0);
+    pass(980ms);
+    EXPECT_EQ(write(b_, 'b'), 0);
+    pass(40ms);
+    EXPECT_EQ(write(b_, 'b'), 1);
 }
 
 TEST_F(ClusterWorld, MovesBackWhatWasCalledOff) {

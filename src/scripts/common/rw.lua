@@ -11,9 +11,10 @@
 -- in has a field without a lease or nothing at all, which is as good as nothing, and is still in line.
 --
 -- The script has set: id, retention, prefer.
---@include common/grant_text.lua
-
 local now_ms = math.floor(now_us / 1000)
+--@include common/grant_text.lua
+--@include common/deadlines.lua
+
 local newest = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')
 local remembered = redis.call('ZSCORE', KEYS[5], 'foreign')
 local leases = redis.call('ZCARD', KEYS[5])
@@ -26,10 +27,6 @@ local foreign                  -- holders of other programs: name, until_ms (nil
 local touched = false          -- something is to be written by settle()
 local others_changed           -- somebody was found dead, lost or missing: others may have their turn now
 local placed, fresh_fields, fresh_leases, fresh_grants = {}, {}, {}, {}
-
-local function append(list, ...)
-    for _, item in ipairs({...}) do list[#list + 1] = item end
-end
 
 local function look()
     local known = redis.call('HMGET', KEYS[1], 'mode', 'rcount', 'writer', 'wcount')
@@ -93,17 +90,6 @@ local function refresh(shape, lease)
     my_grant = shape .. ' ' .. token
 end
 
--- A few hundred at a time: Lua's stack has an end. Returns how many were added or removed.
-local function write_all(command, list)
-    local changed = 0
-    for first = 1, #list, 500 do
-        local words = {unpack(command)}
-        append(words, unpack(list, first, math.min(first + 499, #list)))
-        changed = changed + redis.call(unpack(words))
-    end
-    return changed
-end
-
 -- Nobody has it any more. Whether a grant is left that belongs to nobody is not known, and mostly there is none: then
 -- that call fails on a moving slot, and has nothing to do.
 local function clear()
@@ -161,16 +147,8 @@ local function strangers()
 end
 
 -- True if the hash expires when we said it should: with the last lease. If not, another program has set its expiry
--- since. What is left was measured at some time after our look at the clock; newer servers measure from the script's
--- start, which may be in the ms before. The window is no wider than that: an expiry that another program set a few ms
--- after ours, at every one of its renewals, must not be taken for ours.
-local function expires_as_we_left_it()
-    if not newest[2] or hash_left_ms < 0 then return false end
-    local measured_after_ms = newest[2] - hash_left_ms - now_ms
-    if measured_after_ms <= 0 then return measured_after_ms >= -1 end
-    local later = redis.call('TIME')
-    return measured_after_ms <= math.floor((later[1] * 1000000 + later[2]) / 1000) - now_ms
-end
+-- since.
+local function expires_as_we_left_it() return ends_with(newest[2], hash_left_ms) end
 
 -- How long holders of other programs live: by the hash's own expiry, as it stood before we made it longer; that is
 -- remembered under the name `foreign`. A key lives through the ms of its expiry, hence one more.
@@ -213,9 +191,21 @@ local function reconcile()
     end
 end
 
+look()
+
+-- The first script after a move to a member whose clock is ahead puts all deadlines right, before it goes by them. That
+-- is one call more where the hash is not as we left it, and none where it is.
+local expiry_moved = newest[1] and not expires_as_we_left_it()
+if expiry_moved then
+    local off = clock_ahead_by(KEYS[5], newest[2])
+    if off > 0 then
+        shift_deadlines(KEYS[5], off)
+        newest[2], remembered = newest[2] + off, remembered and remembered + off
+    end
+end
+
 -- Whoever's lease is over is out. The work is for those, not for those who stay. Nobody stays whose deadline is now: a
 -- key that is told to expire now is deleted at once.
-look()
 for _, who in ipairs(redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', string.format('%.0f', now_ms))) do
     if who ~= 'foreign' then remove(who) end
 end
@@ -223,7 +213,6 @@ end
 do
     local expected = leases - (remembered and 1 or 0)
     if writer and not reads(writer) then expected = expected - 1 end
-    local expiry_moved = newest[1] and not expires_as_we_left_it()
     local disagree = readers ~= expected or expiry_moved
     if disagree then reconcile() end
     if remembered and not foreign then leases = leases - redis.call('ZREM', KEYS[5], 'foreign') end

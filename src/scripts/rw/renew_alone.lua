@@ -13,7 +13,10 @@ if not lease then return redis.error_reply('ERR holdfast: lease out of range') e
 
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
+--@include common/deadlines.lua
+
 local ends = redis.call('ZSCORE', KEYS[2], id)
+local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]
 local grant = redis.call('HGET', KEYS[3], id)
 local hash = redis.call('HMGET', KEYS[1], 'mode', 'rcount', 'writer', 'wcount', 'r:' .. id)
 local writer, reads = hash[3], hash[5] ~= false
@@ -25,13 +28,17 @@ for i = 1, 4 do
     if hash[i] then holders = holders - 1 end
 end
 
-local lives = ends and tonumber(ends) > now_ms
+-- Here, too, the keys may have come from a member whose clock is behind this one's.
+local off = 0
+if newest and not ends_with(newest, redis.call('PTTL', KEYS[1])) then off = clock_ahead_by(KEYS[2], newest) end
+
+local lives = ends and ends + off > now_ms
 local as_granted = shape and reads == (shape ~= 'w') and writer == (shape ~= 'r' and id)
 local all_ours = holders == redis.call('ZCARD', KEYS[2]) and not redis.call('ZSCORE', KEYS[2], 'foreign')
 if not (lives and as_granted and all_ours and (shape == 'r' or holders == 1)) then return {3} end
 
 -- Removing nothing is a write that a full server lets pass, and then the rest may follow. GT: never shorter.
-redis.call('ZREM', KEYS[2], '')
+if off > 0 then shift_deadlines(KEYS[2], off) else redis.call('ZREM', KEYS[2], '') end
 redis.call('ZADD', KEYS[2], 'GT', string.format('%.0f', now_ms + lease), id)
 local last = string.format('%.0f', redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2])
 for i = 1, 3 do redis.call('PEXPIREAT', KEYS[i], last) end

@@ -111,6 +111,22 @@ real_server::~real_server() {
     ::munmap(clock_, sizeof *clock_);
 }
 
+void real_server::move_to_clock(std::int64_t now_us) {
+    const std::int64_t ahead_ms = now_us / 1000 - clock_->load() / 1000;
+    std::vector<std::pair<std::string, std::int64_t>> ends;
+    for (const value& key : link_->call({"KEYS", "*"}).items) {
+        ends.emplace_back(key.text, link_->call({"PEXPIRETIME", key.text}).integer);
+    }
+    const auto shift = [&] {
+        for (const auto& [key, end] : ends) {
+            if (end > 0) link_->call({"PEXPIREAT", key, std::to_string(end + ahead_ms)});
+        }
+    };
+    if (ahead_ms > 0) shift();  // none of them must be over before it is shifted
+    set_time(now_us);
+    if (ahead_ms < 0) shift();
+}
+
 std::string real_server::contents(const std::string& key, const std::string& type) {
     std::string out;
     if (type == "string") return in_quotes(link_->call({"GET", key}).text);

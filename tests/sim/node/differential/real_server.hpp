@@ -44,6 +44,9 @@ public:
     real_server& operator=(const real_server&) = delete;
 
     void set_time(std::int64_t now_us) { clock_->store(now_us); }
+    /// As if a Cluster had moved all keys to a member by whose clock it is that time: what is left of their lives goes
+    /// along, and no moment that is written in them.
+    void move_to_clock(std::int64_t now_us);
     std::string unix_path() const { return server_->unix_path(); }
     raw_link& link() { return *link_; }
 
