@@ -90,10 +90,10 @@ private:
         std::string_view host = endpoint ? endpoint->text() : text_field(node, "ip");
         if (host.empty()) host = asked_.host;
         const auto port_field = find_field(node, how_ == transport::tls ? "tls-port" : "port");
-        const auto port = port_field ? port_field->to_integer() : std::nullopt;
+        const std::int64_t port = port_field ? port_field->to_integer().value_or(0) : 0;
         if (host == "?" || !may_be_host(host)) return std::nullopt;
-        if (!port || *port < 1 || *port > std::numeric_limits<std::uint16_t>::max()) return std::nullopt;
-        return network_place{std::string(host), static_cast<std::uint16_t>(*port)};
+        if (port < 1 || port > std::numeric_limits<std::uint16_t>::max()) return std::nullopt;
+        return network_place{std::string(host), static_cast<std::uint16_t>(port)};
     }
 
     const network_place& asked_;
