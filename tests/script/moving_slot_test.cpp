@@ -163,9 +163,10 @@ class MovingSlotRw : public moving_slot {
 protected:
     const std::vector<std::string> keys{lock, queue, waiters, fence, leases, grants};
 
-    redis_reply wait_to(const std::string& wish, const std::string& id) {
+    redis_reply wait_to(const std::string& wish, const std::string& id, const std::string& gives_way = "0") {
         return run("rw/acquire", keys,
-                   {id, text(hour), "arrival", wish, text(minute), "0", "wake:" + id, "0", "10000", "61000", "0"});
+                   {id, text(hour), "arrival", wish, text(minute), "0", "wake:" + id, "0", "10000", "61000", "0", "0",
+                    gives_way});
     }
     redis_reply renew(const std::string& id) {
         return run("rw/renew", keys, {id, text(hour), "arrival", text(minute)});
@@ -234,23 +235,74 @@ TEST_F(MovingSlotRw, LetsReadersInAtADowngrade) {
     EXPECT_EQ(code(renew(bob)), 1);
 }
 
-// Here the keys of the holders do vanish before others come in. The script ends half-way, but with everybody in line
-// still there; the same release again, when the slot has moved, lets them in.
-TEST_F(MovingSlotRw, KeepsTheLineIfTheLastHolderLeaves) {
+// The hash, the leases and the grants are never empty on the way from the one to the others.
+TEST_F(MovingSlotRw, IsHandedOverIfTheLastHolderLeaves) {
     for (const std::string wish : {"w", "r"}) {
         must({"FLUSHALL"});
         const std::string token = token_of(wait_to("w", ann));
         wait_to(wish, bob);
         wait_to(wish, cid);
-        const listener ears[] = {listens(bob), listens(cid)};
+        listener ears[] = {listens(bob), listens(cid)};
         slot_moves();
-        EXPECT_THAT(release(ann, token), IsError("ERR Script attempted to access a non local key"));
+        EXPECT_THAT(release(ann, token), wish == "w" ? IsReleased(1, 1) : IsReleased(0, 2));
         slot_stays();
-        EXPECT_THAT(line(), ElementsAre(bob, cid));
-        EXPECT_EQ(code(release(ann, token)), 0);
+        EXPECT_TRUE(ears[0].next().starts_with("grant " + bob));
         EXPECT_EQ(code(renew(bob)), 1);
         EXPECT_EQ(code(renew(cid)), wish == "r" ? 1 : -1);
+        EXPECT_TRUE(must({"HGET", grants, ann}).is_nil());
+        EXPECT_TRUE(must({"ZSCORE", leases, ann}).is_nil());
+        expect_all_keys_expire();
     }
+}
+
+TEST_F(MovingSlotRw, IsHandedToTheOnlyWaiter) {
+    const std::string token = token_of(wait_to("r", ann));
+    wait_to("w", bob);
+    const listener ear = listens(bob);
+    slot_moves();
+    EXPECT_THAT(release(ann, token), IsReleased(0, 1));
+    slot_stays();
+    EXPECT_EQ(writer(), bob);
+    EXPECT_EQ(code(renew(bob)), 1);
+}
+
+TEST_F(MovingSlotRw, IsGivenUpForTheFirstInLine) {
+    for (const std::string wish : {"w", "r"}) {
+        must({"FLUSHALL"});
+        const std::string token = token_of(wait_to("w", ann));
+        wait_to(wish, bob);
+        const listener ear = listens(bob);
+        slot_moves();
+        EXPECT_EQ(code(wait_to("w", ann, token)), 2);
+        slot_stays();
+        EXPECT_EQ(code(renew(bob)), 1);
+        EXPECT_THAT(line(), ElementsAre(ann));
+        EXPECT_FALSE(must({"HGET", waiters, ann}).is_nil());
+    }
+}
+
+TEST_F(MovingSlotRw, IsTheCallersAgainIfItGaveWayToTheDead) {
+    const std::string token = token_of(wait_to("w", ann));
+    wait_to("w", bob);
+    slot_moves();
+    const redis_reply reply = wait_to("w", ann, token);
+    slot_stays();
+    EXPECT_EQ(code(reply), 1);
+    EXPECT_GT(std::stoll(token_of(reply)), std::stoll(token));
+    EXPECT_EQ(writer(), ann);
+    EXPECT_EQ(code(renew(ann)), 1);
+}
+
+// The newcomer has its place before the dead lose theirs, or the line would be empty in between.
+TEST_F(MovingSlotRw, TakesANewcomerWhereAllInLineAreDead) {
+    wait_to("r", ann);
+    wait_to("w", bob);
+    slot_moves();
+    EXPECT_EQ(code(wait_to("w", cid)), 2);
+    slot_stays();
+    EXPECT_THAT(line(), ElementsAre(cid));
+    EXPECT_TRUE(must({"HGET", waiters, bob}).is_nil());
+    EXPECT_EQ(code(renew(ann)), 1);
 }
 
 }  // namespace

@@ -139,7 +139,7 @@ TEST_F(ClusterWorld, EndsNoReadWriteLeaseByTheOtherClock) {
     const std::vector<std::string> keys{lock_,          queue_,          "hf:{x}:waiters",
                                         "hf:{x}:fence", "hf:{x}:leases", "hf:{x}:grants"};
     const auto write = [&](place& at, char who) {
-        words command{"EVAL", scripts::find("rw/acquire").text, "6"};
+        std::vector<std::string> command{"EVAL", std::string{scripts::find("rw/acquire").text}, "6"};
         command.insert(command.end(), keys.begin(), keys.end());
         const std::string id = "hf_" + std::string(16, who) + ".1." + std::string(22, 'r');
         for (const char* word :

@@ -115,7 +115,7 @@ std::vector<mutant> mutants() {
             "RenewalOfAReaderRevives", "rw/renew", "if my_grant then refresh",
             "if not my_grant and not writer then\n    admit(id, 'r', lease, take_token(0))\n    my_grant = 'r ' .. "
             "mark\n    remember_token(retention)\nelseif my_grant then refresh"),
-        in_scripts("RenewalOfAReaderInNameOnly", "", "math.max(now_ms + lease, ends or 0)", "ends"),
+        in_scripts("RenewalOfAReaderInNameOnly", "", "extend(id, lease)", "local _ = 1"),
         in_scripts("KeysEndWithTheFirstLease", "",
                    "local last = leases > 0 and redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')[2]",
                    "local last = leases > 0 and redis.call('ZRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2]"),

@@ -4,11 +4,12 @@
 -- holder's own deadline, the first ms in which its hold is over; KEYS[6] what was granted to it. A count of ours in the
 -- hash is always 1: how often an owner entered is the owner's business.
 --
--- Whatever is added is collected here and written by settle(), once, however many come in; what is taken away goes at
--- once, and so before it: a full server refuses a script whose first write adds something. How many fields and leases
--- are left is counted, because a key that was emptied is not touched again (see line.lua). Where the last holder leaves
--- and others come in, that cannot be: on a moving slot the script then stops in settle(). Whoever it was about to let
--- in has a field without a lease or nothing at all, which is as good as nothing, and is still in line.
+-- What is to become of these keys is collected, and written by settle(), once, however many come and go. Those who come
+-- in are written first, and whoever is the last to leave is taken out last: so no key is empty in between (see line.lua
+-- for what that would do on a moving slot). Only where nobody is left are they deleted, and not touched again.
+--
+-- A full server refuses a script whose first write adds something. One that takes something away, or only keeps or puts
+-- back what was there, must pass: it begins with taking away, if only nothing (ZREM key '').
 --
 -- The script has set: id, retention, prefer.
 local now_ms = math.floor(now_us / 1000)
@@ -21,106 +22,157 @@ local leases = redis.call('ZCARD', KEYS[5])
 local hash_left_ms = redis.call('PTTL', KEYS[1])
 local my_grant = redis.call('HGET', KEYS[6], id)
 local writer, readers, rcount  -- the hash: who writes, how many fields of readers, the sum of their counts
-local fields                   -- how many the hash has, of whatever kind
 local mode_there, rcount_there -- as they are in the hash
 local foreign                  -- holders of other programs: name, until_ms (nil: no end)
 local touched = false          -- something is to be written by settle()
+local must_pass = false        -- also on a full server
 local others_changed           -- somebody was found dead, lost or missing: others may have their turn now
-local placed, fresh_fields, fresh_leases, fresh_grants = {}, {}, {}, {}
+local reading = {}             -- id -> whether it reads, where that is known
+
+-- What is to become of one key: field or member -> its new value, or false if it goes.
+local function no_changes() return {names = {}, values = {}} end
+local hash_changes, lease_changes, grant_changes = no_changes(), no_changes(), no_changes()
+
+local function change(changes, name, value)
+    if changes.values[name] == nil then append(changes.names, name) end
+    changes.values[name] = value
+end
 
 local function look()
     local known = redis.call('HMGET', KEYS[1], 'mode', 'rcount', 'writer', 'wcount')
     mode_there, rcount_there, writer, rcount = known[1], known[2], known[3], whole(known[2], 0) or 0
-    fields = redis.call('HLEN', KEYS[1])
-    readers = fields
+    readers = redis.call('HLEN', KEYS[1])
     for i = 1, 4 do
         if known[i] then readers = readers - 1 end
     end
 end
 
-local function reads(who) return placed[who] or redis.call('HEXISTS', KEYS[1], 'r:' .. who) == 1 end
+local function reads(who)
+    if reading[who] == nil then reading[who] = readers > 0 and redis.call('HEXISTS', KEYS[1], 'r:' .. who) == 1 end
+    return reading[who]
+end
 
 local function stop_writing()
-    fields = fields - redis.call('HDEL', KEYS[1], 'writer', 'wcount')
-    writer, touched = false, true
+    change(hash_changes, 'writer', false)
+    change(hash_changes, 'wcount', false)
+    writer, touched, must_pass = false, true, true
 end
 
 local function stop_reading(who)
-    if fields == 0 or redis.call('HDEL', KEYS[1], 'r:' .. who) == 0 then return end
-    fields, readers, rcount, touched = fields - 1, readers - 1, rcount - 1, true
+    if not reads(who) then return end
+    change(hash_changes, 'r:' .. who, false)
+    readers, rcount, reading[who] = readers - 1, rcount - 1, false
+    touched, must_pass = true, true
 end
 
 local function remove(who)
     stop_reading(who)
     if writer == who then stop_writing() end
-    if leases > 0 then leases = leases - redis.call('ZREM', KEYS[5], who) end
-    redis.call('HDEL', KEYS[6], who)
-    touched = true
+    change(lease_changes, who, false)
+    change(grant_changes, who, false)
+    touched, must_pass = true, true
 end
 
 -- Puts `who` into the hash in that shape.
 local function place(who, shape)
     if shape ~= 'w' and not reads(who) then
-        readers, rcount, placed[who] = readers + 1, rcount + 1, true
-        append(fresh_fields, 'r:' .. who, 1)
+        readers, rcount, reading[who] = readers + 1, rcount + 1, true
+        change(hash_changes, 'r:' .. who, 1)
     end
     if shape ~= 'r' and writer ~= who then
         writer = who
-        append(fresh_fields, 'writer', who, 'wcount', 1)
+        change(hash_changes, 'writer', who)
+        change(hash_changes, 'wcount', 1)
     end
     touched = true
+end
+
+-- Never shortens a lease.
+local function extend(who, lease)
+    change(lease_changes, who, math.max(now_ms + lease, lease_changes.values[who] or 0))
 end
 
 -- Makes `who` a holder, or changes what it holds.
 local function admit(who, shape, lease, token)
     place(who, shape)
-    append(fresh_leases, string.format('%.0f', now_ms + lease), who)
-    append(fresh_grants, who, shape .. ' ' .. token)
+    extend(who, lease)
+    change(grant_changes, who, shape .. ' ' .. token)
 end
 
--- The caller keeps its grant, in that shape, with a full lease. Removing nothing is a write that a full server lets
--- pass: so those who hold keep what they have. The lease itself is never taken away to be written anew: where a Cluster
--- moves the slot, the script would end in between if it is the only one.
+-- The caller keeps its grant, in that shape, with a full lease.
 local function refresh(shape, lease)
-    local ends, token = redis.call('ZSCORE', KEYS[5], id), token_of(my_grant)
-    redis.call('ZREM', KEYS[5], '')
+    local token = token_of(my_grant)
+    must_pass = true
     place(id, shape)
-    append(fresh_leases, string.format('%.0f', math.max(now_ms + lease, ends or 0)), id)
-    if shape ~= shape_of(my_grant) then append(fresh_grants, id, shape .. ' ' .. token) end
+    extend(id, lease)
+    if shape ~= shape_of(my_grant) then change(grant_changes, id, shape .. ' ' .. token) end
     my_grant = shape .. ' ' .. token
 end
 
--- Nobody has it any more. Whether a grant is left that belongs to nobody is not known, and mostly there is none: then
--- that call fails on a moving slot, and has nothing to do.
+-- What is to be set, in the order in which its command wants it, and what goes.
+local function sort_out(changes, in_pairs)
+    local set, gone = {}, {}
+    for _, name in ipairs(changes.names) do
+        local value = changes.values[name]
+        if value then append(set, in_pairs(name, value)) else append(gone, name) end
+    end
+    return set, gone
+end
+local function field_and_value(name, value) return name, value end
+local function score_and_member(name, value) return string.format('%.0f', value), name end
+
+-- Nobody has it any more.
 local function clear()
-    if fields > 0 then redis.call('DEL', KEYS[1]) end
-    if leases > 0 then redis.call('DEL', KEYS[5]) end
-    redis.pcall('DEL', KEYS[6])
-    fields, leases, mode_there, rcount_there = 0, 0, false, false
+    redis.call('DEL', KEYS[1], KEYS[5], KEYS[6])
+    leases, mode_there, rcount_there = 0, false, false
 end
 
--- Writes what has changed. The keys live as long as the longest lease. GT: a shorter lease never cuts a longer one.
+-- The keys live as long as the longest lease; the hash without end, if a holder of another program has none.
+local function expire_with_the_last_lease()
+    local last = leases > 0 and redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')[2]
+    if not last then return end
+    last = string.format('%.0f', last) -- newer servers write 1.8e+12
+    if not foreign or foreign.until_ms then redis.call('PEXPIREAT', KEYS[1], last) end
+    redis.call('PEXPIREAT', KEYS[5], last)
+    redis.call('PEXPIREAT', KEYS[6], last)
+end
+
+-- GT: a shorter lease never cuts a longer one. Leases that end go first if others stay: that opens the door, too. Of
+-- the grants the last may go though leases are left, if only those of other programs stay: so that comes at the end.
+local function write_changes()
+    local fields, fields_gone = sort_out(hash_changes, field_and_value)
+    local deadlines, ended = sort_out(lease_changes, score_and_member)
+    local grants, grants_gone = sort_out(grant_changes, field_and_value)
+    if #ended > 0 and leases > #ended then
+        leases = leases - write_all({'ZREM', KEYS[5]}, ended)
+        ended = {}
+    elseif must_pass then
+        redis.call('ZREM', KEYS[5], '')
+    end
+    write_all({'HSET', KEYS[1]}, fields)
+    write_all({'HDEL', KEYS[1]}, fields_gone)
+    leases = leases + write_all({'ZADD', KEYS[5], 'GT'}, deadlines)
+    leases = leases - write_all({'ZREM', KEYS[5]}, ended)
+    write_all({'HSET', KEYS[6]}, grants)
+    expire_with_the_last_lease()
+    write_all({'HDEL', KEYS[6]}, grants_gone)
+end
+
+-- Writes what has changed.
 local function settle()
     if not touched then return end
-    touched = false
-    if not writer and readers == 0 then return clear() end
     local mode, count = writer and 'write' or 'read', readers > 0 and string.format('%.0f', rcount)
-    if not count and rcount_there then fields = fields - redis.call('HDEL', KEYS[1], 'rcount') end
-    if count and count ~= rcount_there then append(fresh_fields, 'rcount', count) end
-    if mode ~= mode_there then append(fresh_fields, 'mode', mode) end
-    mode_there, rcount_there = mode, count
-    fields = fields + write_all({'HSET', KEYS[1]}, fresh_fields)
-    if foreign and foreign.until_ms then append(fresh_leases, string.format('%.0f', foreign.until_ms), 'foreign') end
-    leases = leases + write_all({'ZADD', KEYS[5], 'GT'}, fresh_leases)
-    write_all({'HSET', KEYS[6]}, fresh_grants)
-    fresh_fields, fresh_leases, fresh_grants = {}, {}, {}
-    local last = leases > 0 and redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')[2]
-    last = last and string.format('%.0f', last) -- newer servers write 1.8e+12
-    if last and not (foreign and not foreign.until_ms) then redis.call('PEXPIREAT', KEYS[1], last) end
-    if last then
-        redis.call('PEXPIREAT', KEYS[5], last)
-        redis.call('PEXPIREAT', KEYS[6], last)
+    if not writer and readers == 0 then
+        clear()
+    else
+        if mode ~= mode_there then change(hash_changes, 'mode', mode) end
+        if count ~= rcount_there then change(hash_changes, 'rcount', count) end
+        if foreign and foreign.until_ms then change(lease_changes, 'foreign', foreign.until_ms) end
+        mode_there, rcount_there = mode, count
+        write_changes()
     end
+    touched, must_pass = false, false
+    hash_changes, lease_changes, grant_changes = no_changes(), no_changes(), no_changes()
 end
 
 -- By its form, which is that of our hold ids: hf_<client, 16 characters>.<number>.<22 random characters>.
@@ -130,11 +182,12 @@ local function is_ours(who)
 end
 
 -- Who is in the hash without a lease: the id and the field. Ours are dead, and removed; the others are returned.
-local function strangers()
-    local found, fields = {}, redis.call('HGETALL', KEYS[1])
+local function strangers(fields)
+    local found = {}
     for i = 1, #fields, 2 do
         local field = fields[i]
-        if field ~= 'mode' and field ~= 'rcount' and field ~= 'wcount' then
+        local leaves = hash_changes.values[field] == false
+        if field ~= 'mode' and field ~= 'rcount' and field ~= 'wcount' and not leaves then
             local who = field == 'writer' and fields[i + 1] or string.match(field, '^r:(.*)$') or field
             if not is_ours(who) then
                 append(found, {who = who, field = field})
@@ -158,35 +211,47 @@ local function foreign_end()
     return math.max(now_ms + hash_left_ms + 1, remembered or 0)
 end
 
+-- Who is in the hash, by its fields, when those have left who are to leave.
+local function count_again(fields)
+    writer, readers, rcount = false, 0, 0
+    for i = 1, #fields, 2 do
+        local field, value = fields[i], fields[i + 1]
+        if hash_changes.values[field] == false or field == 'mode' or field == 'rcount' or field == 'wcount' then
+            -- nobody
+        elseif field == 'writer' then
+            writer = value
+        else
+            readers = readers + 1
+            if string.find(field, '^r:') then rcount = rcount + (whole(value, 1) or 1) end
+        end
+    end
+end
+
 -- The hash and the leases disagree: another program has written the hash, or it is gone (evicted, or an expiry was set
 -- that was shorter than our leases). Holders of other programs are respected as long as they live; ours are put back
 -- where they belong if nobody who is in now forbids it, and otherwise lost.
 local function reconcile()
-    local others = strangers()
+    local fields = redis.call('HGETALL', KEYS[1])
+    local others = strangers(fields)
     if #others > 0 then
         local ends = foreign_end()
         if ends and ends <= now_ms then
             for _, other in ipairs(others) do
-                redis.call('HDEL', KEYS[1], other.field)
-                if other.field == 'writer' then redis.call('HDEL', KEYS[1], 'wcount') end
+                change(hash_changes, other.field, false)
+                if other.field == 'writer' then change(hash_changes, 'wcount', false) end
             end
             touched = true
         else
             foreign = {name = others[1].who, until_ms = ends}
         end
     end
-    look()
-    rcount = 0
-    local fields = redis.call('HGETALL', KEYS[1])
-    for i = 1, #fields, 2 do
-        if string.find(fields[i], '^r:') then rcount = rcount + (whole(fields[i + 1], 1) or 1) end
-    end
+    count_again(fields)
     for _, who in ipairs(redis.call('ZRANGE', KEYS[5], 0, -1)) do
-        local shape = who ~= 'foreign' and shape_of(redis.call('HGET', KEYS[6], who))
-        local there = shape and (shape == 'w' or reads(who)) and (shape == 'r' or writer == who)
-        if who ~= 'foreign' and not there then
+        if who ~= 'foreign' and lease_changes.values[who] ~= false then
+            local shape = shape_of(redis.call('HGET', KEYS[6], who))
+            local there = shape and (shape == 'w' or reads(who)) and (shape == 'r' or writer == who)
             local in_the_way = writer and writer ~= who or shape ~= 'r' and readers > (reads(who) and 1 or 0)
-            if in_the_way or not shape then remove(who) else place(who, shape) end
+            if not there and (in_the_way or not shape) then remove(who) elseif not there then place(who, shape) end
         end
     end
 end
@@ -206,24 +271,26 @@ end
 
 -- Whoever's lease is over is out. The work is for those, not for those who stay. Nobody stays whose deadline is now: a
 -- key that is told to expire now is deleted at once.
+local over = 0
 for _, who in ipairs(redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', string.format('%.0f', now_ms))) do
-    if who ~= 'foreign' then remove(who) end
+    if who ~= 'foreign' then
+        remove(who)
+        over = over + 1
+    end
 end
 
 do
-    local expected = leases - (remembered and 1 or 0)
+    local expected = leases - over - (remembered and 1 or 0)
     if writer and not reads(writer) then expected = expected - 1 end
     local disagree = readers ~= expected or expiry_moved
     if disagree then reconcile() end
-    if remembered and not foreign then leases = leases - redis.call('ZREM', KEYS[5], 'foreign') end
     others_changed = touched
-    touched = touched or expiry_moved or remembered and not foreign
-    -- What is put back must be there before the script goes on: it may be about to take it away. Removing nothing is a
-    -- write that a full server lets pass, and then the rest may follow: all of it was there before.
-    if disagree and touched then
-        redis.call('ZREM', KEYS[5], '')
-        settle()
+    if remembered and not foreign then
+        change(lease_changes, 'foreign', false)
+        touched, must_pass = true, true
     end
+    touched = touched or expiry_moved
+    must_pass = must_pass or disagree and touched -- all that is put back was there before
 end
 if my_grant and not shape_of(my_grant) then remove(id) end
 if my_grant and writer ~= id and not reads(id) then my_grant = false end

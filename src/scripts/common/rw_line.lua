@@ -33,15 +33,26 @@ end
 -- earlier request came just when its upgrade was due): then the caller is told as everybody is.
 local answer_tells = true
 
+-- Set by a script that may put the caller in line: does so if it has to wait, and tells whether it did. Where all
+-- others leave, it must have its place before they go, or the line would be empty in between (see line.lua).
+local stand_in_line_if_due
+
+-- True if nobody is in line any more, but perhaps the caller, who learns from its answer what others are told.
 local function leave_line_together(leaving)
+    local all_leave = #leaving == in_line
+    if all_leave and stand_in_line_if_due and stand_in_line_if_due() then
+        for i = #leaving, 1, -1 do
+            if leaving[i] == id then table.remove(leaving, i) end
+        end
+    end
     in_line = in_line - write_all({'ZREM', KEYS[2]}, leaving)
     if entries > 0 then entries = entries - write_all({'HDEL', KEYS[3]}, leaving) end
+    return all_leave
 end
 
--- Grants what they asked for, and tells every process once. They leave the line when they have it: see rw.lua for what
--- may come in between. Removing nothing is a write that a full server lets pass, and then the rest may follow.
+-- Grants what they asked for, and tells every process once. They leave the line when they have it.
 local function admit_all(coming, leaving)
-    redis.call('ZREM', KEYS[2], '')
+    must_pass = true
     local told, channels, shortest = {}, {}, nil
     for _, one in ipairs(coming) do
         local lease, channel = tonumber(one.wants.lease), one.wants.channel
@@ -54,10 +65,10 @@ local function admit_all(coming, leaving)
         end
     end
     settle()
-    leave_line_together(leaving)
+    local all_left = leave_line_together(leaving)
     remember_token(retention)
     for _, channel in ipairs(channels) do tell(channel, told[channel]) end
-    hurry_first_in_line(shortest)
+    if not all_left then hurry_first_in_line(shortest) end
     first_has_left = false
 end
 
@@ -96,11 +107,15 @@ local function let_in_who_may()
     end
 
     first_has_left = first_has_left or first == leaving[1]
-    if #coming > 0 then admit_all(coming, leaving) else leave_line_together(leaving) end
+    if #coming > 0 then
+        admit_all(coming, leaving)
+    elseif leave_line_together(leaving) then
+        first_has_left = false
+    end
     return blocker, blocked_by
 end
 
--- As let_in_who_may(). Only the first in line knows when the holders' leases end, or looks often at a foreign one; if
+-- As let_in_who_may(). settle() comes after: then all who come and go in a script are written together. Only the first in line knows when the holders' leases end, or looks often at a foreign one; if
 -- nobody came in, a new first does not know yet.
 local function serve()
     local blocker, blocked_by = let_in_who_may()

@@ -40,6 +40,7 @@ end
 local function queue_up()
     local entry = ARGV[5] .. ' ' .. ARGV[9] .. ' ' .. string.format('%.0f', now_us) .. ' ' .. ARGV[6] .. ' ' .. wants
         .. ' ' .. channel
+    if must_pass then redis.call('ZREM', KEYS[5], '') end
     ticket = stand_in_line(id, ticket, entry, keep_line, wants == 'u')
 end
 
@@ -62,15 +63,15 @@ if my_grant and wants == 'u' and writer == id and token_of(my_grant) == ARGV[11]
 -- The caller holds it already. What its first request got is not made more by a copy of it that runs late.
 if my_grant and (wants == 'r' or writer == id) then
     refresh(wants == 'r' and writer == id and 'b' or shape_of(my_grant), lease)
-    settle()
     serve()
+    settle()
     return {1, token_of(my_grant)}
 end
 if my_grant and wants == 'w' then return refused('mode') end
 if wants == 'u' and not (my_grant and token_of(my_grant) == ARGV[11]) then
-    settle()
     answer_tells = false
     serve()
+    settle()
     return {-1}
 end
 
@@ -81,9 +82,19 @@ elseif not writer and in_line == 0 and (wants == 'r' or readers == 0) then
     return granted(wants)
 end
 
+local function has_it() return my_grant and (wants ~= 'u' or writer == id) end
+
 if ticket ~= '0' and channel ~= '' then queue_up() end
+stand_in_line_if_due = function()
+    local due = ticket == '0' and channel ~= '' and not has_it() and (writer or wants ~= 'r' and readers > 0)
+    if due then
+        ticket = string.format('%.0f', now_us) -- the line is as good as empty
+        queue_up()
+    end
+    return due
+end
 local blocker, blocked_by = serve()
-if my_grant and (wants ~= 'u' or writer == id) then return {1, token_of(my_grant)} end
+if has_it() then return {1, token_of(my_grant)} end
 if wants == 'u' and blocker == 'u' and blocked_by ~= id then
     leave_line(id)
     return refused('deadlock')

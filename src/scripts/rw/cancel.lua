@@ -13,7 +13,7 @@ proposal = whole(ARGV[4], 1)
 --@include common/rw_line.lua
 
 step_out()
-settle()
 serve()
+settle()
 if not my_grant then return {0} end
 return {1, shape_of(my_grant), token_of(my_grant)}

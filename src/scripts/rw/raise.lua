@@ -17,11 +17,9 @@ end
 local meant = my_grant and (token_of(my_grant) == ARGV[4] or token_of(my_grant) == ARGV[5])
 if meant then
     my_grant = shape_of(my_grant) .. ' ' .. ARGV[5]
-    append(fresh_grants, id, my_grant)
+    change(grant_changes, id, my_grant)
     touched = true
-end
-settle()
-if meant then
+    settle()
     if tonumber(mark or 0) < to then
         mark = ARGV[5]
         remember_token(retention)
@@ -30,6 +28,7 @@ if meant then
 end
 answer_tells = false
 if others_changed then serve() end
+settle()
 if not writer and readers == 0 then return {0} end
 local left, holder = standing()
 return {-1, left, holder}

@@ -26,10 +26,10 @@ elseif meant then
     refresh(writer == id and left_over or 'r', tonumber(ARGV[6]))
 end
 if left_over == '' and (meant or not my_grant) then step_out() end
-settle()
 local nobody = not writer and readers == 0
 answer_tells = false
 serve()
+settle()
 
 if meant then return {1, in_line, readers + (writer and not reads(writer) and 1 or 0)} end
 if nobody then return {0} end

@@ -13,8 +13,8 @@ proposal = whole(ARGV[5], 1)
 --@include common/rw_line.lua
 
 if my_grant then refresh(shape_of(my_grant), lease) end
-settle()
 if others_changed then serve() end
+settle()
 
 if my_grant then return {1, shape_of(my_grant), token_of(my_grant)} end
 if not writer and readers == 0 then return {0} end
