@@ -95,7 +95,9 @@ protected:
                 "60000 1e3 1 0 w wake:bad", "99999999999999999999 1000 9007199254740991 0 w wake:bad",
                 // Alive by its last poll, with a floor above every token; wanting nothing, or what there is not.
                 "60000 99999999 9007199254740991 9007199254740993 w wake:bad",
-                "60000 99999999 9007199254740991 0 wake:bad", "60000 99999999 9007199254740991 0 x wake:bad"};
+                "60000 99999999 9007199254740991 0 wake:bad", "60000 99999999 9007199254740991 0 x wake:bad",
+                // A number to Lua, and none to SET: the holder's release must not end on it.
+                "0060000 99999999 9007199254740991 0 w wake:bad"};
     }
 };
 

@@ -47,7 +47,8 @@ end
 -- What a waiter wants by its entry, or nil.
 local function read_entry(entry)
     if not entry then return nil end
-    local lease, interval, seen, floor, kind, channel = string.match(entry, '^(%d+) (%d+) (%d+) (%d+) ([wru]) (.+)$')
+    local form = '^([1-9]%d*) (%d+) (%d+) (%d+) ([wru]) (.+)$' -- SET takes no lease of "007"
+    local lease, interval, seen, floor, kind, channel = string.match(entry, form)
     local wants = {lease = lease, interval_ms = whole(interval, 0), seen_us = whole(seen, 0), floor = whole(floor, 0),
         kind = kind, channel = channel}
     if whole(lease, 1) and wants.interval_ms and wants.seen_us and wants.floor then return wants end
