@@ -50,7 +50,8 @@ local function leave_line_together(leaving)
     return all_leave
 end
 
--- Grants what they asked for, and tells every process once. They leave the line when they have it.
+-- Grants what they asked for, and tells every process once. They leave the line when they have it. Tokens are remembered
+-- as soon as they are given: whatever ends the script after that, the next one is greater.
 local function admit_all(coming, leaving)
     must_pass = true
     local told, channels, shortest = {}, {}, nil
@@ -65,8 +66,8 @@ local function admit_all(coming, leaving)
         end
     end
     settle()
-    local all_left = leave_line_together(leaving)
     remember_token(retention)
+    local all_left = leave_line_together(leaving)
     for _, channel in ipairs(channels) do tell(channel, told[channel]) end
     if not all_left then hurry_first_in_line(shortest) end
     first_has_left = false
