@@ -97,6 +97,28 @@ TEST_F(RwRenewAlone, LeavesAnotherProgramsHolderToTheFullOne) {  // R33
     expect_left_alone(ann);
 }
 
+// One of ours is missing in the hash: their number is right.
+TEST_F(RwRenewAlone, DoesNotTakeAnotherProgramsHolderForOneOfOurs) {  // R33
+    for (const char* const how : {"300000", "1000"}) {
+        must({"FLUSHALL"});
+        reads(ann);
+        reads(bob);
+        must({"HDEL", lock, "r:" + bob});
+        must({"HSET", lock, "r:python", "1"});
+        must({"PEXPIRE", lock, how});
+        expect_left_alone(ann);
+        must({"PERSIST", lock});
+        expect_left_alone(ann);
+    }
+}
+
+TEST_F(RwRenewAlone, RestoresAnExpiryThatWasCutShort) {  // R33
+    const std::string token = reads(ann);
+    must({"PEXPIRE", lock, "1000"});
+    EXPECT_THAT(renew_alone(ann), Holds("r", token));
+    EXPECT_EQ(left(lock), minute);
+}
+
 TEST_F(RwRenewAlone, LeavesWhatDoesNotAgreeToTheFullOne) {  // R33
     const auto spoil = [&](const std::vector<std::string>& how) {
         must({"FLUSHALL"});

@@ -1,5 +1,11 @@
--- Shared by the read-write scripts: a grant as it is written, "<shape> <token>". The shape is r (reads), w (writes) or
--- b (both).
+-- Shared by the read-write scripts: a grant as it is written, "<shape> <token>", and the ids of those who have one. The
+-- shape is r (reads), w (writes) or b (both).
 
 local function shape_of(grant) return grant and string.match(grant, '^([rwb]) [1-9]%d*$') end
 local function token_of(grant) return grant and string.match(grant, '^[rwb] ([1-9]%d*)$') end
+
+-- By its form, which is that of our hold ids: hf_<client, 16 characters>.<number>.<22 random characters>.
+local function is_ours(who)
+    local client, random = string.match(who, '^hf_([%w_%-]+)%.%d+%.([%w_%-]+)$')
+    return client and #client == 16 and #random == 22
+end

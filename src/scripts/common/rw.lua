@@ -175,12 +175,6 @@ local function settle()
     hash_changes, lease_changes, grant_changes = no_changes(), no_changes(), no_changes()
 end
 
--- By its form, which is that of our hold ids: hf_<client, 16 characters>.<number>.<22 random characters>.
-local function is_ours(who)
-    local client, random = string.match(who, '^hf_([%w_%-]+)%.%d+%.([%w_%-]+)$')
-    return client and #client == 16 and #random == 22
-end
-
 -- Who is in the hash without a lease: the id and the field. Ours are dead, and removed; the others are returned.
 local function strangers(fields)
     local found = {}
