@@ -20,7 +20,7 @@ struct mutant {
     friend std::ostream& operator<<(std::ostream& out, const mutant& m) { return out << m.name; }
 };
 
-// In every script that has `original`, which must be at least one.
+// In every script that has `original`, which must be at least one, and everywhere in it.
 void replace_in_scripts(day_options& day, const std::string& only, const std::string& original,
                         const std::string& instead) {
     bool found = false;
@@ -30,9 +30,11 @@ void replace_in_scripts(day_options& day, const std::string& only, const std::st
         if (const auto already = day.replaced_scripts.find(text); already != day.replaced_scripts.end()) {
             text = already->second;
         }
-        const auto at = text.find(original);
+        auto at = text.find(original);
         if (at == std::string::npos) continue;
-        text.replace(at, original.size(), instead);
+        for (; at != std::string::npos; at = text.find(original, at + instead.size())) {
+            text.replace(at, original.size(), instead);
+        }
         day.replaced_scripts[std::string(script.text)] = text;
         found = true;
     }
@@ -41,6 +43,15 @@ void replace_in_scripts(day_options& day, const std::string& only, const std::st
 
 mutant in_scripts(std::string name, std::string only, std::string original, std::string instead) {
     return {std::move(name), [=](day_options& day) { replace_in_scripts(day, only, original, instead); }};
+}
+
+// Of mutex/release, which hands over in two places: at once where all is plain, and in general.
+mutant in_hand_over(std::string name, std::string general, std::string instead, std::string at_once,
+                    std::string instead_of_that) {
+    return {std::move(name), [=](day_options& day) {
+                replace_in_scripts(day, "", general, instead);
+                replace_in_scripts(day, "mutex/release", at_once, instead_of_that);
+            }};
 }
 
 // One that only shows where several servers vote.
@@ -63,7 +74,10 @@ std::vector<mutant> mutants() {
         in_scripts("PollDoesNotRefresh", "mutex/acquire", "if channel ~= '' then",
                    "if channel ~= '' and not redis.call('ZSCORE', KEYS[2], id) then"),
         in_scripts("LastComeFirstServed", "mutex/acquire", "math.max(now_us, last + 1)", "9e15 - now_us"),
-        in_scripts("HandOverWithoutAWord", "", "tell(wants.channel, 'grant ' .. id .. ' ' .. token)", ""),
+        in_hand_over("HandOverWithoutAWord", "tell(wants.channel, 'grant ' .. id .. ' ' .. token)", "",
+                     "tell(channel, 'grant ' .. first .. ' ' .. token)", ""),
+        in_scripts("PlainHandOverWithoutAWord", "mutex/release", "tell(channel, 'grant ' .. first .. ' ' .. token)",
+                   ""),
         in_scripts("RenewalRevives", "mutex/renew", "if not holder then return {0} end",
                    "if not holder then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return {1} end"),
         in_scripts("RenewalInNameOnly", "mutex/renew", "redis.call('PEXPIRE', KEYS[1], ARGV[2])", "local _ = 1"),
@@ -72,19 +86,26 @@ std::vector<mutant> mutants() {
         in_scripts("TokensForgetTheClock", "", "fits and proposal or math.max(now_us, least)",
                    "fits and proposal or (mark or now_us - 10000000) + 1"),
         in_scripts("NewcomersOvertake", "mutex/acquire", "if not holder and in_line == 0 then", "if not holder then"),
-        in_scripts("ReleaseHandsOverToNobody", "mutex/release",
-                   "if not promote_next_waiter(nil, retention) then redis.call('DEL', KEYS[1]) end",
-                   "redis.call('DEL', KEYS[1])"),
+        in_hand_over("ReleaseHandsOverToNobody",
+                     "if not promote_next_waiter(nil, retention) then redis.call('DEL', KEYS[1]) end",
+                     "redis.call('DEL', KEYS[1])", "if first and lives and", "if false and"),
+        in_scripts("PlainHandOverToTheDead", "mutex/release", "if first and lives and time_us > last and",
+                   "if first and is_plain and time_us > last or lives and"),
+        in_scripts("TokensOfAPlainHandOverForgetTheMark", "mutex/release", "if first and lives and time_us > last and",
+                   "if first and lives and"),
         in_scripts("NewcomersToAFreeLockOvertake", "mutex/acquire",
                    "if redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 and not", "if not"),
         in_scripts("TokensOfAFreeLockForgetTheMark", "mutex/acquire",
                    "math.max(past and tonumber(past) or 0, tonumber(ARGV[3]))", "tonumber(ARGV[3])"),
-        in_scripts("ReleaseOverlooksTheLine", "mutex/release", "redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 and", ""),
+        in_scripts("ReleaseOverlooksTheLine", "mutex/release", "if redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 then",
+                   "if true then"),
         in_scripts("LineWithoutExpiry", "mutex/acquire", "keep_for(KEYS[2], keep_ms)", ""),
         in_scripts("GivingUpKeepsThePlace", "mutex/release", "    leave_line(id)\nend", "end"),
         in_scripts("TheDeadAreServed", "", "answer.err ~= nil or answer[2] > 0", "true"),
-        in_scripts("LeaseLongerThanKept", "", "redis.call('SET', KEYS[1], id, 'PX', lease)",
-                   "redis.call('SET', KEYS[1], id, 'PX', math.ceil(lease * 0.7))"),
+        in_hand_over("LeaseLongerThanKept", "redis.call('SET', KEYS[1], id, 'PX', lease)",
+                     "redis.call('SET', KEYS[1], id, 'PX', math.ceil(lease * 0.7))",
+                     "redis.call('SET', KEYS[1], first, 'PX', lease)",
+                     "redis.call('SET', KEYS[1], first, 'PX', math.ceil(lease * 0.7))"),
         in_scripts("ExpiredReadersStay", "", "'-inf', string.format('%.0f', now_ms)", "'-inf', '-inf'"),
         in_scripts("TwoUpgradersWait", "rw/acquire", "if wants == 'u' and blocker == 'u' and blocked_by ~= id then",
                    "if false then"),

@@ -7,12 +7,9 @@
 -- A Cluster's member whose slot is moving away runs a script only if it has all of its keys, and stops it at the first
 -- call that touches a key which is gone: also one that the script has just emptied. So whoever empties a key knows it,
 -- and does not touch it again: in_line and entries are always what the line has now.
---
--- A waiter's entry in the hash KEYS[3] is one string of six words:
---   lease ms, poll interval ms, server time of its last poll in us, its token floor, what it wants (w to write, which is
---   all there is on a mutex; r to read; u to upgrade), its wake-up channel
 
 --@include common/reading.lua
+--@include common/entry.lua
 
 local clock = redis.call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
@@ -47,32 +44,19 @@ end
 -- What a waiter wants by its entry, or nil.
 local function read_entry(entry)
     if not entry then return nil end
-    local form = '^([1-9]%d*) (%d+) (%d+) (%d+) ([wru]) (.+)$' -- SET takes no lease of "007"
-    local lease, interval, seen, floor, kind, channel = string.match(entry, form)
+    local lease, interval, seen, floor, kind, channel = string.match(entry, entry_form)
     local wants = {lease = lease, interval_ms = whole(interval, 0), seen_us = whole(seen, 0), floor = whole(floor, 0),
         kind = kind, channel = channel}
     if whole(lease, 1) and wants.interval_ms and wants.seen_us and wants.floor then return wants end
     return nil
 end
 
--- A wake-up channel with a tag is a sharded one. On a Cluster it is in the lock's own slot: then the listeners are on
--- this very server and are counted here, and nothing that is said is carried to all the others.
-local function is_sharded(channel) return string.find(channel, '{', 1, true) end
-
--- What cannot be said is left to polls.
-local function tell(channel, text) redis.pcall(is_sharded(channel) and 'SPUBLISH' or 'PUBLISH', channel, text) end
-
--- True if the waiter's process listens and it has polled within its last two intervals. The count of listeners is
--- NUMSUB's and not PUBLISH's, which would count pattern subscribers too. Where that may not be asked, its polls must do.
-local listeners = {}
+-- True if the waiter's process listens and it has polled within its last two intervals.
+local listened_to = {}
 local function is_alive(wants)
     if now_us - wants.seen_us > 2000 * wants.interval_ms then return false end
-    if listeners[wants.channel] == nil then
-        local count = is_sharded(wants.channel) and 'SHARDNUMSUB' or 'NUMSUB'
-        local answer = redis.pcall('PUBSUB', count, wants.channel)
-        listeners[wants.channel] = answer.err ~= nil or answer[2] > 0
-    end
-    return listeners[wants.channel]
+    if listened_to[wants.channel] == nil then listened_to[wants.channel] = is_listened_to(wants.channel) end
+    return listened_to[wants.channel]
 end
 
 local function leave_line(id)

@@ -50,8 +50,8 @@ local function leave_line_together(leaving)
     return all_leave
 end
 
--- Grants what they asked for, and tells every process once. They leave the line when they have it. Tokens are remembered
--- as soon as they are given: whatever ends the script after that, the next one is greater.
+-- Grants what they asked for, and tells every process once. They leave the line when they have it. Tokens are
+-- remembered as soon as they are given: whatever ends the script after that, the next one is greater.
 local function admit_all(coming, leaving)
     must_pass = true
     local told, channels, shortest = {}, {}, nil
@@ -116,7 +116,7 @@ local function let_in_who_may()
     return blocker, blocked_by
 end
 
--- As let_in_who_may(). settle() comes after: then all who come and go in a script are written together. Only the first in line knows when the holders' leases end, or looks often at a foreign one; if
+-- As let_in_who_may(). settle() comes after it: all who come and go in a script are written together. Only the first in line knows when the holders' leases end, or looks often at a foreign one; if
 -- nobody came in, a new first does not know yet.
 local function serve()
     local blocker, blocked_by = let_in_who_may()

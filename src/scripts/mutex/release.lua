@@ -6,11 +6,37 @@
 --          by another grant of the same id
 -- Repeatable: a second call after a lost reply answers {0} or {-1} and changes nothing.
 
--- The caller's grant, and nobody in line: the common case, and so it comes before all that the others need.
-if ARGV[2] ~= '0' and redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 and redis.call('GET', KEYS[1]) == ARGV[1]
-    and redis.call('GET', KEYS[4]) == ARGV[2] then
-    redis.call('DEL', KEYS[1])
-    return {1, 0}
+-- The caller's grant, and nobody in line, or first in line one who lives: the common cases, and so they come before all
+-- that the others need. Whatever looks odd here is left to what follows, which knows what to say about it. As there,
+-- everything is read before anything is written, the next in line included: to whom it falls to poll in time.
+if ARGV[2] ~= '0' and redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('GET', KEYS[4]) == ARGV[2] then
+    if redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 then
+        redis.call('DEL', KEYS[1])
+        return {1, 0}
+    end
+--@include common/entry.lua
+    local line, clock = redis.call('ZRANGE', KEYS[2], 0, 1), redis.call('TIME')
+    local first, second = line[1], line[2]
+    local entry = redis.call('HGET', KEYS[3], first or '') or ''
+    local lease, interval, seen, floor, _, channel = string.match(entry, entry_form)
+    local time_us, last = clock[1] * 1000000 + clock[2], math.max(tonumber(ARGV[2]) or 2 ^ 53, floor or 0)
+    local is_plain = lease and #lease < 16 and #interval < 16 and string.find(ARGV[3], '^[1-9]%d*$') and #ARGV[3] < 16
+        and (ARGV[4] or '0') == '0'
+    local lives = is_plain and time_us >= tonumber(seen) and time_us - seen <= 2000 * interval
+    if first and lives and time_us > last and is_listened_to(channel) then
+        local token = clock[1] .. string.sub('000000', #clock[2] + 1) .. clock[2]
+        local _, rarely, next_channel
+        if second then
+            _, rarely, _, _, _, next_channel = string.match(redis.call('HGET', KEYS[3], second) or '', entry_form)
+        end
+        redis.call('ZREM', KEYS[2], first)
+        redis.call('HDEL', KEYS[3], first)
+        redis.call('SET', KEYS[1], first, 'PX', lease)
+        redis.call('SET', KEYS[4], token, 'PX', ARGV[3])
+        tell(channel, 'grant ' .. first .. ' ' .. token)
+        if rarely and tonumber(rarely) > tonumber(lease) then tell(next_channel, 'poll ' .. second) end
+        return {1, second and redis.call('ZCARD', KEYS[2]) or 0}
+    end
 end
 --@include common/line.lua
 --@include common/mutex.lua
