@@ -12,12 +12,12 @@ local function append(list, ...)
 end
 
 -- A few hundred at a time: Lua's stack has an end. Returns how many were added or removed.
-local function write_all(command, list)
+local function write_all(command, key, list, option)
     local changed = 0
     for first = 1, #list, 500 do
-        local words = {unpack(command)}
-        append(words, unpack(list, first, math.min(first + 499, #list)))
-        changed = changed + redis.call(unpack(words))
+        local last = math.min(first + 499, #list)
+        changed = changed + (option and redis.call(command, key, option, unpack(list, first, last))
+            or redis.call(command, key, unpack(list, first, last)))
     end
     return changed
 end
@@ -51,5 +51,5 @@ local function shift_deadlines(leases_key, by_ms)
     local shifted, all = {}, redis.call('ZRANGE', leases_key, 0, -1, 'WITHSCORES')
     for i = 1, #all, 2 do append(shifted, string.format('%.0f', all[i + 1] + by_ms), all[i]) end
     redis.call('ZREM', leases_key, '')
-    write_all({'ZADD', leases_key}, shifted)
+    write_all('ZADD', leases_key, shifted)
 end

@@ -34,7 +34,7 @@ local function no_changes() return {names = {}, values = {}} end
 local hash_changes, lease_changes, grant_changes = no_changes(), no_changes(), no_changes()
 
 local function change(changes, name, value)
-    if changes.values[name] == nil then append(changes.names, name) end
+    if changes.values[name] == nil then changes.names[#changes.names + 1] = name end
     changes.values[name] = value
 end
 
@@ -114,7 +114,11 @@ local function sort_out(changes, in_pairs)
     local set, gone = {}, {}
     for _, name in ipairs(changes.names) do
         local value = changes.values[name]
-        if value then append(set, in_pairs(name, value)) else append(gone, name) end
+        if value then
+            set[#set + 1], set[#set + 2] = in_pairs(name, value)
+        else
+            gone[#gone + 1] = name
+        end
     end
     return set, gone
 end
@@ -144,18 +148,18 @@ local function write_changes()
     local deadlines, ended = sort_out(lease_changes, score_and_member)
     local grants, grants_gone = sort_out(grant_changes, field_and_value)
     if #ended > 0 and leases > #ended then
-        leases = leases - write_all({'ZREM', KEYS[5]}, ended)
+        leases = leases - write_all('ZREM', KEYS[5], ended)
         ended = {}
     elseif must_pass then
         redis.call('ZREM', KEYS[5], '')
     end
-    write_all({'HSET', KEYS[1]}, fields)
-    write_all({'HDEL', KEYS[1]}, fields_gone)
-    leases = leases + write_all({'ZADD', KEYS[5], 'GT'}, deadlines)
-    leases = leases - write_all({'ZREM', KEYS[5]}, ended)
-    write_all({'HSET', KEYS[6]}, grants)
+    write_all('HSET', KEYS[1], fields)
+    write_all('HDEL', KEYS[1], fields_gone)
+    leases = leases + write_all('ZADD', KEYS[5], deadlines, 'GT')
+    leases = leases - write_all('ZREM', KEYS[5], ended)
+    write_all('HSET', KEYS[6], grants)
     expire_with_the_last_lease()
-    write_all({'HDEL', KEYS[6]}, grants_gone)
+    write_all('HDEL', KEYS[6], grants_gone)
 end
 
 -- Writes what has changed.

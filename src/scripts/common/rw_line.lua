@@ -45,8 +45,8 @@ local function leave_line_together(leaving)
             if leaving[i] == id then table.remove(leaving, i) end
         end
     end
-    in_line = in_line - write_all({'ZREM', KEYS[2]}, leaving)
-    if entries > 0 then entries = entries - write_all({'HDEL', KEYS[3]}, leaving) end
+    in_line = in_line - write_all('ZREM', KEYS[2], leaving)
+    if entries > 0 then entries = entries - write_all('HDEL', KEYS[3], leaving) end
     return all_leave
 end
 
