@@ -123,6 +123,10 @@ struct routing {
         request.state_ = command::state::idle;
         request.asking_ = false;
     }
+    static void answer(command& request, const reply_view& reply, instant now) {
+        request.state_ = command::state::done;
+        request.on_reply(reply, now);
+    }
     static void fail(command& request, const failure& why, instant now) {
         request.state_ = command::state::done;
         request.on_failure(why, now);

@@ -1,0 +1,191 @@
+// Asking for replicas: one write and one WAIT for all who asked, and when the number says nothing.
+#include "redis/ack_line.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/session_driver.hpp"
+
+namespace holdfast::redis {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using testing::encoded;
+using testing::event_log;
+using testing::fake_server_facts;
+using ::testing::IsEmpty;
+using testing::name_of;
+using testing::recorded_command;
+using testing::session_driver;
+
+/// Logs the number that it is answered with.
+class counted final : public recorded_command {
+public:
+    counted(event_log& log, const std::string& name) : recorded_command(log, name), log_(log), name_(name) {}
+    void on_reply(const reply_view& reply, instant now) override {
+        log_.push_back(name_ + "=" + std::to_string(reply.to_integer().value_or(-1)));
+        if (afterwards) afterwards(now);
+    }
+
+private:
+    event_log& log_;
+    const std::string name_;
+};
+
+class AckLine : public ::testing::Test {
+protected:
+    void ask(recorded_command& request, acknowledgement wanted = {1, 100ms}, std::string_view run_id = "run-one") {
+        subject.submit(request, {wanted, run_id, "hf:{stock}"});
+    }
+    /// What it has to say goes out.
+    std::string sent() {
+        subject.flush(link.now);
+        return link.pump();
+    }
+    std::string burst(std::string_view replicas = "1", std::string_view within = "100") const {
+        return encoded({"SET", "hf:ack:{stock}:hf_c", "1", "PX", "10000"}) + encoded({"WAIT", replicas, within});
+    }
+    void answer(const std::string& written, const std::string& counted) {
+        link.receive(written);
+        link.receive(counted);
+    }
+
+    event_log log;
+    session_driver link;
+    ack_line subject{link.subject, "hf_c"};
+    counted first{log, "first"};
+    counted second{log, "second"};
+    counted third{log, "third"};
+};
+
+TEST_F(AckLine, WritesSomethingOfItsOwnBeforeItWaits) {
+    link.greet();
+    ask(first);
+    EXPECT_EQ(sent(), burst());
+    answer("+OK\r\n", ":1\r\n");
+    EXPECT_THAT(log, ElementsAre("first=1"));
+}
+
+TEST_F(AckLine, OneBurstAnswersAllWhoAskedBeforeItAndTheNextThoseWhoCameMeanwhile) {
+    link.greet();
+    ask(first);
+    ask(second);
+    EXPECT_EQ(sent(), burst());
+    ask(third);
+    EXPECT_THAT(sent(), IsEmpty()) << "what the third is about may be newer than the write";
+    answer("+OK\r\n", ":2\r\n");
+    EXPECT_THAT(log, ElementsAre("first=2", "second=2"));
+    EXPECT_EQ(sent(), burst());
+    answer("+OK\r\n", ":0\r\n");
+    EXPECT_THAT(log, ElementsAre("first=2", "second=2", "third=0"));
+}
+
+TEST_F(AckLine, WhoWantsAnotherNumberOrTimeIsAskedForInTurn) {
+    link.greet();
+    ask(first);
+    ask(second, {2, 300ms});
+    ask(third);
+    EXPECT_EQ(sent(), burst());
+    answer("+OK\r\n", ":1\r\n");
+    EXPECT_THAT(log, ElementsAre("first=1", "third=1"));
+    EXPECT_EQ(sent(), burst("2", "300"));
+}
+
+// A WAIT without a write before it on its own link answers at once with whatever replicas there are.
+TEST_F(AckLine, TheNumberCountsForNothingIfTheWriteWasRefused) {
+    link.greet();
+    ask(first);
+    sent();
+    answer("-NOREPLICAS Not enough good replicas to write.\r\n", ":1\r\n");
+    EXPECT_THAT(log, ElementsAre("first!" + name_of(errc::misconfigured)));
+}
+
+TEST_F(AckLine, ARefusedWaitIsToldByItsReason) {
+    link.greet();
+    ask(first);
+    sent();
+    answer("+OK\r\n", "-NOPERM this user has no permissions to run the 'wait' command\r\n");
+    EXPECT_THAT(log, ElementsAre("first!" + name_of(errc::no_permission)));
+}
+
+TEST_F(AckLine, TheAnswerOfAnotherRunSaysNothing) {
+    link.greet({.run_id = "run-two"});
+    ask(first);
+    ask(second, {1, 100ms}, "run-two");
+    sent();
+    answer("+OK\r\n", ":1\r\n");
+    EXPECT_THAT(log, ElementsAre("first!outcome_unknown", "second=1"));
+}
+
+TEST_F(AckLine, WithoutTheRightToKnowTheRunNobodyIsAsked) {
+    link.greet();
+    ask(first, {1, 100ms}, "");
+    EXPECT_THAT(log, IsEmpty()) << "not while it is being asked for";
+    EXPECT_THAT(sent(), IsEmpty());
+    EXPECT_THAT(log, ElementsAre("first!" + name_of(errc::no_permission)));
+}
+
+TEST_F(AckLine, ALinkThatBreaksLeavesTheOutcomeUnknownAndTheNextBurstIsWhole) {
+    link.greet();
+    ask(first);
+    sent();
+    link.receive("+OK\r\n");
+    link.fail();
+    EXPECT_THAT(log, ElementsAre("first!outcome_unknown"));
+    ask(second);
+    EXPECT_THAT(sent(), IsEmpty());
+    EXPECT_EQ(link.greet(), burst());
+}
+
+TEST_F(AckLine, IfTheLinkCannotBeMadeThatIsTheReason) {
+    ask(first);
+    subject.flush(link.now);
+    link.tick();
+    link.fail();
+    EXPECT_THAT(log, ElementsAre("first!" + name_of(errc::unreachable)));
+}
+
+TEST_F(AckLine, WhoIsWithdrawnIsNotTold) {
+    link.greet();
+    ask(first);
+    ask(second);
+    sent();
+    ask(third);
+    EXPECT_TRUE(subject.withdraw(first));
+    EXPECT_TRUE(subject.withdraw(third));
+    EXPECT_EQ(first.life(), command::state::idle);
+    answer("+OK\r\n", ":1\r\n");
+    EXPECT_THAT(log, ElementsAre("second=1"));
+    EXPECT_FALSE(subject.withdraw(second));
+    EXPECT_THAT(sent(), IsEmpty());
+}
+
+TEST_F(AckLine, ABurstThatNobodyWantsAnyMoreIsNotSent) {
+    ask(first);
+    subject.flush(link.now);
+    EXPECT_TRUE(subject.withdraw(first));
+    EXPECT_THAT(link.greet(), IsEmpty());
+    ask(second);
+    EXPECT_EQ(sent(), burst());
+}
+
+TEST_F(AckLine, WhoIsToldMayAskAgainAndWithdrawOthers) {
+    link.greet();
+    first.afterwards = [&](instant) {
+        first.afterwards = nullptr;
+        subject.withdraw(second);
+        ask(first);
+    };
+    ask(first);
+    ask(second);
+    sent();
+    answer("+OK\r\n", ":0\r\n");
+    EXPECT_THAT(log, ElementsAre("first=0"));
+    EXPECT_EQ(sent(), burst());
+    answer("+OK\r\n", ":1\r\n");
+    EXPECT_THAT(log, ElementsAre("first=0", "first=1"));
+}
+
+}  // namespace
+}  // namespace holdfast::redis
