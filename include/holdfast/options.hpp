@@ -50,6 +50,10 @@ struct client_options {
     milliseconds fence_retention{std::chrono::hours(1)};
     /// `lost()` fires when this part of the lease is all that is left of a hold's validity; from 1 to 50.
     unsigned lost_margin_percent = 10;
+    /// By so much the clock of one server may be ahead of another's that takes its place. Replicas have the ends of
+    /// leases as times of day, and read-write locks keep them so: this is taken off every hold's validity. At most a
+    /// quarter of a lease.
+    milliseconds clock_skew{0};
     /// How often one owner may re-enter one lock.
     unsigned max_depth = 100'000;
     /// Counts into this while it is set; may be shared by several clients.
@@ -78,6 +82,13 @@ struct mutex_options {
     /// How often a request whose answer was lost with its connection is sent again, of acquiring and of releasing each.
     /// Deadline and stop_token bound it too.
     unsigned max_repeats = static_cast<unsigned>(-1);
+    /// A grant or a renewal counts only when so many replicas of the server have it; at most 15. So a replica that has
+    /// acknowledged a hold still knows it when it is promoted. A grant that too few have in time is undone and reported
+    /// as errc::not_replicated; a renewal is not counted and tried again. Takes one connection more. Not in a Cluster.
+    unsigned replicas = 0;
+    /// How long the replicas may take: from 1 ms to half the request timeout, and 4 s at most. Who asks while others'
+    /// question is under way waits for its end first.
+    milliseconds replica_timeout{100};
     /// How the name becomes a key; the same for all who are to exclude each other.
     holdfast::keys keys = keys::tagged;
     /// Stands before the tagged key.
@@ -105,6 +116,10 @@ struct shared_mutex_options {
     bool renew = true;
     /// How often a request whose answer was lost with its connection is sent again.
     unsigned max_repeats = static_cast<unsigned>(-1);
+    /// So many replicas must have a grant, an upgrade or a renewal before it counts.
+    unsigned replicas = 0;
+    /// How long they may take.
+    milliseconds replica_timeout{100};
     /// How the name becomes a key.
     holdfast::keys keys = keys::tagged;
     /// Stands before the tagged key.

@@ -9,11 +9,15 @@ namespace {
 constexpr unsigned largest_margin_percent = 50;
 constexpr milliseconds shortest_max_lease{100};
 constexpr milliseconds longest_max_lease{std::chrono::hours(24)};
+constexpr milliseconds shortest_lease_at_all{10};
+// At most this part of a lease is left out for the sake of the servers' clocks.
+constexpr int skew_part = 4;
 
 engine::engine_settings engine_settings_for(milliseconds request_timeout, const client_options& options) {
     return {.request_timeout = request_timeout,
             .fence_retention = options.fence_retention,
             .lost_margin_percent = options.lost_margin_percent,
+            .clock_skew = options.clock_skew,
             .max_depth = options.max_depth};
 }
 
@@ -26,13 +30,19 @@ void check(const client_options& options) {
     require(options.max_lease >= shortest_max_lease && options.max_lease <= longest_max_lease,
             "max_lease must be from 100 ms to 24 h");
     require(options.fence_retention >= options.max_lease, "fence_retention must be at least max_lease");
+    require(options.clock_skew >= milliseconds(0) && options.clock_skew <= options.max_lease / skew_part,
+            "clock_skew must be from 0 to a quarter of max_lease");
     require(options.max_depth >= 1, "max_depth must be at least 1");
 }
 
-milliseconds longest_timeout(const std::vector<redis::server_settings>& servers) {
+std::pair<milliseconds, milliseconds> timeouts(const std::vector<redis::server_settings>& servers) {
+    milliseconds shortest = milliseconds::max();
     milliseconds longest{0};
-    for (const redis::server_settings& server : servers) longest = std::max(longest, server.request_timeout);
-    return longest;
+    for (const redis::server_settings& server : servers) {
+        shortest = std::min(shortest, server.request_timeout);
+        longest = std::max(longest, server.request_timeout);
+    }
+    return {shortest, longest};
 }
 
 std::string names_of(const std::vector<redis::server_settings>& servers) {
@@ -58,7 +68,9 @@ void take_down(core* made) {
 core::core(const std::vector<redis::server_settings>& servers, client_options options)
     : made_in_(fork_generation()),
       options_(std::move(options)),
-      request_timeout_(longest_timeout(servers)),
+      shortest_request_timeout_(timeouts(servers).first),
+      has_cluster_(std::any_of(servers.begin(), servers.end(), [](const auto& each) { return !each.seeds.empty(); })),
+      request_timeout_(timeouts(servers).second),
       display_(names_of(servers)),
       watcher_(options_, notifier_),
       alarm_(loop_.context(), *this, *this),
@@ -104,6 +116,10 @@ core::~core() {
         alarm_.close();
     });
     loop_.stop();
+}
+
+milliseconds core::shortest_lease() const noexcept {
+    return std::max(shortest_lease_at_all, options_.clock_skew * skew_part);
 }
 
 void core::check_not_forked() const {

@@ -37,12 +37,16 @@ public:
 
     // The longest of the servers'.
     milliseconds request_timeout() const noexcept { return request_timeout_; }
+    milliseconds shortest_request_timeout() const noexcept { return shortest_request_timeout_; }
+    // One of the servers is a whole Cluster.
+    bool has_cluster() const noexcept { return has_cluster_; }
     // The servers, without their passwords.
     const std::string& display() const noexcept { return display_; }
     api::loop& loop() noexcept { return loop_; }
     api::notifier& notifier() noexcept { return notifier_; }
     api::watcher& watcher() noexcept { return watcher_; }
     milliseconds max_lease() const noexcept { return options_.max_lease; }
+    milliseconds shortest_lease() const noexcept;
 
     // Inside the section only.
     engine::engine& engine() noexcept { return engine_; }
@@ -59,6 +63,8 @@ private:
 
     const std::uint64_t made_in_;
     const client_options options_;
+    const milliseconds shortest_request_timeout_;
+    const bool has_cluster_;
     const milliseconds request_timeout_;
     const std::string display_;
     api::notifier notifier_;

@@ -15,14 +15,16 @@ struct lock_setup {
     milliseconds lease{0};
     unsigned max_repeats = 0;
     std::uint16_t stripes = 0;  // see engine::acquire_terms
+    engine::packed_acknowledgement acknowledged_by;
     engine::lock_kind kind = engine::lock_kind::mutex;
     engine::preference prefer = engine::preference::arrival;
     engine::upgrades upgrades = engine::upgrades::allowed;
     engine::renewal renewing = engine::renewal::automatic;
 };
 
-// And what its keys are called, which matters only until they are made.
+// And what matters only until it is made: what its keys are called, and choices that are not looked at yet.
 struct named_setup : lock_setup {
+    redis::acknowledgement wanted_replicas;
     scripts::key_naming naming = scripts::key_naming::tagged;
     std::string prefix;
     std::shared_ptr<const scripts::lock_keys> keys;  // made already, if there are any
@@ -40,6 +42,7 @@ named_setup common_setup(const Options& options) {
     out.lease = options.lease;
     out.renewing = options.renew ? engine::renewal::automatic : engine::renewal::none;
     out.max_repeats = options.max_repeats;
+    out.wanted_replicas = {options.replicas, options.replica_timeout};
     out.naming = options.keys == keys::raw ? scripts::key_naming::raw : scripts::key_naming::tagged;
     out.prefix = options.prefix;
     return out;

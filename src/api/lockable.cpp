@@ -11,12 +11,6 @@
 #include <utility>
 
 namespace holdfast {
-namespace {
-
-constexpr milliseconds shortest_lease{10};
-
-}  // namespace
-
 struct lockable::parts {
     std::shared_ptr<api::core> where;
     std::shared_ptr<const scripts::lock_keys> keys;
@@ -33,7 +27,8 @@ struct lockable::parts {
                 .lease = lease,
                 .renewing = setup.renewing,
                 .limit = api::to_patience(wait, where->request_timeout()),
-                .max_repeats = setup.max_repeats};
+                .max_repeats = setup.max_repeats,
+                .acknowledged_by = setup.acknowledged_by};
     }
 
     void check_may_wait() const {
@@ -70,9 +65,24 @@ struct lockable::parts {
     }
 
     void check_lease(milliseconds lease) const {
-        if (lease >= shortest_lease && lease <= where->max_lease()) return;
-        throw error(errc::bad_option, "a lease must be from 10 ms to the client's max_lease, which is " +
+        if (lease >= where->shortest_lease() && lease <= where->max_lease()) return;
+        throw error(errc::bad_option, "a lease must be from " + std::to_string(where->shortest_lease().count()) +
+                                          " ms to the client's max_lease, which is " +
                                           std::to_string(where->max_lease().count()) + " ms");
+    }
+
+    // A WAIT must not look like a server that hangs.
+    void check_replicas(redis::acknowledgement wanted) const {
+        using limits = engine::packed_acknowledgement;
+        if (where->has_cluster()) throw error(errc::bad_option, "replicas cannot be asked for in a Cluster yet");
+        if (wanted.replicas > limits::most_replicas) {
+            throw error(errc::bad_option, "replicas must be at most " + std::to_string(limits::most_replicas));
+        }
+        const milliseconds longest = std::min(where->shortest_request_timeout() / 2, limits::longest_time);
+        if (wanted.within < milliseconds(1) || wanted.within > longest) {
+            throw error(errc::bad_option, "replica_timeout must be from 1 ms to half the request timeout, here " +
+                                              std::to_string(longest.count()) + " ms");
+        }
     }
 
     static engine::owner_id owner_of(const acquire_options& call) {
@@ -92,6 +102,10 @@ lockable::lockable(const client& client, const std::string& name, const api::nam
     parts_->keys = setup.keys ? setup.keys : std::make_shared<const scripts::lock_keys>(api::keys_of(name, setup));
     parts_->setup = setup;
     parts_->check_lease(setup.lease);
+    if (setup.wanted_replicas.replicas > 0) {
+        parts_->check_replicas(setup.wanted_replicas);
+        parts_->setup.acknowledged_by = engine::packed_acknowledgement(setup.wanted_replicas);
+    }
 }
 
 lockable::~lockable() = default;

@@ -8,8 +8,11 @@
 namespace holdfast::api {
 
 node::node(const surroundings& where, redis::server_settings settings)
-    : watcher_(where.watcher),
+    : context_(where.context),
+      section_(where.section),
+      watcher_(where.watcher),
       mistrusted_for_(where.mistrusted_for),
+      jitter_seed_(where.jitter_seed),
       connection_(where.context, where.section, std::move(settings), *this, where.jitter_seed) {
     if (this->settings().sentinels) {
         redis::primary_listener& told = *this;
@@ -24,19 +27,27 @@ engine::node_link node::link() {
 
 void node::attach(engine::voter& mine, const std::string& client_id) {
     voter_ = &mine;
+    client_id_ = client_id;
     card_ = std::make_unique<client_card>(client_id);
 }
 
 void node::look_around(instant now) {
+    look_for_primary(now);
+    if (acks_) acks_->line().flush(now);
+}
+
+void node::look_for_primary(instant now) {
     if (sentinels_) sentinels_->look(session(), now);
 }
 
 void node::pump(instant now) {
     if (sentinels_) sentinels_->pump(now);
     connection_.pump(now);
+    if (acks_) acks_->pump(now);
 }
 
 void node::close(instant now) {
+    if (acks_) acks_->close(now);
     card_->withdraw(*this, now);
     connection_.pump(now);
     connection_.close(now);
@@ -47,14 +58,16 @@ void node::on_timer(instant now) {
     // They first: that they do not answer is the reason to tell where a caller's time ends at the same instant.
     if (sentinels_) {
         sentinels_->on_timer(now);
-        look_around(now);
+        look_for_primary(now);
     }
     session().on_timer(now);
     card_->refresh(*this, now);
+    if (acks_) acks_->on_timer(now);
 }
 
 instant node::deadline() const noexcept {
-    const instant due = std::min(connection_.session().deadline(), card_->due());
+    instant due = std::min(connection_.session().deadline(), card_->due());
+    if (acks_) due = std::min(due, acks_->deadline());
     return sentinels_ ? std::min(due, sentinels_->deadline()) : due;
 }
 
@@ -94,6 +107,7 @@ void node::on_link_up(const redis::server_facts& facts, instant now) {
         trusted_from_ = std::max(trusted_from_, now + mistrusted_for_ - known_for(facts, now));
     }
     run_id_ = facts.run_id;
+    if (acks_) acks_->follow(settings(), now);
     voter_->on_link_up({.clock = facts.clock}, engine::all_locks(), now);
     card_->on_link_up();
     card_->refresh(*this, now);
@@ -118,6 +132,7 @@ void node::submit(redis::command& request) {
 }
 
 bool node::withdraw(redis::command& request) {
+    if (acks_ && acks_->line().withdraw(request)) return true;
     return session().withdraw(request);
 }
 
@@ -135,6 +150,15 @@ bool node::link_is_up(const engine::lock_keys&) const {
 
 instant node::trusted_from(const engine::lock_keys&) const {
     return trusted_from_;
+}
+
+// What was done was done by the run that the last link was to.
+void node::confirm(redis::command& request, const engine::lock_keys& lock, redis::acknowledgement wanted) {
+    if (!acks_) {
+        acks_ = std::make_unique<ack_link>(context_, section_, settings(), client_id_, jitter_seed_ + 2);
+        acks_->on_timer(boot_now());  // connects
+    }
+    acks_->line().submit(request, {wanted, run_id_, lock.lock()});
 }
 
 }  // namespace holdfast::api

@@ -4,6 +4,7 @@
 // voter that is a link that went down and came up again.
 #pragma once
 
+#include "api/ack_link.hpp"
 #include "api/client_card.hpp"
 #include "api/place.hpp"
 #include "engine/voter.hpp"
@@ -27,7 +28,7 @@ public:
     void attach(engine::voter& mine, const std::string& client_id) override;
     bool up() const override { return connection_.session().up(); }
     void submit(redis::command& request, instant now) override { session().submit(request, now); }
-    // Where the sentinels say that the primary is.
+    // Where the sentinels say that the primary is, and who asks for its replicas.
     void look_around(instant now) override;
     void pump(instant now) override;
     void close(instant now) override;
@@ -47,6 +48,7 @@ private:
     void on_later_take_over(const redis::known_primary& found, instant now) override;
     void on_no_primary(const failure& why, instant now) override;
 
+    void look_for_primary(instant now);
     std::chrono::nanoseconds known_for(const redis::server_facts& facts, instant now) const;
 
     void submit(redis::command& request) override;
@@ -56,9 +58,14 @@ private:
     void unsubscribe(const std::string& /*channel*/) override {}  // the only one it has: wanted again soon
     bool link_is_up(const engine::lock_keys& lock) const override;
     instant trusted_from(const engine::lock_keys& lock) const override;
+    void confirm(redis::command& request, const engine::lock_keys& lock, redis::acknowledgement wanted) override;
 
+    boost::asio::io_context& context_;
+    serial_section& section_;
     api::watcher& watcher_;
     const milliseconds mistrusted_for_;
+    const std::uint64_t jitter_seed_;
+    std::string client_id_;
     std::string run_id_;       // of the server at the last link
     instant trusted_from_{};   // by now
     instant primary_since_{};  // as the sentinels say
@@ -66,6 +73,7 @@ private:
     std::unique_ptr<redis::sentinel_links> sentinels_;  // none: the server is where the URL says
     engine::voter* voter_ = nullptr;
     std::unique_ptr<client_card> card_;
+    std::unique_ptr<ack_link> acks_;  // once replicas are asked for
 };
 
 }  // namespace holdfast::api

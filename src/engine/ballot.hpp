@@ -5,9 +5,10 @@
 //       |                +--lost--> lost ----+
 //       +--refused: gone; given up: leaving
 //
-// While it is wanted, a quest is under way: asking --queued--> in_line. A ballot that reads may have another one, its
-// upgrade, beside being held. What the node has of a held one may have to be made less (a downgrade, an upgrade that
-// was given up): that is a change, and the next quest waits for its end.
+// While it is wanted, a quest is under way: asking --queued--> in_line, and, where replicas are to have the grant
+// first, confirming. A ballot that reads may have another one, its upgrade, beside being held. What the node has of a
+// held one may have to be made less (a downgrade, an upgrade that was given up): that is a change, and the next quest
+// waits for its end.
 //
 // A ballot is part of a hold and lives as long; the node's voter moves it.
 #pragma once
@@ -62,7 +63,7 @@ private:
     friend class voter;
     friend class call;
     enum class state : std::uint8_t { gone, wanted, held, lost, leaving };
-    enum class stage : std::uint8_t { none, deferred, asking, in_line };
+    enum class stage : std::uint8_t { none, deferred, asking, in_line, confirming };
 
     static std::uint8_t bit(answer_to what) noexcept {
         return static_cast<std::uint8_t>(1U << static_cast<unsigned>(what));

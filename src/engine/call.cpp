@@ -4,41 +4,64 @@
 
 namespace holdfast::engine {
 
-void call::leave(const std::unique_ptr<ballot::errands_state>& errands, call* ballot::errands_state::*slot) noexcept {
-    if (errands && (*errands).*slot == this) (*errands).*slot = nullptr;
+call::slot call::place() const noexcept {
+    switch (what_) {
+        case purpose::acquire:
+        case purpose::confirm_grant:
+            return &ballot::errands_state::asking;
+        case purpose::release:
+        case purpose::release_alone:
+            return &ballot::errands_state::leaving;
+        case purpose::renew:
+        case purpose::renew_again:
+        case purpose::renew_alone:
+        case purpose::confirm_renewal:
+            return &ballot::errands_state::renewing;
+        case purpose::change:
+        case purpose::cancel:
+            return &ballot::errands_state::changing;
+        case purpose::raise:
+        case purpose::confirm_raise:
+            break;
+    }
+    return &ballot::errands_state::raising;
 }
 
-// The slot in the ballot is cleared first: what follows may start the next call of the same kind.
+ballot& call::leave() noexcept {
+    const std::unique_ptr<ballot::errands_state>& errands = subject_->errands_;
+    if (errands && (*errands).*place() == this) (*errands).*place() = nullptr;
+    return *subject_;
+}
+
 void call::on_reply(const redis::reply_view& reply, instant now) {
     if (subject_ != nullptr) {
-        ballot& subject = *subject_;
+        ballot& subject = leave();
         switch (what_) {
             case purpose::acquire:
-                leave(subject.errands_, &ballot::errands_state::asking);
                 owner_.answered_acquire(subject, *this, reply, now);
                 break;
             case purpose::release:
-                leave(subject.errands_, &ballot::errands_state::leaving);
                 owner_.answered_release(subject, reply, now);
                 break;
             case purpose::release_alone:
-                leave(subject.errands_, &ballot::errands_state::leaving);
                 owner_.answered_release_alone(subject, reply, now);
                 break;
             case purpose::renew:
             case purpose::renew_again:
             case purpose::renew_alone:
-                leave(subject.errands_, &ballot::errands_state::renewing);
                 owner_.answered_renew(subject, *this, reply, now);
                 break;
             case purpose::change:
             case purpose::cancel:
-                leave(subject.errands_, &ballot::errands_state::changing);
                 owner_.answered_change(subject, *this, reply, now);
                 break;
             case purpose::raise:
-                leave(subject.errands_, &ballot::errands_state::raising);
                 owner_.answered_raise(subject, reply, now);
+                break;
+            case purpose::confirm_grant:
+            case purpose::confirm_renewal:
+            case purpose::confirm_raise:
+                owner_.answered_confirm(subject, *this, reply, now);
                 break;
         }
     }
@@ -47,34 +70,33 @@ void call::on_reply(const redis::reply_view& reply, instant now) {
 
 void call::on_failure(const failure& why, instant now) {
     if (subject_ != nullptr) {
-        ballot& subject = *subject_;
+        ballot& subject = leave();
         switch (what_) {
             case purpose::acquire:
-                leave(subject.errands_, &ballot::errands_state::asking);
                 owner_.failed_acquire(subject, why, now);
                 break;
             case purpose::release:
-                leave(subject.errands_, &ballot::errands_state::leaving);
                 owner_.failed_release(subject, why, now);
                 break;
             case purpose::release_alone:
-                leave(subject.errands_, &ballot::errands_state::leaving);
                 owner_.failed_release_alone(subject, why, now);
                 break;
             case purpose::renew:
             case purpose::renew_again:
             case purpose::renew_alone:
-                leave(subject.errands_, &ballot::errands_state::renewing);
                 owner_.failed_renew(subject, why, now);
                 break;
             case purpose::change:
             case purpose::cancel:
-                leave(subject.errands_, &ballot::errands_state::changing);
                 owner_.failed_change(subject, why, now);
                 break;
             case purpose::raise:
-                leave(subject.errands_, &ballot::errands_state::raising);
                 owner_.failed_raise(subject, why, now);
+                break;
+            case purpose::confirm_grant:
+            case purpose::confirm_renewal:
+            case purpose::confirm_raise:
+                owner_.not_confirmed(subject, *this, why, now);
                 break;
         }
     }

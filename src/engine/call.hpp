@@ -8,6 +8,13 @@ namespace holdfast::engine {
 
 class voter;
 
+// What shows that something is held: its token, and when the request that proved it cannot have been sent yet.
+struct proof {
+    fencing_token token = 0;
+    instant at{};
+    how got = how::asked;
+};
+
 class call final : public redis::command {
 public:
     enum class purpose : std::uint8_t {
@@ -20,6 +27,9 @@ public:
         change,
         cancel,
         raise,
+        confirm_grant,
+        confirm_renewal,
+        confirm_raise,
     };
 
     explicit call(voter& owner) : owner_(owner) {}
@@ -33,6 +43,9 @@ public:
     purpose what() const noexcept { return what_; }
     fencing_token proposed() const noexcept { return proposed_; }
     void remember_proposal(fencing_token token) noexcept { proposed_ = token; }
+    // What is being confirmed.
+    const proof& shown() const noexcept { return shown_; }
+    void remember(const proof& shown) noexcept { shown_ = shown; }
 
     void on_reply(const redis::reply_view& reply, instant now) override;
     void on_failure(const failure& why, instant now) override;
@@ -45,11 +58,16 @@ public:
     }
 
 private:
-    void leave(const std::unique_ptr<ballot::errands_state>& errands, call* ballot::errands_state::*slot) noexcept;
+    using slot = call* ballot::errands_state::*;
+    // Where in its ballot it is.
+    slot place() const noexcept;
+    // The slot is cleared first: what follows may start the next call of the same kind.
+    ballot& leave() noexcept;
 
     voter& owner_;
     purpose what_ = purpose::acquire;
     fencing_token proposed_ = 0;
+    proof shown_;
     ballot* subject_ = nullptr;
 };
 

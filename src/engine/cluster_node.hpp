@@ -53,6 +53,7 @@ public:
     void unsubscribe(const std::string& channel) override { router_.unsubscribe(channel, host_.now()); }
     bool link_is_up(const lock_keys& lock) const override;
     instant trusted_from(const lock_keys& lock) const override;
+    void confirm(redis::command& request, const lock_keys& lock, redis::acknowledgement wanted) override;
 
 private:
     struct primary {

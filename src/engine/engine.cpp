@@ -14,6 +14,7 @@ engine::engine(engine_settings settings, const std::vector<node_link>& nodes, ra
         voters_.push_back(std::make_unique<voter>(voter_settings{.request_timeout = settings_.request_timeout,
                                                                  .fence_retention = settings_.fence_retention,
                                                                  .lost_margin_percent = settings_.lost_margin_percent,
+                                                                 .clock_skew = settings_.clock_skew,
                                                                  .server = node.server,
                                                                  .listens = node.listens},
                                                   client_, *node.out, random_, *this));

@@ -56,6 +56,8 @@ struct engine_settings {
     milliseconds fence_retention{3600 * 1000};
     // lost() fires this part of a lease before validity ends.
     unsigned lost_margin_percent = 10;
+    // See voter_settings.
+    milliseconds clock_skew{0};
     unsigned max_depth = 100'000;
 };
 

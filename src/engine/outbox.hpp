@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/failure.hpp"
+#include "redis/acknowledgement.hpp"
 #include "redis/command.hpp"
 #include "scripts/names.hpp"
 
@@ -41,6 +42,9 @@ public:
     virtual bool link_is_up(const lock_keys& lock) const = 0;
     // Nothing is asked for before this: the server may have forgotten holds that are still believed in.
     virtual instant trusted_from(const lock_keys& lock) const = 0;
+    // Asks how many replicas have what the lock's server has done so far; answered as by redis::ack_line, never from
+    // within this call. Taken back by withdraw().
+    virtual void confirm(redis::command& request, const lock_keys& lock, redis::acknowledgement wanted) = 0;
 
 protected:
     ~outbox() = default;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "base/clock.hpp"
+#include "redis/acknowledgement.hpp"
 #include "scripts/questions.hpp"
 
 #include <holdfast/errors.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -56,6 +58,27 @@ struct patience {
     instant deadline = never;  // of the waiting; with waiting::not_at_all, of the request
 };
 
+// There may be a hundred thousand holds: what is chosen for them has as few bits as it needs.
+class packed_acknowledgement {
+public:
+    static constexpr unsigned most_replicas = 15;
+    static constexpr milliseconds longest_time{4095};
+
+    packed_acknowledgement() = default;
+    explicit packed_acknowledgement(redis::acknowledgement wanted) noexcept
+        : bits_(static_cast<std::uint16_t>(wanted.replicas << time_bits |
+                                           static_cast<unsigned>(wanted.within.count()))) {}
+
+    unsigned replicas() const noexcept { return bits_ >> time_bits; }
+    redis::acknowledgement get() const noexcept { return {replicas(), milliseconds(bits_ & time_mask)}; }
+
+private:
+    static constexpr unsigned time_bits = 12;
+    static constexpr unsigned time_mask = (1U << time_bits) - 1;
+
+    std::uint16_t bits_ = 0;
+};
+
 // What an acquisition is to be like.
 struct acquire_terms {
     std::shared_ptr<const lock_keys> keys;
@@ -72,6 +95,8 @@ struct acquire_terms {
     patience limit = {};
     // How often a request whose answer was lost with its link is sent again: of acquiring, and of releasing.
     unsigned max_repeats = static_cast<unsigned>(-1);
+    // Who must have a grant or a renewal before it counts.
+    packed_acknowledgement acknowledged_by = {};
 };
 
 // What is left of that when it was acquired: of use as long as it is held.
@@ -85,7 +110,8 @@ struct hold_terms {
           prefer(asked.prefer),
           want(asked.want),
           upgrading(asked.upgrading),
-          renewing(asked.renewing) {}
+          renewing(asked.renewing),
+          acknowledged_by(asked.acknowledged_by) {}
 
     std::shared_ptr<const lock_keys> keys;
     owner_id owner;
@@ -96,6 +122,7 @@ struct hold_terms {
     access want : 2;
     upgrades upgrading : 2;
     renewal renewing : 2;
+    packed_acknowledgement acknowledged_by;
 };
 
 class hold;

@@ -81,7 +81,7 @@ void voter::answered_change(ballot& b, const call& asked, const redis::reply_vie
     if (answer->what == hold_answer::verdict::held_by_other) return cancel_upgrade(b, now);
     if (ran_out(b, now)) return lose(b, errc::lost, now);
     b.shape_ = b.change_to_;
-    extend_validity(b, asked.written_at());
+    if (!wants_replicas(b)) extend_validity(b, asked.written_at());
     if (b.cancelling_ || exceeds(b.shape_, b.at_most_)) return send_change(b, now);
     end_change(b, {std::nullopt, answer->holders, answer->waiters}, now);
 }

@@ -36,18 +36,25 @@ void voter::answered_raise(ballot& b, const redis::reply_view& reply, instant no
     if (ran_out(b, now)) return lose(b, errc::lost, now);
     const bool believed = terms_of(b).kind == lock_kind::read_write && ballot::may_write(b.shape_);
     if (believed && !ballot::may_write(answer->held)) return lose(b, errc::held_by_other, now);
+    if (wants_replicas(b)) return confirm(b, &errands::raising, purpose::confirm_raise, {});
+    raised(b, now);
+}
+
+void voter::raised(ballot& b, instant now) {
     adopt(b, b.raise_to_);
     start_deferred(b, now);
     if (b.state_ == state::held) told_.raised(b, now);
 }
 
+void voter::raise_later(ballot& b, instant now) {
+    busy(b).raise_again_at = now + again_after;
+    set_timer(b, now);
+}
+
 void voter::failed_raise(ballot& b, const failure& why, instant now) {
     if (b.state_ != state::held) return;
     if (why.code == errc::outcome_unknown) return send_raise(b, now);  // repeatable: goes out on the next link
-    if (may_pass(why.code)) {
-        busy(b).raise_again_at = now + again_after;
-        return set_timer(b, now);
-    }
+    if (may_pass(why.code)) return raise_later(b, now);
     // A vote that does not remember its token is none.
     release(b, now);
     told_.refused(b, {why.code, why.detail, {}, {}}, now);

@@ -88,19 +88,7 @@ void voter::answered_renew(ballot& b, const call& asked, const redis::reply_view
     }
     switch (answer->what) {
         case hold_answer::verdict::done:
-            // Never revived, not even by an answer that was late.
-            if (ran_out(b, now)) return lose(b, errc::lost, now);
-            extend_validity(b, asked.written_at());
-            notice(b, *answer, now);
-            if (b.state_ != state::held) return;
-            set_timer(b, now);
-            told_.renewed(b, {}, now);
-            // The upgrade that is waited for has come: the script that served the line tells its caller only by this.
-            if (b.state_ == state::held && b.quest().at == stage::in_line && answer->held == shape::both &&
-                b.quest().polled_on_this_link && is_trusted(b, now)) {
-                upgraded(b, answer->token, asked.written_at(), now, how::handed_over);
-            }
-            return;
+            return found_held(b, asked, *answer, now);
         case hold_answer::verdict::not_held:
             return lose(b, errc::not_held, now);
         case hold_answer::verdict::held_by_other:
@@ -110,6 +98,30 @@ void voter::answered_renew(ballot& b, const call& asked, const redis::reply_view
         case hold_answer::verdict::alone:
             break;  // the answer to another question
     }
+}
+
+void voter::found_held(ballot& b, const call& asked, const hold_answer& answer, instant now) {
+    // Never revived, not even by an answer that was late.
+    if (ran_out(b, now)) return lose(b, errc::lost, now);
+    const instant proved_at = asked.written_at();
+    if (!wants_replicas(b)) extend_validity(b, proved_at);
+    notice(b, answer, now);
+    if (b.state_ != state::held) return;
+    if (wants_replicas(b)) {
+        confirm_renewal(b, proved_at, now);
+    } else {
+        tell_renewed(b, now);
+    }
+    // The upgrade that is waited for has come: the script that served the line tells its caller only by this.
+    if (b.state_ == state::held && b.quest().at == stage::in_line && answer.held == shape::both &&
+        b.quest().polled_on_this_link && is_trusted(b, now)) {
+        granted(b, {answer.token, proved_at, how::handed_over}, now);
+    }
+}
+
+void voter::tell_renewed(ballot& b, instant now) {
+    set_timer(b, now);
+    told_.renewed(b, {}, now);
 }
 
 void voter::failed_renew(ballot& b, const failure& why, instant now) {

@@ -131,10 +131,11 @@ void voter::on_link_up(const node_facts& facts, const lock_set& which, instant n
                 mark_stray(b);
                 busy(b).quest.may_have_run = true;
             }
+            if (b.quest().at == stage::confirming) busy(b).quest.at = stage::in_line;
             send_ask(b, now);
         } else if (is_written(b.errands().asking)) {
             busy(b).quest.asked_before = true;
-        } else if (b.quest().at == stage::in_line || b.errands().asking == nullptr) {
+        } else if (b.quest().at == stage::in_line || (b.quest().at == stage::asking && !b.is_being_asked())) {
             // What was pushed while the link was down is gone: everyone in line asks where they stand. And whoever
             // waits to be able to trust the server finds that it is another one.
             poll(b, now);

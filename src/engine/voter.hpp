@@ -5,8 +5,8 @@
 //
 // Invariants:
 //  (1) Validity is counted from before the request that proved the hold was written, never from its answer, less a
-//      drift of lease/100 + 2 ms. A pushed grant is proved by the last poll that was answered "still in line": its
-//      lease began after that.
+//      drift of lease/100 + 2 ms and the clocks' skew. A pushed grant is proved by the last poll that was answered
+//      "still in line": its lease began after that.
 //  (2) An id that nobody asks for any more is undone: the undo is sent after the last copy of what it undoes.
 //  (3) Renewal is on before granted() is called and off before the release is sent; it never revives.
 //  (4) Whatever was written on a link that broke is repeated on the next one, or undone there.
@@ -65,6 +65,8 @@ struct voter_settings {
     milliseconds fence_retention{3600 * 1000};
     // lost() fires this part of a lease before validity ends.
     unsigned lost_margin_percent = 10;
+    // By so much another server's clock may be ahead: replicas have expiries as times of day.
+    milliseconds clock_skew{0};
     std::string server;  // for messages
     channels listens = channels::one;
 };
@@ -136,8 +138,10 @@ private:
     void answered_acquire(ballot& b, const call& asked, const redis::reply_view& reply, instant now);
     void stand_in_line(ballot& b, const call& asked, const scripts::acquire_answer& answer, instant now);
     void failed_acquire(ballot& b, const failure& why, instant now);
-    void granted(ballot& b, fencing_token token, instant proved_at, instant now, how got = how::asked);
-    void upgraded(ballot& b, fencing_token token, instant proved_at, instant now, how got);
+    void granted(ballot& b, const proof& shown, instant now);
+    void believe(ballot& b, const proof& shown, instant now);
+    void ask_after_late_grant(ballot& b, instant now);
+    void upgraded(ballot& b, const proof& shown, instant now);
     void end_quest(ballot& b);
     static bool is_written(const call* asked) noexcept;
     bool drop_ask(ballot& b);
@@ -159,10 +163,23 @@ private:
     void listen(ballot& b);
     void stop_listening(ballot& b);
 
+    // what replicas must have first (vote_confirm.cpp)
+    bool wants_replicas(const ballot& b) const noexcept;
+    refusal too_few_replicas() const;
+    void confirm(ballot& b, call* errands::*slot, purpose what, const proof& shown);
+    void confirm_grant(ballot& b, const proof& shown, instant now);
+    void confirm_renewal(ballot& b, instant proved_at, instant now);
+    void renewal_confirmed(ballot& b, const proof& shown, instant now);
+    void answered_confirm(ballot& b, const call& asked, const redis::reply_view& reply, instant now);
+    void not_confirmed(ballot& b, const call& asked, const failure& why, instant now);
+    void grant_not_known(ballot& b, instant now);
+
     // holding (vote_renewal.cpp)
     void extend_validity(ballot& b, instant proved_at);
     void send_renewal(ballot& b, instant now, purpose how_asked = purpose::renew);
     void answered_renew(ballot& b, const call& asked, const redis::reply_view& reply, instant now);
+    void found_held(ballot& b, const call& asked, const scripts::hold_answer& answer, instant now);
+    void tell_renewed(ballot& b, instant now);
     void failed_renew(ballot& b, const failure& why, instant now);
     void check_holding(ballot& b, instant now);
     void lose(ballot& b, errc why, instant now);
@@ -196,6 +213,8 @@ private:
 
     // one token for all (vote_raise.cpp)
     void answered_raise(ballot& b, const redis::reply_view& reply, instant now);
+    void raised(ballot& b, instant now);
+    void raise_later(ballot& b, instant now);
     void failed_raise(ballot& b, const failure& why, instant now);
     void send_raise(ballot& b, instant now);
 
@@ -214,7 +233,9 @@ private:
     void drop_call(ballot& b, call* errands::*which);
     failure classify(const redis::reply_view& error_reply);
     refusal nonsense() const;
-    milliseconds drift(milliseconds lease) const noexcept { return lease / 100 + milliseconds(2); }
+    milliseconds drift(milliseconds lease) const noexcept {
+        return lease / 100 + milliseconds(2) + settings_.clock_skew;
+    }
     milliseconds margin(milliseconds lease) const noexcept { return lease * settings_.lost_margin_percent / 100; }
 
     voter_settings settings_;

@@ -156,7 +156,7 @@ void voter::answered_acquire(ballot& b, const call& asked, const redis::reply_vi
         const ballot::quest_state& q = b.quest();
         const bool just_now = q.at == stage::asking && !q.may_have_run && b.token_ == 0 && q.ticket.empty();
         if (just_now) learn_clock(answer->token, asked.proposed(), now);
-        return granted(b, answer->token, asked.written_at(), now);
+        return granted(b, {answer->token, asked.written_at()}, now);
     }
     // A poll that overlapped with a pushed grant answers "you hold"; anything else means that grant is over.
     if (!wanted) return lose(b, errc::held_by_other, now);
@@ -214,45 +214,50 @@ void voter::believe_push(ballot& b, fencing_token token, instant now) {
     const instant end = q.last_answered_poll + lease - drift(lease);
     // Little is left by our cautious reckoning, though the lease is fresh: a poll makes it full and proves it.
     if (end - now < lease / 3) return poll(b, now);
-    granted(b, token, q.last_answered_poll, now, how::handed_over);
+    granted(b, {token, q.last_answered_poll, how::handed_over}, now);
 }
 
-void voter::granted(ballot& b, fencing_token token, instant proved_at, instant now, how got) {
-    told_.saw(token);
-    if (b.state_ == state::held && b.quest().at != stage::none) return upgraded(b, token, proved_at, now, got);
+void voter::granted(ballot& b, const proof& shown, instant now) {
+    told_.saw(shown.token);
+    if (b.quest().at != stage::none && wants_replicas(b)) return confirm_grant(b, shown, now);
+    believe(b, shown, now);
+}
+
+void voter::believe(ballot& b, const proof& shown, instant now) {
+    if (b.state_ == state::held && b.quest().at != stage::none) return upgraded(b, shown, now);
     if (b.state_ == state::held) {
         // The answer to a poll that was under way when the grant was pushed: a renewal, if it is the same grant.
-        if (token != b.token_) return lose(b, errc::held_by_other, now);
+        if (shown.token != b.token_) return lose(b, errc::held_by_other, now);
         if (ran_out(b, now)) return lose(b, errc::lost, now);
-        extend_validity(b, proved_at);
+        extend_validity(b, shown.at);
         set_timer(b, now);
         return told_.extended(b, now);
     }
-    const milliseconds lease = terms_of(b).lease;
-    b.token_ = token;
-    extend_validity(b, proved_at);
-    if (b.valid_until_ - margin(lease) <= now) {
-        // The answer took as long as the lease. One who waits asks again; one who does not gives it back.
-        busy(b).quest.at = stage::in_line;
-        if (b.quest().limit.wait == waiting::in_line) return poll(b, now);
-        return refuse(b, {errc::request_timed_out, settings_.server + ": the answer took as long as the lease", {}, {}},
-                      now);
-    }
+    b.token_ = shown.token;
+    extend_validity(b, shown.at);
+    if (b.valid_until_ - margin(terms_of(b).lease) <= now) return ask_after_late_grant(b, now);
     b.state_ = state::held;
     b.shape_ = terms_of(b).want == access::shared ? shape::reading : shape::writing;
     end_quest(b);
     set_timer(b, now);
-    told_.granted(b, got, now);
+    told_.granted(b, shown.got, now);
 }
 
-void voter::upgraded(ballot& b, fencing_token token, instant proved_at, instant now, how got) {
+// The answer took as long as the lease. One who waits asks again; one who does not gives it back.
+void voter::ask_after_late_grant(ballot& b, instant now) {
+    busy(b).quest.at = stage::in_line;
+    if (b.quest().limit.wait == waiting::in_line) return poll(b, now);
+    refuse(b, {errc::request_timed_out, settings_.server + ": the answer took as long as the lease", {}, {}}, now);
+}
+
+void voter::upgraded(ballot& b, const proof& shown, instant now) {
     if (ran_out(b, now)) return lose(b, errc::lost, now);
-    adopt(b, token);
+    adopt(b, shown.token);
     b.shape_ = shape::both;
-    extend_validity(b, proved_at);
+    extend_validity(b, shown.at);
     end_quest(b);
     set_timer(b, now);
-    told_.granted(b, got, now);
+    told_.granted(b, shown.got, now);
 }
 
 void voter::end_quest(ballot& b) {
@@ -324,7 +329,8 @@ void voter::refuse(ballot& b, refusal why, instant now) {
 // If anything of the quest may be on the server, it is undone there; what was held before stays held.
 void voter::give_up(ballot& b, instant now) {
     const ballot::quest_state& q = b.quest();
-    const bool left_something = drop_ask(b) || q.may_have_run || b.stray_copies_ || q.at == stage::in_line;
+    const bool left_something =
+        drop_ask(b) || q.may_have_run || b.stray_copies_ || q.at == stage::in_line || q.at == stage::confirming;
     end_quest(b);
     if (b.state_ == state::held) {
         if (left_something) cancel_upgrade(b, now);
@@ -342,7 +348,9 @@ void voter::check_waiting(ballot& b, instant now) {
         if (b.quest().trouble) return refuse(b, *b.quest().trouble, now);
         return refuse(b, {link_is_up(b) ? too_late(b) : errc::unreachable, settings_.server, {}, {}}, now);
     }
-    if (now >= b.quest().poll_at) poll(b, now);
+    if (now < b.quest().poll_at) return;
+    if (b.quest().at == stage::confirming) return refuse(b, too_few_replicas(), now);
+    poll(b, now);
 }
 
 }  // namespace holdfast::engine

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "support/eventually.hpp"
+#include "support/replica_set.hpp"
 
 namespace holdfast::testing {
 namespace {
@@ -29,12 +30,8 @@ std::string in_milliseconds(std::chrono::milliseconds time) {
 
 server_options server(const sentinel_options& wanted, const std::vector<redis_server>& before) {
     server_options options{.requirepass = wanted.password, .config = wanted.config};
-    // A replica is there at once, and one that was a primary comes back as fast.
-    options.config.insert(options.config.end(), {"repl-diskless-sync yes", "repl-diskless-sync-delay 0",
-                                                 "repl-ping-replica-period 1", "repl-timeout 10"});
     if (!wanted.password.empty()) options.config.push_back("masterauth " + wanted.password);
-    if (!before.empty()) options.config.push_back("replicaof 127.0.0.1 " + std::to_string(before.front().port()));
-    return options;
+    return replicating(std::move(options), before.empty() ? nullptr : &before.front());
 }
 
 server_options sentinel(const sentinel_options& wanted, int primary_port) {

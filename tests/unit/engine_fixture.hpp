@@ -21,6 +21,7 @@
 #include "engine/engine.hpp"
 #include "redis/multiplexer.hpp"
 #include "scripts/registry.hpp"
+#include "unit/parsed_reply.hpp"
 
 namespace holdfast::engine::testing {
 
@@ -174,12 +175,36 @@ public:
         subject_->node(number_).on_link_up({}, only(name), now);
     }
     void mistrust(const std::string& name, instant until) { trusted_from_[keys_for(name)->lock()] = until; }
+    /// So many replicas have what the oldest confirmation is about.
+    void acknowledge(int replicas, instant now) {
+        const redis::testing::parsed count(":" + std::to_string(replicas) + "\r\n");
+        redis::routing::answer(take_confirmation(), count.reply, now);
+    }
+    void fail_confirmation(errc code, instant now) {
+        redis::routing::fail(take_confirmation(), {code, "the test says so"}, now);
+    }
+    struct confirmation {
+        redis::command* request;
+        std::string lock;
+        redis::acknowledgement wanted;
+    };
+    std::vector<confirmation> confirmations;  // asked for, and neither answered nor withdrawn
+
     /// What was subscribed ("+channel") and unsubscribed ("-channel") since the last time.
     std::vector<std::string> take_subscriptions() { return std::exchange(subscriptions_, {}); }
 
 private:
     void submit(redis::command& request) override { wires_.submit(request); }
-    bool withdraw(redis::command& request) override { return wires_.withdraw(request); }
+    bool withdraw(redis::command& request) override {
+        const auto is_it = [&request](const confirmation& each) { return each.request == &request; };
+        if (std::erase_if(confirmations, is_it) == 0) return wires_.withdraw(request);
+        redis::routing::set_idle(request);
+        return true;
+    }
+    void confirm(redis::command& request, const lock_keys& lock, redis::acknowledgement wanted) override {
+        redis::routing::set_waiting(request);
+        confirmations.push_back({&request, lock.lock(), wanted});
+    }
     void distrust(const failure&) override {
         if (ends_distrusted_) take_link_down(now_);
     }
@@ -192,6 +217,12 @@ private:
     }
     void on_push(const redis::reply_view& message, instant at) override {
         subject_->node(number_).on_push(message, at);
+    }
+
+    redis::command& take_confirmation() {
+        redis::command& oldest = *confirmations.at(0).request;
+        confirmations.erase(confirmations.begin());
+        return oldest;
     }
 
     static std::vector<question> read_questions(std::string_view bytes) {

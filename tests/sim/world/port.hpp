@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/assert.hpp"
 #include "engine/voter.hpp"
 #include "redis/session.hpp"
 #include "world/link.hpp"
@@ -60,6 +61,9 @@ private:
     void unsubscribe(const std::string&) override {}
     bool link_is_up(const engine::lock_keys&) const override { return session_.up(); }
     instant trusted_from(const engine::lock_keys&) const override { return trusted_from_; }
+    void confirm(redis::command&, const engine::lock_keys&, redis::acknowledgement) override {
+        HOLDFAST_ASSERT(false);  // nobody in the simulator asks for replicas
+    }
 
     client& owner_;
     const std::size_t node_;

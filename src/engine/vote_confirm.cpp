@@ -1,0 +1,97 @@
+// Asking for replicas before a grant, a renewal or a greater token counts.
+//
+// A replica that is promoted knows what it has acknowledged. So who wants to hold on across a failover believes in a
+// grant only when enough replicas have it, and in a renewal, too: an older expiry is what the others would go by. The
+// proof of it is as old as it was: validity is counted from before the request that proved it, however long the
+// replicas took.
+//
+// What too few have is undone, if it is a grant; a renewal is simply not counted, and tried again.
+
+#include "engine/hold.hpp"
+#include "engine/passing.hpp"
+#include "engine/voter.hpp"
+
+#include <algorithm>
+
+namespace holdfast::engine {
+
+bool voter::wants_replicas(const ballot& b) const noexcept {
+    return terms_of(b).acknowledged_by.replicas() > 0;
+}
+
+refusal voter::too_few_replicas() const {
+    return {errc::not_replicated, settings_.server + ": too few replicas acknowledged it in time", {}, {}};
+}
+
+void voter::confirm(ballot& b, call* errands::*slot, purpose what, const proof& shown) {
+    call& question = start_call(what, b);
+    question.remember(shown);
+    busy(b).*slot = &question;
+    out_.confirm(question, keys_of(b), terms_of(b).acknowledged_by.get());
+}
+
+void voter::confirm_grant(ballot& b, const proof& shown, instant now) {
+    // A poll is under way. It runs after the grant that was pushed, so its answer proves more.
+    if (b.errands().asking != nullptr) return;
+    const milliseconds lease = terms_of(b).lease;
+    const instant last_moment = shown.at + lease - drift(lease) - margin(lease);
+    if (last_moment <= now) return ask_after_late_grant(b, now);
+    ballot::quest_state& q = busy(b).quest;
+    q.at = stage::confirming;
+    q.trouble = too_few_replicas();  // to tell, should it end here
+    q.poll_at = std::min(last_moment, now + settings_.request_timeout);
+    set_timer(b, now);
+    confirm(b, &errands::asking, purpose::confirm_grant, shown);
+}
+
+void voter::confirm_renewal(ballot& b, instant proved_at, instant now) {
+    confirm(b, &errands::renewing, purpose::confirm_renewal, {.at = proved_at});
+    set_timer(b, now);
+}
+
+void voter::renewal_confirmed(ballot& b, const proof& shown, instant now) {
+    if (ran_out(b, now)) return lose(b, errc::lost, now);
+    extend_validity(b, shown.at);
+    tell_renewed(b, now);
+}
+
+void voter::answered_confirm(ballot& b, const call& asked, const redis::reply_view& reply, instant now) {
+    const auto replicas = reply.to_integer();
+    if (!replicas || *replicas < static_cast<std::int64_t>(terms_of(b).acknowledged_by.replicas())) {
+        const refusal too_few = too_few_replicas();
+        return not_confirmed(b, asked, {too_few.code, too_few.detail}, now);
+    }
+    switch (asked.what()) {
+        case purpose::confirm_grant:
+            return believe(b, asked.shown(), now);
+        case purpose::confirm_renewal:
+            return renewal_confirmed(b, asked.shown(), now);
+        default:
+            return raised(b, now);
+    }
+}
+
+void voter::not_confirmed(ballot& b, const call& asked, const failure& why, instant now) {
+    // The link or the server was another, or is in trouble: nobody knows how many have it.
+    const bool unknown = why.code == errc::outcome_unknown || may_pass(why.code);
+    switch (asked.what()) {
+        case purpose::confirm_grant:
+            return unknown ? grant_not_known(b, now) : refuse(b, {why.code, why.detail, {}, {}}, now);
+        case purpose::confirm_renewal:
+            // Tried again after a while, not at once: it was not the renewal that failed.
+            return failed_renew(b, unknown ? failure{errc::not_replicated, why.detail} : why, now);
+        default:
+            return unknown ? raise_later(b, now) : failed_raise(b, why, now);
+    }
+}
+
+// The node is asked again, and what it then says is confirmed anew.
+void voter::grant_not_known(ballot& b, instant now) {
+    ballot::quest_state& q = busy(b).quest;
+    q.at = stage::in_line;
+    if (q.repeats++ >= terms_of(b).max_repeats) return refuse(b, too_few_replicas(), now);
+    q.poll_at = now + again_after;
+    set_timer(b, now);
+}
+
+}  // namespace holdfast::engine

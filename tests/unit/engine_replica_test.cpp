@@ -1,0 +1,293 @@
+// Grants and renewals that count only when replicas have them.
+#include "unit/engine_fixture.hpp"
+
+namespace holdfast::engine {
+namespace {
+
+using namespace testing;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+const packed_acknowledgement by_two{{.replicas = 2, .within = 100ms}};
+
+class EngineReplica : public engine_fixture {
+protected:
+    acquire_terms terms(waiting wait = waiting::in_line) const {
+        return {
+            .keys = keys, .owner = owner_id{7}, .lease = 3000ms, .limit = {wait, now + 10s}, .acknowledged_by = by_two};
+    }
+    /// Granted by the server, with token 42, and not acknowledged by anybody yet.
+    void grant(waiting wait = waiting::in_line) {
+        subject.acquire(first, terms(wait), now);
+        id = send_one().arguments.at(0);
+        receive(list({"1", "42"}));
+    }
+    hold& acquired() {
+        grant();
+        server.acknowledge(2, now);
+        first.held->listen(life);
+        return *first.held;
+    }
+    /// The renewal that is due, as the server answers it.
+    void renew() {
+        later(1000ms);
+        EXPECT_EQ(send_one().script, "mutex/renew");
+        receive(list({"1"}));
+    }
+    void expect_undone() {
+        const question undo = send_one();
+        EXPECT_EQ(undo.script, "mutex/release");
+        EXPECT_EQ(undo.arguments.at(0), id);
+        EXPECT_EQ(undo.arguments.at(1), "0") << "any grant of this id";
+    }
+
+    std::string id;
+    std::shared_ptr<recorded_life> life = std::make_shared<recorded_life>();
+};
+
+TEST_F(EngineReplica, AGrantCountsWhenEnoughReplicasHaveIt) {
+    grant();
+    EXPECT_EQ(first.held, nullptr);
+    ASSERT_THAT(server.confirmations, SizeIs(1));
+    EXPECT_EQ(server.confirmations[0].lock, "hf:{x}");
+    EXPECT_EQ(server.confirmations[0].wanted, (redis::acknowledgement{2, 100ms}));
+    server.acknowledge(2, now);
+    ASSERT_NE(first.held, nullptr);
+    EXPECT_EQ(first.held->token(), 42U);
+}
+
+TEST_F(EngineReplica, ValidityIsCountedFromTheRequestHoweverLongTheReplicasTake) {
+    subject.acquire(first, terms(), now);
+    send();
+    const instant sent = now;
+    now += 50ms;
+    receive(list({"1", "42"}));
+    later(80ms);
+    server.acknowledge(3, now);
+    ASSERT_NE(first.held, nullptr);
+    EXPECT_EQ(first.held->valid_until(), sent + 3000ms - 32ms);
+}
+
+TEST_F(EngineReplica, AGrantThatTooFewHaveIsUndoneAndReported) {
+    for (const waiting wait : {waiting::in_line, waiting::not_at_all}) {
+        first = {};
+        grant(wait);
+        server.acknowledge(1, now);
+        EXPECT_EQ(first.refusal_code, errc::not_replicated);
+        EXPECT_EQ(first.held, nullptr);
+        expect_undone();
+        receive(list({"1", "0"}));
+    }
+}
+
+TEST_F(EngineReplica, APushedGrantIsConfirmedToo) {
+    subject.acquire(first, terms(), now);
+    id = send_one().arguments.at(0);
+    receive(list({"2", "900", "other", "77", "0", "41"}));
+    push("grant " + id + " 42");
+    EXPECT_EQ(first.held, nullptr);
+    EXPECT_TRUE(send().empty());
+    server.acknowledge(2, now);
+    ASSERT_NE(first.held, nullptr);
+    EXPECT_EQ(first.held->token(), 42U);
+}
+
+// What the poll proves is newer, and its answer comes next.
+TEST_F(EngineReplica, AGrantThatIsPushedDuringAPollIsConfirmedByThePollsAnswer) {
+    subject.acquire(first, terms(), now);
+    id = send_one().arguments.at(0);
+    receive(list({"2", "900", "other", "77", "0", "41"}));
+    later(1000ms);
+    send_one();
+    push("grant " + id + " 42");
+    EXPECT_THAT(server.confirmations, IsEmpty());
+    receive(list({"1", "42"}));
+    server.acknowledge(2, now);
+    EXPECT_NE(first.held, nullptr);
+}
+
+TEST_F(EngineReplica, ARenewalExtendsValidityOnlyWhenItIsConfirmed) {
+    const hold& held = acquired();
+    const instant before = held.valid_until();
+    renew();
+    const instant renewed_at = now;
+    EXPECT_EQ(held.valid_until(), before);
+    later(60ms);
+    server.acknowledge(2, now);
+    EXPECT_EQ(held.valid_until(), renewed_at + 3000ms - 32ms);
+}
+
+TEST_F(EngineReplica, ARenewalThatTooFewHaveIsNotCountedAndTriedAgain) {
+    const hold& held = acquired();
+    const instant before = held.valid_until();
+    renew();
+    server.acknowledge(0, now);
+    EXPECT_EQ(held.valid_until(), before);
+    EXPECT_TRUE(send().empty());
+    later(300ms);
+    EXPECT_EQ(send_one().script, "mutex/renew");
+    receive(list({"1"}));
+    server.acknowledge(2, now);
+    EXPECT_EQ(held.valid_until(), now + 3000ms - 32ms);
+}
+
+TEST_F(EngineReplica, AHoldWhoseRenewalsAreNotConfirmedIsLostWhenItsValidityEnds) {
+    acquired();
+    renew();
+    later(2000ms);
+    EXPECT_EQ(life->lost, errc::lost);
+    EXPECT_THAT(server.confirmations, IsEmpty()) << "nobody waits for it any more";
+}
+
+TEST_F(EngineReplica, AnExplicitRenewalTellsThatTooFewHaveIt) {
+    hold& held = acquired();
+    recorded_answer answer;
+    subject.renew(held, answer, now);
+    send();
+    receive(list({"1"}));
+    EXPECT_EQ(answer.code, std::nullopt);
+    server.acknowledge(1, now);
+    EXPECT_EQ(answer.code, errc::not_replicated);
+}
+
+TEST_F(EngineReplica, WhereNobodyKnowsHowManyHaveItTheServerIsAskedAgainAndConfirmedAnew) {
+    for (const errc unknown : {errc::outcome_unknown, errc::misconfigured}) {
+        first = {};
+        grant();
+        server.fail_confirmation(unknown, now);
+        EXPECT_EQ(first.refusal_code, std::nullopt);
+        later(100ms);
+        EXPECT_EQ(send_one().arguments.at(0), id);
+        receive(list({"1", "42"}));
+        EXPECT_EQ(first.held, nullptr);
+        server.acknowledge(2, now);
+        ASSERT_NE(first.held, nullptr);
+        subject.release(*first.held, access::exclusive, nullptr, now, now);
+        send();
+        receive(list({"1", "0"}));
+    }
+}
+
+TEST_F(EngineReplica, IfReplicasCannotBeAskedForThatIsTheReasonAndTheGrantIsUndone) {
+    grant();
+    server.fail_confirmation(errc::no_permission, now);
+    EXPECT_EQ(first.refusal_code, errc::no_permission);
+    expect_undone();
+}
+
+TEST_F(EngineReplica, AConfirmationThatDoesNotComeEndsTheAttempt) {
+    grant();
+    later(2000ms);  // the request timeout
+    EXPECT_EQ(first.refusal_code, errc::not_replicated);
+    EXPECT_THAT(server.confirmations, IsEmpty());
+    expect_undone();
+}
+
+TEST_F(EngineReplica, AtTheDeadlineMissingReplicasAreTheReason) {
+    acquire_terms hurried = terms();
+    hurried.limit.deadline = now + 200ms;
+    subject.acquire(first, hurried, now);
+    id = send_one().arguments.at(0);
+    receive(list({"1", "42"}));
+    later(200ms);
+    EXPECT_EQ(first.refusal_code, errc::not_replicated);
+    expect_undone();
+}
+
+TEST_F(EngineReplica, WhoCancelsWhileItIsBeingConfirmedGivesItBack) {
+    grant();
+    subject.cancel(first, errc::cancelled, now);
+    EXPECT_THAT(server.confirmations, IsEmpty());
+    expect_undone();
+}
+
+TEST_F(EngineReplica, AReleaseWaitsForNoReplicas) {
+    hold& held = acquired();
+    renew();
+    recorded_answer answer;
+    subject.release(held, access::exclusive, &answer, now + 1s, now);
+    EXPECT_THAT(server.confirmations, IsEmpty());
+    send();
+    receive(list({"1", "0"}));
+    EXPECT_EQ(answer.code, errc{});
+    EXPECT_THAT(server.confirmations, IsEmpty());
+}
+
+TEST_F(EngineReplica, WhatWasGrantedBeforeAServerThatIsMistrustedIsNotBelieved) {
+    grant();
+    server.take_link_down(now);
+    server.mistrust("x", now + 500ms);
+    server.bring_link_up({}, now);
+    EXPECT_THAT(server.confirmations, IsEmpty());
+    later(499ms);
+    EXPECT_TRUE(send().empty());
+    later(1ms);
+    EXPECT_EQ(send_one().arguments.at(0), id);
+}
+
+class EngineReplicaUpgrade : public read_write_engine_fixture {
+protected:
+    hold& reading() {
+        acquire_terms wanted = terms(access::shared);
+        wanted.acknowledged_by = by_two;
+        subject.acquire(first, wanted, now);
+        id = send_one().arguments.at(0);
+        receive(list({"1", "42"}));
+        server.acknowledge(2, now);
+        first.held->listen(life);
+        return *first.held;
+    }
+};
+
+TEST_F(EngineReplicaUpgrade, CountsWhenItIsConfirmed) {
+    ask_for_upgrade(reading());
+    receive(list({"1", "51"}));
+    EXPECT_EQ(upgrade.held, nullptr);
+    server.acknowledge(2, now);
+    ASSERT_NE(upgrade.held, nullptr);
+    EXPECT_EQ(upgrade.held->token(), 51U);
+}
+
+TEST_F(EngineReplicaUpgrade, ThatTooFewHaveIsTakenBackAndTheReaderReadsOn) {
+    ask_for_upgrade(reading());
+    receive(list({"1", "51"}));
+    server.acknowledge(1, now);
+    EXPECT_EQ(upgrade.refusal_code, errc::not_replicated);
+    expect_question(send_one(), "rw/cancel");
+    EXPECT_EQ(life->lost, std::nullopt);
+}
+
+TEST_F(EngineReplicaUpgrade, OfWhichARenewalTellsIsConfirmed) {
+    hold& held = reading();
+    ask_for_upgrade(held);
+    receive(queued);
+    subject.renew(held, answer, now);
+    expect_question(send_one(), "rw/renew");
+    receive(list({"1", "b", "51"}));
+    ASSERT_THAT(server.confirmations, SizeIs(2)) << "the renewal, and the upgrade";
+    server.acknowledge(2, now);
+    EXPECT_EQ(answer.code, errc{});
+    EXPECT_EQ(upgrade.held, nullptr);
+    server.acknowledge(2, now);
+    EXPECT_NE(upgrade.held, nullptr);
+}
+
+class EngineClockSkew : public ::testing::Test {};
+
+TEST_F(EngineClockSkew, IsTakenOffValidity) {
+    counting_random random;
+    silent_observer nobody;
+    played_server server;
+    engine subject({.clock_skew = 250ms}, {{&server, "redis://h"}}, random, nobody);
+    server.belong_to(subject, 0);
+    recorded_request request;
+    const instant now{1h};
+    subject.acquire(request, {.keys = keys_for("x"), .lease = 1000ms}, now);
+    server.send(now);
+    server.receive(list({"1", "42"}), now);
+    ASSERT_NE(request.held, nullptr);
+    EXPECT_EQ(request.held->valid_until(), now + 1000ms - 12ms - 250ms);
+}
+
+}  // namespace
+}  // namespace holdfast::engine
