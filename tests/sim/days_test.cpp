@@ -48,6 +48,19 @@ TEST(Days, HoldEveryRuleAndReachEveryLineOfEveryScript) {
         EXPECT_TRUE(missed.empty() || !has_its_day(file)) << file << listed(missed);
 }
 
+// A failover to a replica that is behind excuses nothing, if what it has not acknowledged does not count.
+TEST(Days, WithReplicasThatAcknowledgeHoldEveryRuleAcrossFailovers) {
+    campaign_options options;
+    options.seeds = seeds() / 2;
+    options.jobs = 2;
+    options.counted = 0;
+    options.day.replicated = true;
+    const campaign_result all = run_campaign(options);
+    ASSERT_FALSE(all.found) << "seed " << all.found->seed << ": " << all.found->verdict;
+    EXPECT_GT(all.mishaps[static_cast<std::size_t>(mishap::fail_over)], all.days);
+    EXPECT_GT(all.holds, all.days);
+}
+
 TEST(Days, AreTheSameWheneverTheyArePlayed) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         std::string told[2];

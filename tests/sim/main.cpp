@@ -22,8 +22,8 @@ struct wishes {
 
 int usage() {
     std::fputs(
-        "usage: holdfast-sim [--seeds N] [--first-seed N] [--jobs N] [--counted N] [--all]\n"
-        "       holdfast-sim --seed N [--trace]\n",
+        "usage: holdfast-sim [--seeds N] [--first-seed N] [--jobs N] [--counted N] [--all] [--replicated]\n"
+        "       holdfast-sim --seed N [--trace] [--replicated]\n",
         stderr);
     return 2;
 }
@@ -34,6 +34,10 @@ bool read(int argc, char** argv, wishes& out) {
         const std::string_view word = argv[i];
         if (word == "--trace") {
             out.trace = true;
+            continue;
+        }
+        if (word == "--replicated") {
+            out.campaign.day.replicated = true;
             continue;
         }
         if (word == "--all") {

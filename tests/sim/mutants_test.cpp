@@ -62,6 +62,14 @@ mutant of_several(mutant one) {
             }};
 }
 
+// One that only shows where a replica takes over.
+mutant of_replicas(std::string name, bool day_options::*what) {
+    return {std::move(name), [what](day_options& day) {
+                day.replicated = true;
+                day.*what = true;
+            }};
+}
+
 // With every hint to poll comes a grant from long ago.
 void forge_old_grants(day_options& day) {
     replace_in_scripts(day, "", "tell(wants.channel, 'poll ' .. first)",
@@ -160,6 +168,9 @@ std::vector<mutant> mutants() {
         of_several(
             in_scripts("ProposedTokensAreTakenAsTheyAre", "", "proposal and proposal >= least and", "proposal and")),
         of_several({"ServersThatForgotVote", [](day_options& day) { day.forgetful_servers_vote = true; }}),
+        of_replicas("NobodyAcknowledges", &day_options::nobody_acknowledges),
+        of_replicas("WaitWithoutAWriteOfItsOwn", &day_options::acks_write_nothing),
+        of_replicas("ConfirmationByAnotherRun", &day_options::runs_look_alike),
         {"PushesOvertakeAnswers", [](day_options& day) { day.pushes_overtake = true; }},
         {"HoldIdsRepeat", [](day_options& day) { day.ids_repeat = true; }},
         {"ClockStopsInPauses", [](day_options& day) { day.clock_stops_in_pauses = true; }},

@@ -55,6 +55,7 @@ engine::acquire_terms actor::draw_terms() {
     if (luck_.percent(ways.owner_percent)) out.owner = owner_;
     if (luck_.percent(ways.fixed_percent)) out.renewing = engine::renewal::none;
     out.limit = draw_patience(luck_);
+    out.acknowledged_by = ways.acknowledged_by;
     return out;
 }
 
@@ -177,7 +178,8 @@ engine::acquire_terms actor::as_before() const {
             .owner = has.owner,
             .lease = has.lease,
             .renewing = has.renewing,
-            .max_repeats = has.max_repeats};
+            .max_repeats = has.max_repeats,
+            .acknowledged_by = has.acknowledged_by};
 }
 
 void actor::enter_again() {

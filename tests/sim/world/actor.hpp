@@ -25,6 +25,7 @@ struct habits {
     std::vector<milliseconds> leases;
     chance::span rest{milliseconds(1), milliseconds(300)};
     chance::span hold{microseconds(100), milliseconds(150)};
+    engine::packed_acknowledgement acknowledged_by = {};
     unsigned try_percent = 15;
     unsigned deadline_percent = 40;  // of those who wait
     unsigned cancel_percent = 10;

@@ -24,7 +24,7 @@ client::client(timeline& time, chance luck, engine::random_source& ids, client_s
 }
 
 void client::start() {
-    for (const auto& one : ports_) one->session().on_timer(now());
+    for (const auto& one : ports_) one->on_timer();
     settle();
 }
 
@@ -59,11 +59,11 @@ void client::pause_until(instant then) {
 void client::die() {
     dead_ = true;
     postponed_.clear();
-    for (const auto& one : ports_) one->forget_link();
+    for (const auto& one : ports_) one->forget_links();
 }
 
 void client::close() {
-    for (const auto& one : ports_) one->session().close(now());
+    for (const auto& one : ports_) one->close();
     settle();
     dead_ = true;
 }
@@ -79,10 +79,11 @@ bool client::calm_since(instant since) const {
 
 void client::settle() {
     if (dead_) return;
+    for (const auto& one : ports_) one->catch_up();
     instant due = engine_->deadline();
     for (const auto& one : ports_) {
         one->settle();
-        due = std::min(due, one->session().deadline());
+        due = std::min(due, one->deadline());
     }
     due = std::min(due, engine_->deadline());
     if (due == never || due == armed_) return;
@@ -95,7 +96,7 @@ void client::settle() {
 }
 
 void client::on_alarm() {
-    for (const auto& one : ports_) one->session().on_timer(now());
+    for (const auto& one : ports_) one->on_timer();
     engine_->on_timer(now());
 }
 

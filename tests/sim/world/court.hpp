@@ -37,6 +37,8 @@ public:
         bool set_back = false;  // the server's clock
         bool jumped = false;    // either way
         bool vandalized = false;
+        // A downgrade that the new primary never heard of: whoever upgrades then has its old grant, by its old token.
+        bool downgrade_lost = false;
     };
     excuses excused;
 

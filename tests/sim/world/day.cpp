@@ -14,9 +14,11 @@ namespace {
 // Such that the days that once went wrong for a mutex still have nothing else.
 constexpr std::uint64_t read_write_salt = 49;
 constexpr std::uint64_t quorum_salt = 0x71756f72756d;
+constexpr std::uint64_t replica_salt = 0x7265706c696361;
 
 // One day in five has three servers, one in twenty-five has five.
 std::size_t servers_on(const day_options& day) {
+    if (day.replicated) return 1;
     return day.servers != 0 ? day.servers : day.seed % 25 == 1 ? 5 : day.seed % 5 == 3 ? 3 : 1;
 }
 }  // namespace
@@ -27,7 +29,9 @@ day::day(const day_options& options)
       quorum_luck_(options.seed ^ quorum_salt),
       rw_luck_(options.seed ^ read_write_salt),
       network_luck_(luck_.fork()),
-      judge_(time_, servers_on(options) > 1 ? judge::view::of_beliefs : judge::view::of_the_server),
+      replica_luck_(options.seed ^ replica_salt),
+      judge_(time_,
+             servers_on(options) > 1 || options.replicated ? judge::view::of_beliefs : judge::view::of_the_server),
       servers_(make_servers()),
       visitors_(time_, rw_luck_.fork(), *servers_[0], judge_),
       begin_(time_.now()) {
@@ -63,6 +67,8 @@ server_options day::server_setup() {
     out.replaced_scripts = options_.replaced_scripts;
     out.pushes_overtake = options_.pushes_overtake;
     out.kill_allowed = luck_.percent(80);
+    out.runs_look_alike = options_.runs_look_alike;
+    out.acks_write_nothing = options_.acks_write_nothing;
     return out;
 }
 
@@ -93,6 +99,24 @@ void day::draw_plan() {
     const nanoseconds busy = luck_.within({2s, 6s});
     ways_.stop = begin_ + busy;
     draw_read_write();
+    if (options_.replicated) draw_replicated();
+}
+
+// Nothing happens that is outside the promise, so that nothing is excused.
+void day::draw_replicated() {
+    calm_ = mistrusted_ = false;
+    if (!options_.nobody_acknowledges) {
+        ways_.acknowledged_by = engine::packed_acknowledgement({.replicas = 1, .within = 50ms});
+    }
+    servers_[0]->be_followed({50us, 5ms});
+    std::erase_if(likely_, [](mishap kind) {
+        return kind == mishap::restart_empty || kind == mishap::restart_older || kind == mishap::clock_forward ||
+               kind == mishap::clock_back || kind == mishap::foreign || kind == mishap::foreign_forever ||
+               kind == mishap::vandal;
+    });
+    likely_.insert(likely_.end(), 1 + likely_.size() / 2, mishap::fail_over);
+    pace_ = {10ms, 1s};
+    if (ways_.leases.front() > longest_lease) ways_.leases = {400ms, 2000ms};
 }
 
 // Half of all days have locks of that kind.
@@ -141,6 +165,7 @@ client& day::add_client() {
     setup.server.health_interval = 1000ms;
     setup.server.backoff_max = 400ms;
     setup.engine.request_timeout = 500ms;
+    if (options_.replicated) setup.engine.clock_skew = clock_skew;
     setup.engine.fence_retention = luck_.percent(50) ? 60'000ms : 3'600'000ms;
     if (mistrusted_ && !options_.forgetful_servers_vote) setup.max_lease = longest_lease;
     setup.clock_stops_in_pauses = options_.clock_stops_in_pauses;
@@ -168,7 +193,7 @@ void day::note(const std::string& what) const {
 }
 
 // A link is made when a packet has gone there and back.
-void day::connect(port& from) {
+void day::connect(plug& from) {
     const unsigned attempt = from.attempt();
     const nanoseconds there = network_luck_.within(delay_);
     const std::pair way{from.owner().number(), from.node()};

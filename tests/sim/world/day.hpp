@@ -47,6 +47,9 @@ std::string_view to_string(mishap kind);
 struct day_options {
     std::uint64_t seed = 1;
     std::size_t servers = 0;  // 0: the seed decides that, too
+    /// One server with a replica that takes over again and again, and locks that count only what it has acknowledged:
+    /// then a failover is no excuse for anything.
+    bool replicated = false;
     std::shared_ptr<script_engine> engine;
     std::function<void(const std::string&)> trace;
     // Mutants, to see whether the judge notices.
@@ -55,6 +58,9 @@ struct day_options {
     bool ids_repeat = false;
     bool clock_stops_in_pauses = false;
     bool forgetful_servers_vote = false;
+    bool nobody_acknowledges = false;
+    bool acks_write_nothing = false;
+    bool runs_look_alike = false;
 };
 
 struct day_result {

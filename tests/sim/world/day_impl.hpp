@@ -17,6 +17,8 @@ public:
 
 private:
     static constexpr milliseconds longest_lease{4000};
+    // By so much the clocks of a primary and its replica differ at most, on replicated days.
+    static constexpr milliseconds clock_skew{10};
 
     struct person {
         client* home;
@@ -28,9 +30,10 @@ private:
     void draw_plan();
     void draw_read_write();
     void draw_mishaps();
+    void draw_replicated();
     client& add_client();
     void note(const std::string& what) const;
-    void connect(port& from) override;
+    void connect(plug& from) override;
     bool run_until(instant end);
     bool everybody_idle() const;
     void check_commands();
@@ -41,13 +44,15 @@ private:
     // mishaps.cpp
     void plan_mishap();
     void happen(mishap kind);
-    void to_a_link(mishap kind, port& whose);
+    void to_a_link(mishap kind, plug& whose);
     void to_a_client(mishap kind, client& whose);
     void to_the_server(mishap kind);
     void to_the_data(mishap kind);
-    void block(port& whose, mishap kind);
+    void block(plug& whose, mishap kind);
     void restart(mishap kind);
     void fail_over();
+    void fail_over_to_replica();
+    plug& some_link_of(client& whose);
     void trouble_all_until(instant then);
     void foreign_takes(mishap kind);
     void foreign_takes_a_vote();
@@ -65,6 +70,7 @@ private:
     chance quorum_luck_;
     chance rw_luck_;  // so that days without read-write locks are what they were before there were any
     chance network_luck_;
+    chance replica_luck_;
     judge judge_;
     std::vector<std::unique_ptr<server>> servers_;
     foreigners visitors_;
@@ -85,6 +91,7 @@ private:
     // By client and server: nothing up, down, before then.
     std::map<std::pair<std::size_t, std::size_t>, std::pair<instant, instant>> blocked_;
     std::map<const server*, node::snapshot> older_;
+    nanoseconds clock_ahead_{0};  // of the present primary, on replicated days
     day_result result_;
 };
 

@@ -97,8 +97,10 @@ void judge::check_growth(const belief& fresh) {
     if (seen_ == view::of_the_server || fresh.token == 0) return;
     tokens& highest = believed_[fresh.lock];
     const bool reads = fresh.mode == engine::access::shared;
+    if (excused.downgrade_lost && fresh.token == highest.any && fresh.id == highest.whose) return;
     if (fresh.token <= (reads ? highest.exclusive : highest.any) && !excused.overlap && !tokens_may_repeat())
         fail("a token did not grow: " + std::to_string(fresh.token) + " for " + fresh.id);
+    if (fresh.token > highest.any) highest.whose = fresh.id;
     highest.any = std::max(highest.any, fresh.token);
     if (!reads) highest.exclusive = std::max(highest.exclusive, fresh.token);
 }

@@ -109,6 +109,7 @@ private:
     struct tokens {
         std::uint64_t any = 0;
         std::uint64_t exclusive = 0;
+        std::string whose;  // the first
     };
 
     const view seen_;

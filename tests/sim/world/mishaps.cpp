@@ -1,5 +1,7 @@
 // What goes wrong, and what it does to the world.
 
+#include <utility>
+
 #include "scripts/registry.hpp"
 #include "world/day_impl.hpp"
 
@@ -53,7 +55,7 @@ void day::happen(mishap kind) {
     note("MISHAP " + std::string(to_string(kind)) + " (client " + std::to_string(whose->number()) + ")");
     ++result_.mishaps[static_cast<std::size_t>(kind)];
     if (kind <= mishap::slow_link) {
-        port& way = whose->way_to(several() ? quorum_luck_.below(servers_.size()) : 0);
+        plug& way = some_link_of(*whose);
         if (way.wire() != nullptr) to_a_link(kind, way);
     } else if (kind <= mishap::death) {
         to_a_client(kind, *whose);
@@ -66,7 +68,12 @@ void day::happen(mishap kind) {
     }
 }
 
-void day::to_a_link(mishap kind, port& way) {
+plug& day::some_link_of(client& whose) {
+    port& way = whose.way_to(several() ? quorum_luck_.below(servers_.size()) : 0);
+    return way.acks() != nullptr && replica_luck_.percent(30) ? *way.acks() : static_cast<plug&>(way);
+}
+
+void day::to_a_link(mishap kind, plug& way) {
     link& wire = *way.wire();
     client& whose = way.owner();
     server& there = *servers_[way.node()];
@@ -105,7 +112,7 @@ void day::to_a_link(mishap kind, port& way) {
     }
 }
 
-void day::block(port& way, mishap kind) {
+void day::block(plug& way, mishap kind) {
     const instant end = time_.now() + luck_.within({10ms, 2s});
     auto& [up, down] = blocked_[{way.owner().number(), way.node()}];
     way.owner().trouble_until(end + aftermath);
@@ -129,7 +136,9 @@ void day::to_a_client(mishap kind, client& whose) {
     }
     std::vector<link*> wires;
     for (const auto& way : whose.ports()) {
-        if (way->wire() != nullptr) wires.push_back(way->wire());
+        for (plug* const each : {static_cast<plug*>(way.get()), way->acks()}) {
+            if (each != nullptr && each->wire() != nullptr) wires.push_back(each->wire());
+        }
     }
     whose.die();
     for (link* const wire : wires) {
@@ -189,6 +198,7 @@ void day::restart(mishap kind) {
 // Whoever connects for the first time afterwards takes the replica for the server that it replaced. That is outside the
 // promise, with one server or with several.
 void day::fail_over() {
+    if (options_.replicated) return fail_over_to_replica();
     server& which = some_server();
     if (!which.accepts()) return;
     const nanoseconds ahead = quorum_luck_.within({0ms, 20ms}) - nanoseconds(10ms);
@@ -196,6 +206,20 @@ void day::fail_over() {
     judge_.data_lost(false);
     judge_.clock_jumped(ahead);
     trouble_all_until(time_.now() + aftermath);
+}
+
+// It has been behind for a while, and lacks what was done meanwhile. Nobody may have believed in that.
+void day::fail_over_to_replica() {
+    const instant then = time_.now() + replica_luck_.within({0ms, 400ms});
+    servers_[0]->hold_replica_until(then);
+    trouble_all_until(then + aftermath);
+    time_.at(then, [this] {
+        if (!servers_[0]->accepts()) return;
+        const nanoseconds ahead = replica_luck_.within({0ms, clock_skew});
+        judge_.excused.downgrade_lost = true;
+        servers_[0]->fail_over(servers_[0]->replica(), ahead - std::exchange(clock_ahead_, ahead));
+        trouble_all_until(time_.now() + aftermath);
+    });
 }
 
 void day::to_the_data(mishap kind) {

@@ -1,100 +1,83 @@
 #include "world/port.hpp"
 
-#include <utility>
+#include <algorithm>
 
 #include "world/client.hpp"
 
 namespace holdfast::sim {
 
-port::port(client& owner, std::size_t node, redis::server_settings server, std::uint64_t jitter_seed, network& net)
-    : owner_(owner), node_(node), net_(net), session_(std::move(server), *this, jitter_seed) {}
+port::port(client& owner, std::size_t node, const redis::server_settings& server, std::uint64_t jitter_seed,
+           network& net)
+    : plug(owner, node, *this, server, jitter_seed, net), net_(net) {}
 
-instant port::now() const {
-    return owner_.now();
+port::ack_way::ack_way(client& owner, std::size_t node, const redis::server_settings& server, network& net)
+    : plug(owner, node, *this, server, node + 1, net), line(session(), owner.engine().id().text()) {}
+
+bool port::withdraw(redis::command& request) {
+    if (acks_ && acks_->line.withdraw(request)) return true;
+    return session().withdraw(request);
+}
+
+// As in src/api/node.cpp.
+void port::confirm(redis::command& request, const engine::lock_keys& lock, redis::acknowledgement wanted) {
+    if (!acks_) {
+        acks_ = std::make_unique<ack_way>(owner(), node(), session().settings(), net_);
+        acks_->session().on_timer(now());
+    }
+    acks_->line.submit(request, {wanted, run_id_, lock.lock()});
+}
+
+void port::catch_up() {
+    if (acks_) acks_->line.flush(now());
 }
 
 void port::settle() {
-    if (session_.take_hang_up_wish()) {
-        hang_up();
-        ++attempt_;  // one that is still under way counts no more
-    }
-    if (session_.take_connect_wish()) {
-        hang_up();
-        ++attempt_;
-        net_.connect(*this);
-    }
-    while (link_ != nullptr && session_.has_output()) {
-        link_->up.send(std::string(session_.begin_write(now())));
-        session_.end_write();
-    }
+    plug::settle();
+    if (acks_) acks_->settle();
 }
 
-void port::hang_up() {
-    if (link_ == nullptr) return;
-    link_->client_open = false;
-    link_->up.end();
-    link_ = nullptr;
+void port::on_timer() {
+    session().on_timer(now());
+    if (acks_) acks_->session().on_timer(now());
 }
 
-// The process is gone; whether the other end hears of it is not its business any more.
-void port::forget_link() {
-    if (link_ == nullptr) return;
-    link_->client_open = false;
-    link_ = nullptr;
+instant port::deadline() {
+    return acks_ ? std::min(session().deadline(), acks_->session().deadline()) : session().deadline();
 }
 
-void port::connected(link& fresh, unsigned attempt) {
-    owner_.when_awake([this, &fresh, attempt] {
-        if (attempt != attempt_ || session_.wishes_hang_up() || link_ != nullptr) {
-            fresh.up.end();
-            return;
-        }
-        link_ = &fresh;
-        fresh.client_open = true;
-        session_.connected(now());
-    });
+void port::forget_links() {
+    forget_link();
+    if (acks_) acks_->forget_link();
 }
 
-void port::not_connected(unsigned attempt) {
-    owner_.when_awake([this, attempt] {
-        if (attempt == attempt_ && link_ == nullptr && !session_.wishes_hang_up())
-            session_.failed({errc::unreachable, "nobody there"}, now());
-    });
-}
-
-void port::received(link& from, const packet& what) {
-    owner_.when_awake([this, &from, what] {
-        if (link_ != &from || session_.wishes_hang_up()) return;
-        if (what.what == packet::kind::end) return session_.failed({errc::unreachable, "hung up"}, now());
-        const std::span<char> room = session_.prepare(what.bytes.size());
-        std::copy(what.bytes.begin(), what.bytes.end(), room.begin());
-        session_.received(what.bytes.size(), now());
-    });
+void port::close() {
+    session().close(now());
+    if (acks_) acks_->session().close(now());
 }
 
 void port::on_link_up(const redis::server_facts& facts, instant now) {
-    owner_.trouble_passes();
-    if (const milliseconds longest = owner_.mistrusts_for(); longest > milliseconds(0)) {
+    owner().trouble_passes();
+    if (const milliseconds longest = owner().mistrusts_for(); longest > milliseconds(0)) {
         const bool another = !run_id_.empty() && run_id_ != facts.run_id;
         const auto known_for = another ? std::chrono::seconds(0) : facts.uptime.value_or(std::chrono::seconds(0));
         trusted_from_ = std::max(trusted_from_, now + longest - known_for);
-        owner_.trouble_passes(trusted_from_ + owner_.slept());
+        owner().trouble_passes(trusted_from_ + owner().slept());
     }
     run_id_ = facts.run_id;
-    owner_.engine().node(node_).on_link_up({.clock = facts.clock}, engine::all_locks(), now);
+    owner().engine().node(node()).on_link_up({.clock = facts.clock}, engine::all_locks(), now);
 }
 
 void port::on_link_down(const failure&, instant now) {
-    owner_.trouble_passes();
-    owner_.engine().node(node_).on_link_down(engine::all_locks(), now);
+    owner().trouble_passes();
+    owner().engine().node(node()).on_link_down(engine::all_locks(), now);
 }
 
 void port::on_subscription_refused(const failure& why, instant now) {
-    owner_.engine().node(node_).on_subscription_refused(why, engine::all_locks(), now);
+    owner().engine().node(node()).on_subscription_refused(why, engine::all_locks(), now);
 }
 
 void port::on_push(const redis::reply_view& message, instant now) {
-    owner_.engine().node(node_).on_push(message, now);
+    owner().engine().node(node()).on_push(message, now);
 }
 
 }  // namespace holdfast::sim

@@ -1,78 +1,63 @@
-// A client's way to one server: the real session, and the link that it has at the moment, if any. It is what
-// src/redis/connection.cpp and src/api/node.cpp are in a program.
+// A client's way to one server: what src/api/node.cpp is in a program.
 #pragma once
 
-#include <algorithm>
+#include <memory>
 #include <string>
 
-#include "base/assert.hpp"
 #include "engine/voter.hpp"
-#include "redis/session.hpp"
-#include "world/link.hpp"
+#include "redis/ack_line.hpp"
+#include "world/plug.hpp"
 
 namespace holdfast::sim {
 
-class client;
-class port;
-
-/// Makes links; answers with port::connected() or port::not_connected(), later.
-class network {
+class port final : private redis::session_listener, public engine::outbox, public plug {
 public:
-    virtual void connect(port& from) = 0;
+    port(client& owner, std::size_t node, const redis::server_settings& server, std::uint64_t jitter_seed,
+         network& net);
 
-protected:
-    ~network() = default;
-};
+    /// The link for acknowledgements; null before the first is asked for.
+    plug* acks() { return acks_.get(); }
 
-class port final : private redis::session_listener, public engine::outbox {
-public:
-    port(client& owner, std::size_t node, redis::server_settings server, std::uint64_t jitter_seed, network& net);
-
-    client& owner() { return owner_; }
-    /// The number of the server.
-    std::size_t node() const { return node_; }
-    link* wire() { return link_; }
-    redis::session& session() { return session_; }
-    bool up() const { return session_.up(); }
-
-    /// Connects, hangs up and sends, as the session wishes.
+    /// Before anybody's settle(): see api::node.
+    void catch_up();
     void settle();
-    void hang_up();
-    void forget_link();
-
-    // --- for the network
-    void connected(link& fresh, unsigned attempt);
-    void not_connected(unsigned attempt);
-    void received(link& from, const packet& what);
-    unsigned attempt() const { return attempt_; }
+    void on_timer();
+    instant deadline();
+    void forget_links();
+    void close();
 
 private:
-    instant now() const;
+    // What becomes of its link is told by its commands.
+    struct ack_way final : private redis::session_listener, public plug {
+        ack_way(client& owner, std::size_t node, const redis::server_settings& server, network& net);
+
+        redis::ack_line line;
+
+    private:
+        void on_link_up(const redis::server_facts&, instant) override {}
+        void on_link_down(const failure&, instant) override {}
+        void on_subscription_refused(const failure&, instant) override {}
+        void on_push(const redis::reply_view&, instant) override {}
+    };
 
     void on_link_up(const redis::server_facts& facts, instant now) override;
     void on_link_down(const failure& why, instant now) override;
     void on_subscription_refused(const failure& why, instant now) override;
     void on_push(const redis::reply_view& message, instant now) override;
 
-    void submit(redis::command& request) override { session_.submit(request, now()); }
-    bool withdraw(redis::command& request) override { return session_.withdraw(request); }
-    void distrust(const failure& why) override { session_.distrust(why, now()); }
-    void subscribe(const std::string& channel) override { session_.subscribe(channel); }
+    void submit(redis::command& request) override { session().submit(request, now()); }
+    bool withdraw(redis::command& request) override;
+    void distrust(const failure& why) override { session().distrust(why, now()); }
+    void subscribe(const std::string& channel) override { session().subscribe(channel); }
     void unsubscribe(const std::string&) override {}
-    bool link_is_up(const engine::lock_keys&) const override { return session_.up(); }
+    bool link_is_up(const engine::lock_keys&) const override { return up(); }
     instant trusted_from(const engine::lock_keys&) const override { return trusted_from_; }
-    void confirm(redis::command&, const engine::lock_keys&, redis::acknowledgement) override {
-        HOLDFAST_ASSERT(false);  // nobody in the simulator asks for replicas
-    }
+    void confirm(redis::command& request, const engine::lock_keys& lock, redis::acknowledgement wanted) override;
 
-    client& owner_;
-    const std::size_t node_;
     network& net_;
-    redis::session session_;
     std::string run_id_;
     instant trusted_from_{};
-    link* link_ = nullptr;
-    unsigned attempt_ = 0;
+    std::unique_ptr<ack_way> acks_;
 };
 
 }  // namespace holdfast::sim

@@ -73,7 +73,7 @@ void server::read(link& from) {
 }
 
 void server::serve(link& from) {
-    while (from.server_open) {
+    while (from.server_open && from.waits == 0) {
         const words& command = from.commands.next();
         if (command.empty()) return;
         answer(from, command);
@@ -83,6 +83,7 @@ void server::serve(link& from) {
 void server::answer(link& to, const words& command) {
     const asking asked = std::exchange(to.asked, is(command[0], "ASKING") ? asking::yes : asking::no);
     if (is(command[0], "SUBSCRIBE")) return subscribe(to, command[1]);
+    if (is(command[0], "WAIT")) return wait(to, command);
     if (is(command[0], "SSUBSCRIBE") || is(command[0], "SUNSUBSCRIBE")) return listen_in_shard(to, command, asked);
     std::string out;
     if (is(command[0], "HELLO")) {
@@ -92,10 +93,12 @@ void server::answer(link& to, const words& command) {
         out = bulk("id=" + std::to_string(to.id) + " addr=" + to.address + " laddr=10.0.0.99:6379 fd=8\n");
     } else if (is(command[0], "INFO")) {
         const auto up = std::chrono::duration_cast<std::chrono::seconds>(time_.now() - started_).count();
-        out = bulk("# Server\r\nredis_version:7.0.15\r\nrun_id:run" + std::to_string(runs_) + "\r\nserver_time_usec:" +
+        out = bulk("# Server\r\nredis_version:7.0.15\r\nrun_id:run" +
+                   std::to_string(options_.runs_look_alike ? 0 : runs_) + "\r\nserver_time_usec:" +
                    std::to_string(now_us()) + "\r\nuptime_in_seconds:" + std::to_string(up) + "\r\n");
     } else {
         append_resp(out, execute(command, asked));
+        note_write(to, command);
     }
     if (to.server_open) to.down.send(std::move(out));
 }
@@ -180,6 +183,50 @@ value server::run_script(const words& command, asking asked) {
     return answer;
 }
 
+// What may have changed something. A real server would count a script that only looked as none.
+void server::note_write(link& by, const words& command) {
+    if (!lag_) return;
+    const bool acknowledges = is(command[0], "SET");
+    if (!acknowledges && !is(command[0], "EVAL") && !is(command[0], "EVALSHA")) return;
+    ++writes_;
+    if (!acknowledges || !options_.acks_write_nothing) by.wrote = writes_;
+    replicate();
+}
+
+void server::replicate() {
+    last_replicated_ = std::max({last_replicated_, time_.now() + luck_.within(*lag_), replica_held_until_});
+    time_.at(last_replicated_, [this, run = runs_, writes = writes_, data = node_.take_snapshot()] {
+        // Those that a held back one gets later have more.
+        if (run == runs_ && time_.now() >= replica_held_until_) return replicated(writes, data);
+        if (run == runs_) replicate();
+    });
+}
+
+void server::replicated(std::uint64_t writes, node::snapshot data) {
+    replicated_ = std::max(replicated_, writes);
+    replica_ = std::move(data);
+    const auto links = links_;  // what is served meanwhile may close some
+    for (const auto& [id, each] : links) {
+        if (each->server_open && each->waits != 0 && replicated_ >= each->wrote) end_wait(*each);
+    }
+}
+
+// WAIT replicas ms: for what was written on this link before, and for nothing else.
+void server::wait(link& to, const words& command) {
+    to.waits = ++waits_;
+    if (!lag_ || replicated_ >= to.wrote) return end_wait(to);
+    const milliseconds within(std::stoll(std::string(command[2])));
+    time_.after(within, [this, &to, number = to.waits] {
+        if (to.waits == number && to.server_open) end_wait(to);
+    });
+}
+
+void server::end_wait(link& to) {
+    to.waits = 0;
+    to.down.send(lag_ && replicated_ >= to.wrote ? ":1\r\n" : ":0\r\n");
+    serve(to);
+}
+
 // CLIENT KILL ID id ADDR address
 value server::kill(const words& command) {
     if (!options_.kill_allowed) return value::make_error("NOPERM no permission to run 'client|kill'");
@@ -206,17 +253,23 @@ void server::stop() {
     cut_all();
 }
 
-void server::start(node::snapshot data) {
+// Its replica has it all at first.
+void server::begin_run(node::snapshot data) {
+    replica_ = data;
     node_.restart(std::move(data));
-    running_ = true;
+    replicated_ = writes_;
     ++runs_;
+}
+
+void server::start(node::snapshot data) {
+    begin_run(std::move(data));
+    running_ = true;
     started_ = time_.now();
 }
 
 void server::fail_over(node::snapshot data, nanoseconds clock_ahead) {
     cut_all();
-    node_.restart(std::move(data));
-    ++runs_;
+    begin_run(std::move(data));
     stalled_until_ = {};
     jump(clock_ahead);
 }

@@ -31,8 +31,10 @@ protected:
 
 struct server_options {
     std::shared_ptr<script_engine> engine;
-    bool kill_allowed = true;      // false: the ACL forbids CLIENT KILL
-    bool pushes_overtake = false;  // mutant: a push does not wait for the answers before it
+    bool kill_allowed = true;         // false: the ACL forbids CLIENT KILL
+    bool pushes_overtake = false;     // mutant: a push does not wait for the answers before it
+    bool runs_look_alike = false;     // mutant: nobody can tell one run from another
+    bool acks_write_nothing = false;  // mutant: a client's WAIT has no write of its own before it
     /// Mutants: called with a script's text, returns the text to run instead.
     std::map<std::string, std::string, std::less<>> replaced_scripts;
 };
@@ -63,6 +65,13 @@ public:
     void fail_over(node::snapshot data, nanoseconds clock_ahead);
     void close(link& which);
 
+    // --- a replica
+    /// From now on one follows, behind by so much; WAIT tells of it.
+    void be_followed(chance::span lag) { lag_ = lag; }
+    /// It gets nothing before that.
+    void hold_replica_until(instant then) { replica_held_until_ = std::max(replica_held_until_, then); }
+    const node::snapshot& replica() const { return replica_; }
+
     // --- Cluster
     /// From now on a member, which refuses what that says; it stays the caller's.
     void join(const slot_guard* slots);
@@ -90,6 +99,12 @@ private:
     value execute(const words& command, asking asked);
     value run_script(const words& command, asking asked);
     value kill(const words& command);
+    void note_write(link& by, const words& command);
+    void replicate();
+    void replicated(std::uint64_t writes, node::snapshot data);
+    void wait(link& to, const words& command);
+    void end_wait(link& to);
+    void begin_run(node::snapshot data);
     void subscribe(link& to, std::string_view channel);
     void listen_in_shard(link& to, const words& command, asking asked);
     void deliver(const message& what);
@@ -108,6 +123,13 @@ private:
     bool running_ = true;
     instant started_;
     instant stalled_until_{};
+    std::optional<chance::span> lag_;
+    node::snapshot replica_;
+    instant replica_held_until_{};
+    instant last_replicated_{};     // or will be
+    std::uint64_t writes_ = 0;      // done
+    std::uint64_t replicated_ = 0;  // of these, by the replica
+    std::uint64_t waits_ = 0;       // ever
     std::int64_t offset_us_;
     double rate_;
 };

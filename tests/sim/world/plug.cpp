@@ -1,0 +1,76 @@
+#include "world/plug.hpp"
+
+#include <algorithm>
+
+#include "world/client.hpp"
+
+namespace holdfast::sim {
+
+plug::plug(client& owner, std::size_t node, redis::session_listener& told, const redis::server_settings& server,
+           std::uint64_t jitter_seed, network& net)
+    : owner_(owner), node_(node), net_(net), session_(server, told, jitter_seed) {}
+
+instant plug::now() const {
+    return owner_.now();
+}
+
+void plug::settle() {
+    if (session_.take_hang_up_wish()) {
+        hang_up();
+        ++attempt_;  // one that is still under way counts no more
+    }
+    if (session_.take_connect_wish()) {
+        hang_up();
+        ++attempt_;
+        net_.connect(*this);
+    }
+    while (link_ != nullptr && session_.has_output()) {
+        link_->up.send(std::string(session_.begin_write(now())));
+        session_.end_write();
+    }
+}
+
+void plug::hang_up() {
+    if (link_ == nullptr) return;
+    link_->client_open = false;
+    link_->up.end();
+    link_ = nullptr;
+}
+
+// The process is gone; whether the other end hears of it is not its business any more.
+void plug::forget_link() {
+    if (link_ == nullptr) return;
+    link_->client_open = false;
+    link_ = nullptr;
+}
+
+void plug::connected(link& fresh, unsigned attempt) {
+    owner_.when_awake([this, &fresh, attempt] {
+        if (attempt != attempt_ || session_.wishes_hang_up() || link_ != nullptr) {
+            fresh.up.end();
+            return;
+        }
+        link_ = &fresh;
+        fresh.client_open = true;
+        session_.connected(now());
+    });
+}
+
+void plug::not_connected(unsigned attempt) {
+    owner_.when_awake([this, attempt] {
+        if (attempt == attempt_ && link_ == nullptr && !session_.wishes_hang_up())
+            session_.failed({errc::unreachable, "nobody there"}, now());
+    });
+}
+
+void plug::received(link& from, const packet& what) {
+    owner_.when_awake([this, &from, what] {
+        if (link_ != &from || session_.wishes_hang_up()) return;
+        if (what.what == packet::kind::end) return session_.failed({errc::unreachable, "hung up"}, now());
+        const std::span<char> room = session_.prepare(what.bytes.size());
+        std::copy(what.bytes.begin(), what.bytes.end(), room.begin());
+        session_.received(what.bytes.size(), now());
+    });
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,62 @@
+// A client's end of the links to one server: the real session, and the link that it has at the moment, if any. It is
+// what src/redis/connection.cpp is in a program.
+#pragma once
+
+#include <cstddef>
+
+#include "redis/session.hpp"
+#include "world/link.hpp"
+
+namespace holdfast::sim {
+
+class client;
+class plug;
+
+/// Makes links; answers with plug::connected() or plug::not_connected(), later.
+class network {
+public:
+    virtual void connect(plug& from) = 0;
+
+protected:
+    ~network() = default;
+};
+
+class plug {
+public:
+    plug(client& owner, std::size_t node, redis::session_listener& told, const redis::server_settings& server,
+         std::uint64_t jitter_seed, network& net);
+    plug(const plug&) = delete;
+    plug& operator=(const plug&) = delete;
+
+    client& owner() { return owner_; }
+    /// The number of the server.
+    std::size_t node() const { return node_; }
+    link* wire() { return link_; }
+    redis::session& session() { return session_; }
+    bool up() const { return session_.up(); }
+
+    /// Connects, hangs up and sends, as the session wishes.
+    void settle();
+    void hang_up();
+    void forget_link();
+
+    // --- for the network
+    void connected(link& fresh, unsigned attempt);
+    void not_connected(unsigned attempt);
+    void received(link& from, const packet& what);
+    unsigned attempt() const { return attempt_; }
+
+protected:
+    ~plug() = default;
+    instant now() const;
+
+private:
+    client& owner_;
+    const std::size_t node_;
+    network& net_;
+    redis::session session_;
+    link* link_ = nullptr;
+    unsigned attempt_ = 0;
+};
+
+}  // namespace holdfast::sim
