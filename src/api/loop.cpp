@@ -20,6 +20,7 @@ constexpr std::chrono::milliseconds linger_time{10};
 // What makes company. One caller alone never comes again so soon: a round trip lies in between. And when many have
 // their answers at once, there is a moment in which nothing is under way although all are about to ask again.
 constexpr unsigned many = 8;
+constexpr std::size_t some = 4;  // threads
 constexpr std::chrono::microseconds close_behind{25};
 
 // A server on the same machine answers before a sleeping core has been woken. So long a caller that has the loop for
@@ -41,7 +42,7 @@ void loop::stop() {
     {
         const lock held(mutex_);
         stopping_ = true;
-        background_.wake_.notify_one();
+        wake_background_.notify_one();
         interrupt_leader();
     }
     thread_.join();
@@ -52,79 +53,110 @@ loop::~loop() {
 }
 
 void loop::until(wait& event) {
+    if (event.is_over()) return;
     lock held(mutex_);
     callers_were_here_ = true;
-    while (!event.over_) {
-        if (leader_ == nullptr) {
-            lead(event, held);
-            continue;
-        }
-        if (leader_ == &background_ && !step_aside_) {
-            step_aside_ = true;
-            interrupt_leader();
-        }
-        const auto place = followers_.insert(followers_.end(), &event);
-        event.wake_.wait(held, [&] { return event.over_ || event.told_to_lead_; });
-        followers_.erase(place);
-        event.told_to_lead_ = false;
+    while (!event.is_over()) {
+        if (leader_ == nullptr) return lead(event, held);
+        ask_background_to_step_aside();
+        follow(event, held);
     }
-    if (leader_ == nullptr) pass_the_lead();
+}
+
+// Afterwards the wait is over, and `held` need not be held; or it was told to lead.
+void loop::follow(wait& event, lock& held) {
+    followers_.push_back(event);
+    following_.store(followers_.size(), std::memory_order_relaxed);
+    held.unlock();
+    event.sleep();
+    if (event.is_over()) return;
+    held.lock();
+    if (heir_ == &event) heir_ = nullptr;
+    if (!event.is_over()) event.state_ = wait::open;
 }
 
 void loop::lead(wait& event, lock& held) {
     leader_ = &event;
     ++leads_;
-    leading_thread_ = std::this_thread::get_id();
-    if (followers_.empty() && expected_ == 0 && several_cores) look_closely(event, held);
-    while (!event.over_) {
-        drive_once(held);
-    }
-    leader_ = nullptr;
+    const bool alone = followers_.empty() && expected_ == 0;
+    drive(held, [&] {
+        if (alone && several_cores) look_closely(event);
+        while (!event.is_over()) context_.run_one();
+    });
+    pass_the_lead(held);
 }
 
-void loop::look_closely(wait& event, lock& held) {
+// The leader is the only one who looks at not_again_for_.
+void loop::look_closely(const wait& event) {
     if (not_again_for_ > 0) {
         --not_again_for_;
         return;
     }
     const auto enough = std::chrono::steady_clock::now() + close_look;
-    while (!event.over_) {
-        held.unlock();
-        driving_ = true;
-        bool in_time = true;
-        while (context_.poll_one() == 0 && in_time) in_time = std::chrono::steady_clock::now() < enough;
-        driving_ = false;
-        held.lock();
-        if (!in_time) break;
+    while (!event.is_over()) {
+        if (context_.poll_one() > 0 || std::chrono::steady_clock::now() < enough) continue;
+        not_again_for_ = in_vain;
+        return;
     }
-    if (!event.over_) not_again_for_ = in_vain;
 }
 
-void loop::drive_once(lock& held) {
+// Between the two moments at which it is decided under mutex_ who leads.
+template <typename Work>
+void loop::drive(lock& held, Work work) {
+    leading_thread_ = std::this_thread::get_id();
     held.unlock();
     driving_ = true;
-    context_.run_one();
+    work();
     driving_ = false;
     held.lock();
+    leader_ = nullptr;
+}
+
+bool loop::has_company() const noexcept {
+    return following_.load(std::memory_order_relaxed) >= some;
 }
 
 void loop::end(wait& event) {
-    const lock held(mutex_);
-    event.over_ = true;
-    if (leader_ != &event) {
-        event.wake_.notify_one();  // under the mutex: afterwards the wait may be gone
-    } else if (leading_thread_ != std::this_thread::get_id()) {
+    lock held(mutex_);
+    if (event.is_over()) return;
+    const bool sleeps = event.is_linked();
+    if (sleeps) stop_following(event);
+    // The last touch, unless this is the leader's, which cannot go on without mutex_: afterwards the wait may be gone.
+    event.state_.store(wait::over, std::memory_order_release);
+    if (sleeps) {
+        held.unlock();
+        futex_wake_one(&event.state_);
+    } else if (heir_ == &event) {
+        heir_ = nullptr;
+        if (leader_ == nullptr) pass_the_lead(held);
+    } else if (leader_ == &event && leading_thread_ != std::this_thread::get_id()) {
         interrupt_leader();
     }
 }
 
-void loop::pass_the_lead() {
-    if (!followers_.empty()) {
-        followers_.front()->told_to_lead_ = true;
-        followers_.front()->wake_.notify_one();
+void loop::stop_following(wait& event) {
+    followers_.erase(followers_.iterator_to(event));
+    following_.store(followers_.size(), std::memory_order_relaxed);
+}
+
+// Lets go of the mutex before it wakes anyone, who would need it at once.
+void loop::pass_the_lead(lock& held) {
+    if (!followers_.empty() && heir_ == nullptr) {
+        heir_ = &followers_.front();
+        stop_following(*heir_);
+        futex_word* const sleeps_on = &heir_->state_;
+        sleeps_on->store(wait::told_to_lead, std::memory_order_release);
+        held.unlock();
+        futex_wake_one(sleeps_on);
     } else if (expected_ > 0 || deep_sleep_) {
-        background_.wake_.notify_one();
+        held.unlock();
+        wake_background_.notify_one();
     }
+}
+
+void loop::ask_background_to_step_aside() {
+    if (leader_ != &background_ || step_aside_.exchange(true)) return;
+    interrupt_leader();
 }
 
 void loop::interrupt_leader() {
@@ -134,7 +166,7 @@ void loop::interrupt_leader() {
 bool loop::expect_in_background() {
     const instant now = boot_now();
     const lock held(mutex_);
-    if (expected_++ == 0 && leader_ == nullptr) background_.wake_.notify_one();
+    if (expected_++ == 0 && leader_ == nullptr) wake_background_.notify_one();
     return expected_ >= many || now - std::exchange(last_expected_, now) < close_behind;
 }
 
@@ -146,20 +178,19 @@ void loop::expected_has_come() {
 void loop::run_background() {
     lock held(mutex_);
     while (!stopping_) {
-        const bool free = leader_ == nullptr && followers_.empty();
+        const bool free = leader_ == nullptr && heir_ == nullptr && followers_.empty();
         if (!free || (expected_ == 0 && callers_were_here_ && until_next_timer() > 0ns)) {
             linger(held);
             continue;
         }
         leader_ = &background_;
-        leading_thread_ = std::this_thread::get_id();
-        while (!stopping_ && !step_aside_) {
-            drive_once(held);
-        }
-        leader_ = nullptr;
+        drive(held, [&] {
+            while (!stopping_ && !step_aside_) context_.run_one();
+        });
         step_aside_ = false;
         callers_were_here_ = true;
-        pass_the_lead();
+        pass_the_lead(held);
+        if (!held) held.lock();
     }
 }
 
@@ -171,13 +202,13 @@ void loop::linger(lock& held) {
     callers_were_here_ = false;
     // Whoever leads sees to the timers; only an abandoned loop must not sleep past one.
     if (leader_ == nullptr) {
-        background_.wake_.wait_for(held, std::clamp<std::chrono::nanoseconds>(until_next_timer(), 0ns, linger_time));
+        wake_background_.wait_for(held, std::clamp<std::chrono::nanoseconds>(until_next_timer(), 0ns, linger_time));
     } else if (std::exchange(leads_seen_, leads_) != leads_) {
-        background_.wake_.wait_for(held, linger_time);
+        wake_background_.wait_for(held, linger_time);
     } else {
         // One caller has led for all that time, so it may be a long wait: no looking again and again.
         deep_sleep_ = true;
-        background_.wake_.wait(held);
+        wake_background_.wait(held);
         deep_sleep_ = false;
     }
 }

@@ -7,25 +7,28 @@
 // reconnects. It steps in with a delay (`linger`) after the last caller, so that a thread that takes and
 // gives a lock again and again pays for no wake-ups in between.
 //
-// A caller that leads alone looks closely for a moment before it sleeps: see loop.cpp.
+// A caller that leads alone looks closely for a moment before it sleeps: see loop.cpp. One whose answer has come while
+// it followed goes on without the mutex: with many callers, that is what they would all be waiting for.
 //
 // The loop says nothing about exclusion: that is the serial section's part. Handlers run on the leader's
 // thread, enter the section, and may end a wait there; user code never runs on it.
 //
 // Invariants (all under mutex_):
 //  (1) At most one thread is in run_one(): the leader.
-//  (2) If somebody follows, there is a leader or one of the followers has been told to lead.
-//  (3) A wait that is over is never touched again by anyone but its own thread.
+//  (2) If somebody follows, there is a leader, or an heir: one that has been told to lead and is waking up.
+//  (3) A wait is in followers_ only while it is neither over nor told to lead; whoever changes that takes it out.
+//  (4) A wait that is over is never touched again by anyone but its own thread. Its thread may see that without mutex_.
 #pragma once
 
 #include "base/clock.hpp"
+#include "base/futex.hpp"
 
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/intrusive/list.hpp>
 #include <condition_variable>
 #include <cstdint>
-#include <list>
 #include <mutex>
 #include <thread>
 
@@ -34,7 +37,7 @@ namespace holdfast::api {
 class loop {
 public:
     // One thread's wait for one event. Lives on the waiting thread's stack.
-    class wait {
+    class wait : public boost::intrusive::list_base_hook<> {
     public:
         wait() = default;
         wait(const wait&) = delete;
@@ -42,9 +45,14 @@ public:
 
     private:
         friend class loop;
-        std::condition_variable wake_;
-        bool over_ = false;
-        bool told_to_lead_ = false;
+        enum state : std::uint32_t { open, told_to_lead, over };
+
+        bool is_over() const noexcept { return state_.load(std::memory_order_acquire) == over; }
+        void sleep() noexcept {
+            while (state_.load(std::memory_order_acquire) == open) futex_wait(state_, open);
+        }
+
+        futex_word state_{open};  // changed under mutex_ only
     };
 
     loop();
@@ -62,6 +70,9 @@ public:
     // Any thread, any number of times before until() returns; afterwards never.
     void end(wait& event);
 
+    // Several wait already: what is asked now had best go out together with what they ask.
+    bool has_company() const noexcept;
+
     // True on a thread that drives any loop at this moment.
     static bool driven_by_this_thread() noexcept { return driving_; }
 
@@ -77,26 +88,33 @@ private:
     using lock = std::unique_lock<std::mutex>;
 
     void lead(wait& event, lock& held);
-    void look_closely(wait& event, lock& held);
-    void pass_the_lead();
+    void look_closely(const wait& event);
+    void follow(wait& event, lock& held);
+    void stop_following(wait& event);
+    void ask_background_to_step_aside();
+    void pass_the_lead(lock& held);
     void run_background();
     void linger(lock& held);
     std::chrono::nanoseconds until_next_timer() const;
     void interrupt_leader();
 
-    void drive_once(lock& held);
+    template <typename Work>
+    void drive(lock& held, Work work);
 
     static inline thread_local bool driving_ = false;
 
     boost::asio::io_context context_;
     boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
     mutable std::mutex mutex_;
-    std::list<wait*> followers_;
-    wait* leader_ = nullptr;  // a caller's wait, or &background_
+    boost::intrusive::list<wait> followers_;
+    std::atomic<std::size_t> following_ = 0;  // how many; a copy that can be looked at without mutex_
+    wait* leader_ = nullptr;                  // a caller's wait, or &background_
+    wait* heir_ = nullptr;                    // told to lead, and not awake yet
     std::thread::id leading_thread_;
-    wait background_;          // stands for the background thread in leader_
-    bool step_aside_ = false;  // a caller wants the lead that the background thread has
-    bool stopping_ = false;
+    wait background_;  // stands for the background thread in leader_
+    std::condition_variable wake_background_;
+    std::atomic<bool> step_aside_ = false;  // a caller wants the lead that the background thread has
+    std::atomic<bool> stopping_ = false;
     bool callers_were_here_ = false;  // since the background thread last looked
     bool deep_sleep_ = false;         // the background thread sleeps until the present leader is done
     std::uint64_t leads_ = 0;         // how often a caller has taken the lead
