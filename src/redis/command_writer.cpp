@@ -1,5 +1,6 @@
 #include "redis/command_writer.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <exception>
 
@@ -9,23 +10,31 @@ namespace holdfast::redis {
 
 namespace {
 
-// The decimal digits of a number, on the stack.
-class decimal {
-public:
-    template <class Integer>
-    explicit decimal(Integer value) noexcept
-        : length_(static_cast<std::size_t>(std::to_chars(digits_, digits_ + sizeof digits_, value).ptr - digits_)) {}
-    std::string_view text() const noexcept { return {digits_, length_}; }
+constexpr std::size_t most_digits = 20;
+constexpr std::size_t header_room = 1 + most_digits + 2;
 
-private:
-    char digits_[24];
-    std::size_t length_;
-};
+template <class Integer>
+char* put_number(char* at, Integer value) noexcept {
+    return std::to_chars(at, at + most_digits, value).ptr;
+}
 
-void append_header(std::string& out, char type, std::size_t count) {
-    out += type;
-    out += decimal{count}.text();
-    out += "\r\n";
+char* put(char* at, std::string_view text) noexcept {
+    return std::copy(text.begin(), text.end(), at);
+}
+
+char* put_header(char* at, char type, std::size_t count) noexcept {
+    *at++ = type;
+    // Most arguments are short.
+    at = count < 10 ? put(at, {"0123456789" + count, 1}) : put_number(at, count);
+    return put(at, "\r\n");
+}
+
+// Lets `write` put at most `room` characters behind the text: one growth, however many small parts they are made of.
+template <class Write>
+void append(std::string& out, std::size_t room, Write write) {
+    const std::size_t before = out.size();
+    out.resize(before + room);
+    out.resize(static_cast<std::size_t>(write(out.data() + before) - out.data()));
 }
 
 }  // namespace
@@ -33,7 +42,8 @@ void append_header(std::string& out, char type, std::size_t count) {
 command_writer::command_writer(std::string& out, std::size_t argument_count, part which)
     : out_(out), missing_(argument_count), exceptions_before_(std::uncaught_exceptions()) {
     HOLDFAST_ASSERT(argument_count > 0);
-    if (which == part::whole) append_header(out_, '*', argument_count);
+    if (which == part::rest) return;
+    append(out_, header_room, [&](char* at) { return put_header(at, '*', argument_count); });
 }
 
 command_writer::~command_writer() {
@@ -49,14 +59,17 @@ command_writer& command_writer::arg(std::span<const std::string_view> pieces) {
     --missing_;
     std::size_t size = 0;
     for (const std::string_view piece : pieces) size += piece.size();
-    append_header(out_, '$', size);
-    for (const std::string_view piece : pieces) out_ += piece;
-    out_ += "\r\n";
+    append(out_, header_room + size + 2, [&](char* at) {
+        at = put_header(at, '$', size);
+        for (const std::string_view piece : pieces) at = put(at, piece);
+        return put(at, "\r\n");
+    });
     return *this;
 }
 
 command_writer& command_writer::arg(std::int64_t value) {
-    return arg(decimal{value}.text());
+    char digits[most_digits];
+    return arg(std::string_view(digits, static_cast<std::size_t>(put_number(digits, value) - digits)));
 }
 
 void append_command(std::string& out, std::initializer_list<std::string_view> args) {
