@@ -7,6 +7,16 @@
 
 namespace holdfast {
 namespace api {
+namespace {
+
+// True if it has company, with which it should go out.
+bool expect(core& where) {
+    const bool others_are_expected = where.loop().expect_in_background();
+    const notifier::outlook here = notifier::what_follows();
+    return here == notifier::outlook::no_callback ? others_are_expected : here == notifier::outlook::more_to_come;
+}
+
+}  // namespace
 
 async_acquire::async_acquire(std::shared_ptr<core> where, engine::acquire_terms terms,
                              std::unique_ptr<completion> handler)
@@ -30,7 +40,7 @@ void async_acquire::start(std::shared_ptr<hold_face> target, engine::patience li
 
 void async_acquire::begin(const std::shared_ptr<async_acquire>& operation, std::stop_token stop) {
     operation->self_ = operation;
-    const bool has_company = operation->where().loop().expect_in_background();
+    const bool has_company = expect(operation->where());
     operation->handler_->on_cancellation([weak = std::weak_ptr(operation)] {
         if (const auto live = weak.lock()) live->cancel(errc::cancelled);
     });
@@ -65,7 +75,7 @@ async_hold_operation::async_hold_operation(std::shared_ptr<hold_face> target, wh
 void async_hold_operation::start(std::shared_ptr<hold_face> target, what kind, std::unique_ptr<completion> handler) {
     const auto keep_core = target->where().shared_from_this();  // the operation may be gone before enter() returns
     auto* const operation = new async_hold_operation(std::move(target), kind, std::move(handler));
-    const bool has_company = operation->where().loop().expect_in_background();
+    const bool has_company = expect(operation->where());
     has_company ? operation->start_in_company() : operation->hold_operation::start();
 }
 
@@ -86,10 +96,13 @@ boost::asio::system_context& callback_executor::query(boost::asio::execution::co
     return boost::asio::query(anywhere, boost::asio::execution::context);
 }
 
-void callback_executor::push(std::function<void()> function) const {
+void callback_executor::push(std::unique_ptr<callback> work) const {
+    if (core_) return core_->notifier().notify(std::move(work));
     // An empty lease has no client; its handler is told so on whatever thread the system has.
-    if (!core_) return boost::asio::post(boost::asio::system_executor(), std::move(function));
-    core_->notifier().notify(std::move(function));
+    boost::asio::post(boost::asio::system_executor(), [work = std::move(work)]() mutable {
+        callback& present = *work;
+        present.run(std::move(work));
+    });
 }
 
 }  // namespace detail

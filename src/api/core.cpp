@@ -72,6 +72,7 @@ core::core(const std::vector<redis::server_settings>& servers, client_options op
       has_cluster_(std::any_of(servers.begin(), servers.end(), [](const auto& each) { return !each.seeds.empty(); })),
       request_timeout_(timeouts(servers).second),
       display_(names_of(servers)),
+      notifier_(loop_),
       watcher_(options_, notifier_),
       alarm_(loop_.context(), *this, *this),
       places_(make_places(servers)),
@@ -115,6 +116,7 @@ core::~core() {
         for (const auto& one : places_) one->close(boot_now());
         alarm_.close();
     });
+    notifier_.stop();
     loop_.stop();
 }
 

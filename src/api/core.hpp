@@ -67,8 +67,8 @@ private:
     const bool has_cluster_;
     const milliseconds request_timeout_;
     const std::string display_;
-    api::notifier notifier_;
     api::loop loop_;
+    api::notifier notifier_;
     api::watcher watcher_;
     system_random random_;
     net::alarm alarm_;

@@ -16,6 +16,8 @@ namespace {
 // How long after the last caller the background thread steps in. Long enough that a thread working between
 // two calls keeps the lead free for itself, short enough that a push nobody waits for is not late.
 constexpr std::chrono::milliseconds linger_time{10};
+// The same when it is the callback thread that has left the lead to run callbacks: most are done with in much less.
+constexpr std::chrono::milliseconds callbacks_time{1};
 
 // What makes company. One caller alone never comes again so soon: a round trip lies in between. And when many have
 // their answers at once, there is a moment in which nothing is under way although all are about to ask again.
@@ -41,7 +43,7 @@ void loop::stop() {
     if (!thread_.joinable()) return;
     {
         const lock held(mutex_);
-        stopping_ = true;
+        background_.state_ = wait::over;
         wake_background_.notify_one();
         interrupt_leader();
     }
@@ -58,7 +60,7 @@ void loop::until(wait& event) {
     callers_were_here_ = true;
     while (!event.is_over()) {
         if (leader_ == nullptr) return lead(event, held);
-        ask_background_to_step_aside();
+        if (leader_gives_way_) ask_leader_to_step_aside();
         follow(event, held);
     }
 }
@@ -71,12 +73,17 @@ void loop::follow(wait& event, lock& held) {
     event.sleep();
     if (event.is_over()) return;
     held.lock();
+    take_up_told(event);
+}
+
+void loop::take_up_told(wait& event) {
     if (heir_ == &event) heir_ = nullptr;
     if (!event.is_over()) event.state_ = wait::open;
 }
 
 void loop::lead(wait& event, lock& held) {
     leader_ = &event;
+    leader_gives_way_ = false;
     ++leads_;
     const bool alone = followers_.empty() && expected_ == 0;
     drive(held, [&] {
@@ -84,6 +91,43 @@ void loop::lead(wait& event, lock& held) {
         while (!event.is_over()) context_.run_one();
     });
     pass_the_lead(held);
+}
+
+void loop::stand_in(wait& event) {
+    lock held(mutex_);
+    away_ = false;
+    while (!event.is_over()) {
+        if (expected_ > 0 && is_free()) {
+            ++leads_;
+            lead_until_asked(event, held);
+        } else {
+            if (expected_ > 0 && leader_ == &background_) ask_leader_to_step_aside();
+            stand_in_ = &event;
+            held.unlock();
+            event.sleep();
+            held.lock();
+            take_up_told(event);
+        }
+    }
+    away_ = true;
+    ++absences_;
+    if (deep_sleep_) wake_background_.notify_one();
+}
+
+// Leads until `as` is over or somebody wants the lead, who then has it.
+void loop::lead_until_asked(wait& as, lock& held) {
+    leader_ = &as;
+    leader_gives_way_ = true;
+    drive(held, [&] {
+        while (!as.is_over() && !step_aside_) context_.run_one();
+    });
+    if (!step_aside_.exchange(false)) return;
+    pass_the_lead(held);
+    if (!held) held.lock();
+}
+
+bool loop::is_free() const {
+    return leader_ == nullptr && heir_ == nullptr && followers_.empty();
 }
 
 // The leader is the only one who looks at not_again_for_.
@@ -119,13 +163,14 @@ bool loop::has_company() const noexcept {
 void loop::end(wait& event) {
     lock held(mutex_);
     if (event.is_over()) return;
-    const bool sleeps = event.is_linked();
-    if (sleeps) stop_following(event);
+    const bool sleeps = event.is_linked() || stand_in_ == &event;
+    const futex_word* const sleeps_on = &event.state_;
+    if (sleeps) no_longer_asleep(event);
     // The last touch, unless this is the leader's, which cannot go on without mutex_: afterwards the wait may be gone.
     event.state_.store(wait::over, std::memory_order_release);
     if (sleeps) {
         held.unlock();
-        futex_wake_one(&event.state_);
+        futex_wake_one(sleeps_on);
     } else if (heir_ == &event) {
         heir_ = nullptr;
         if (leader_ == nullptr) pass_the_lead(held);
@@ -134,29 +179,36 @@ void loop::end(wait& event) {
     }
 }
 
-void loop::stop_following(wait& event) {
-    followers_.erase(followers_.iterator_to(event));
-    following_.store(followers_.size(), std::memory_order_relaxed);
-}
-
-// Lets go of the mutex before it wakes anyone, who would need it at once.
-void loop::pass_the_lead(lock& held) {
-    if (!followers_.empty() && heir_ == nullptr) {
-        heir_ = &followers_.front();
-        stop_following(*heir_);
-        futex_word* const sleeps_on = &heir_->state_;
-        sleeps_on->store(wait::told_to_lead, std::memory_order_release);
-        held.unlock();
-        futex_wake_one(sleeps_on);
-    } else if (expected_ > 0 || deep_sleep_) {
-        held.unlock();
-        wake_background_.notify_one();
+void loop::no_longer_asleep(wait& event) {
+    if (stand_in_ == &event) {
+        stand_in_ = nullptr;
+    } else {
+        followers_.erase(followers_.iterator_to(event));
+        following_.store(followers_.size(), std::memory_order_relaxed);
     }
 }
 
-void loop::ask_background_to_step_aside() {
-    if (leader_ != &background_ || step_aside_.exchange(true)) return;
-    interrupt_leader();
+// Callers first. Lets go of the mutex before it wakes anyone, who would need it at once.
+void loop::pass_the_lead(lock& held) {
+    if (heir_ != nullptr) return;
+    if (!followers_.empty()) return tell_to_lead(followers_.front(), held);
+    if (expected_ > 0 && stand_in_ != nullptr) return tell_to_lead(*stand_in_, held);
+    if (expected_ == 0 && !deep_sleep_) return;
+    held.unlock();
+    wake_background_.notify_one();
+}
+
+void loop::tell_to_lead(wait& event, lock& held) {
+    heir_ = &event;
+    no_longer_asleep(event);
+    futex_word* const sleeps_on = &event.state_;
+    sleeps_on->store(wait::told_to_lead, std::memory_order_release);
+    held.unlock();
+    futex_wake_one(sleeps_on);
+}
+
+void loop::ask_leader_to_step_aside() {
+    if (!step_aside_.exchange(true)) interrupt_leader();
 }
 
 void loop::interrupt_leader() {
@@ -165,9 +217,12 @@ void loop::interrupt_leader() {
 
 bool loop::expect_in_background() {
     const instant now = boot_now();
-    const lock held(mutex_);
-    if (expected_++ == 0 && leader_ == nullptr) wake_background_.notify_one();
-    return expected_ >= many || now - std::exchange(last_expected_, now) < close_behind;
+    lock held(mutex_);
+    ++expected_;
+    const bool company = expected_ >= many || now - std::exchange(last_expected_, now) < close_behind;
+    // One that is away comes back by itself, and is waited for by the background thread.
+    if (expected_ == 1 && leader_ == nullptr && !away_) pass_the_lead(held);
+    return company;
 }
 
 void loop::expected_has_come() {
@@ -177,20 +232,15 @@ void loop::expected_has_come() {
 
 void loop::run_background() {
     lock held(mutex_);
-    while (!stopping_) {
-        const bool free = leader_ == nullptr && heir_ == nullptr && followers_.empty();
-        if (!free || (expected_ == 0 && callers_were_here_ && until_next_timer() > 0ns)) {
+    while (!background_.is_over()) {
+        const bool wanted = expected_ > 0 || !callers_were_here_ || until_next_timer() <= 0ns;
+        const bool just_left = away_ && absences_seen_ != absences_;
+        if (!is_free() || !wanted || just_left) {
             linger(held);
             continue;
         }
-        leader_ = &background_;
-        drive(held, [&] {
-            while (!stopping_ && !step_aside_) context_.run_one();
-        });
-        step_aside_ = false;
+        lead_until_asked(background_, held);
         callers_were_here_ = true;
-        pass_the_lead(held);
-        if (!held) held.lock();
     }
 }
 
@@ -200,13 +250,16 @@ std::chrono::nanoseconds loop::until_next_timer() const {
 
 void loop::linger(lock& held) {
     callers_were_here_ = false;
+    absences_seen_ = absences_;
+    const bool stand_in_works = away_ || (leader_gives_way_ && leader_ != &background_);
+    const std::chrono::nanoseconds at_most = stand_in_works ? callbacks_time : linger_time;
     // Whoever leads sees to the timers; only an abandoned loop must not sleep past one.
     if (leader_ == nullptr) {
-        wake_background_.wait_for(held, std::clamp<std::chrono::nanoseconds>(until_next_timer(), 0ns, linger_time));
+        wake_background_.wait_for(held, std::clamp<std::chrono::nanoseconds>(until_next_timer(), 0ns, at_most));
     } else if (std::exchange(leads_seen_, leads_) != leads_) {
-        wake_background_.wait_for(held, linger_time);
+        wake_background_.wait_for(held, at_most);
     } else {
-        // One caller has led for all that time, so it may be a long wait: no looking again and again.
+        // One thread has led for all that time, so it may be a long wait: no looking again and again.
         deep_sleep_ = true;
         wake_background_.wait(held);
         deep_sleep_ = false;

@@ -70,6 +70,11 @@ public:
     // Any thread, any number of times before until() returns; afterwards never.
     void end(wait& event);
 
+    // until() for the thread that runs callbacks, which end() calls to work. Instead of the background thread it leads
+    // while something is expected: so the answers that make callbacks are read by the thread that runs them, and what
+    // the callbacks ask for is sent by it when they are done. If they take long, the background thread does it.
+    void stand_in(wait& event);
+
     // Several wait already: what is asked now had best go out together with what they ask.
     bool has_company() const noexcept;
 
@@ -90,9 +95,13 @@ private:
     void lead(wait& event, lock& held);
     void look_closely(const wait& event);
     void follow(wait& event, lock& held);
-    void stop_following(wait& event);
-    void ask_background_to_step_aside();
+    void lead_until_asked(wait& as, lock& held);
+    bool is_free() const;
+    void no_longer_asleep(wait& event);
+    void take_up_told(wait& event);
+    void ask_leader_to_step_aside();
     void pass_the_lead(lock& held);
+    void tell_to_lead(wait& event, lock& held);
     void run_background();
     void linger(lock& held);
     std::chrono::nanoseconds until_next_timer() const;
@@ -108,18 +117,22 @@ private:
     mutable std::mutex mutex_;
     boost::intrusive::list<wait> followers_;
     std::atomic<std::size_t> following_ = 0;  // how many; a copy that can be looked at without mutex_
-    wait* leader_ = nullptr;                  // a caller's wait, or &background_
+    wait* leader_ = nullptr;                  // a caller's wait, the stand-in's, or &background_
+    bool leader_gives_way_ = false;           // it is not a caller
+    wait* stand_in_ = nullptr;                // the callback thread's, while that sleeps
+    bool away_ = false;                       // the callback thread has left the lead for callbacks and comes back
     wait* heir_ = nullptr;                    // told to lead, and not awake yet
     std::thread::id leading_thread_;
     wait background_;  // stands for the background thread in leader_
     std::condition_variable wake_background_;
     std::atomic<bool> step_aside_ = false;  // a caller wants the lead that the background thread has
-    std::atomic<bool> stopping_ = false;
     bool callers_were_here_ = false;  // since the background thread last looked
     bool deep_sleep_ = false;         // the background thread sleeps until the present leader is done
     std::uint64_t leads_ = 0;         // how often a caller has taken the lead
     std::uint64_t leads_seen_ = 0;    // by the background thread when it last looked
-    int not_again_for_ = 0;           // leads that do not look closely, after one that did in vain
+    std::uint64_t absences_ = 0;      // how often the callback thread has left
+    std::uint64_t absences_seen_ = 0;
+    int not_again_for_ = 0;  // leads that do not look closely, after one that did in vain
     unsigned expected_ = 0;
     instant last_expected_{};  // when something was last added to that
     std::atomic<instant> next_timer_{never};

@@ -5,14 +5,21 @@
 #include <utility>
 
 namespace holdfast::api {
+namespace {
 
-notifier::notifier() : queue_(std::make_shared<queue>()) {}
+// Requests that callbacks make are sent by so many together. A server begins with them while further callbacks run;
+// and it would not read more at once.
+constexpr std::size_t together = 32;
 
-notifier::~notifier() {
+}  // namespace
+
+notifier::notifier(loop& where) : queue_(std::make_shared<queue>(where)) {}
+
+void notifier::stop() {
     {
         const std::lock_guard lock(queue_->mutex);
         queue_->stopping = true;
-        queue_->wake.notify_one();
+        wake(*queue_);
     }
     if (!thread_.joinable()) return;
     if (thread_.get_id() == std::this_thread::get_id()) {
@@ -22,33 +29,47 @@ notifier::~notifier() {
     }
 }
 
-void notifier::notify(std::function<void()> callback) {
+void notifier::notify(std::unique_ptr<detail::callback> work) {
     const std::lock_guard lock(queue_->mutex);
-    const bool sleeping = queue_->waiting.empty();  // else it was told to wake up before, or is awake
-    queue_->waiting.push_back(std::move(callback));
-    if (!thread_.joinable()) {
-        const signals_blocked for_the_new_thread;
-        thread_ = std::thread([work = queue_] { run(work); });
-    }
-    if (sleeping) queue_->wake.notify_one();
+    if (queue_->stopping) return;
+    queue_->waiting.push_back(std::move(work));
+    wake(*queue_);
+    if (thread_.joinable()) return;
+    const signals_blocked for_the_new_thread;
+    thread_ = std::thread([all = queue_] { run(all); });
+}
+
+// With the queue's mutex held.
+void notifier::wake(queue& work) {
+    if (work.sleeps != nullptr) work.where.end(*std::exchange(work.sleeps, nullptr));
 }
 
 void notifier::run(const std::shared_ptr<queue>& work) {
-    std::vector<std::function<void()>> batch;
+    batch callbacks;
     for (;;) {
+        loop::wait something_to_do;
         {
-            std::unique_lock lock(work->mutex);
-            work->wake.wait(lock, [&] { return work->stopping || !work->waiting.empty(); });
+            const std::lock_guard lock(work->mutex);
             if (work->stopping) return;
-            batch.swap(work->waiting);
+            callbacks.swap(work->waiting);
+            if (callbacks.empty()) work->sleeps = &something_to_do;
         }
-        for (std::function<void()>& callback : batch) {
-            if (work->stopping) return;
-            callback();
-            callback = nullptr;  // what it captured may end the client: not under the lock
-        }
-        batch.clear();
+        if (callbacks.empty()) work->where.stand_in(something_to_do);
+        run_all(callbacks, *work);
+        callbacks.clear();
     }
+}
+
+void notifier::run_all(batch& callbacks, const queue& work) {
+    std::size_t left = callbacks.size();
+    for (std::unique_ptr<detail::callback>& next : callbacks) {
+        if (work.stopping) return;
+        --left;
+        what_follows_ = left % together == 0 ? outlook::nothing_more : outlook::more_to_come;
+        detail::callback& present = *next;
+        present.run(std::move(next));
+    }
+    what_follows_ = outlook::no_callback;
 }
 
 }  // namespace holdfast::api

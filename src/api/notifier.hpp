@@ -2,11 +2,14 @@
 //
 // Never the thread that drives the loop: a callback may block, or call back into the library, and must not
 // stop others' requests meanwhile. Started with the first notification; runs them one after the other, in order.
+// Between two of them it may drive the loop itself, so that nobody needs to be woken: see loop::stand_in().
 #pragma once
 
+#include "api/loop.hpp"
+
+#include <holdfast/detail/completion.hpp>
+
 #include <atomic>
-#include <condition_variable>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -16,23 +19,42 @@ namespace holdfast::api {
 
 class notifier {
 public:
-    notifier();
-    // What has not been run yet is dropped. Waits for the notification under way, unless that is what destroys us.
-    ~notifier();
+    explicit notifier(loop& where);
+    ~notifier() { stop(); }
     notifier(const notifier&) = delete;
     notifier& operator=(const notifier&) = delete;
 
-    void notify(std::function<void()> callback);
+    void notify(std::unique_ptr<detail::callback> work);
+    template <typename Function>
+    void notify(Function function) {
+        notify(std::unique_ptr<detail::callback>(new detail::callback_of<Function>(std::move(function))));
+    }
+
+    // Of a callback: others wait behind it, and what it asks for may go out with what they will ask for.
+    enum class outlook { no_callback, more_to_come, nothing_more };
+    static outlook what_follows() noexcept { return what_follows_; }
+
+    // Before the loop is stopped. What has not been run yet is dropped. Waits for the notification under way, unless
+    // that is what stops us.
+    void stop();
 
 private:
     // Shared with the thread, which may outlive the notifier if a callback destroys it.
+    using batch = std::vector<std::unique_ptr<detail::callback>>;
     struct queue {
+        explicit queue(loop& loop) : where(loop) {}
+
+        loop& where;  // gone once we are stopping
         std::mutex mutex;
-        std::condition_variable wake;
-        std::vector<std::function<void()>> waiting;
+        batch waiting;
+        loop::wait* sleeps = nullptr;        // what the thread waits for, while it does
         std::atomic<bool> stopping = false;  // written under the mutex
     };
+    static void wake(queue& work);
     static void run(const std::shared_ptr<queue>& work);
+    static void run_all(batch& callbacks, const queue& work);
+
+    static inline thread_local outlook what_follows_ = outlook::no_callback;
 
     std::shared_ptr<queue> queue_;
     std::thread thread_;  // guarded by queue_->mutex until the destructor

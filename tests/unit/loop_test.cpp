@@ -122,6 +122,38 @@ TEST(Loop, WaitsThatEndEachOtherInAChainAllEnd) {
     }
 }
 
+// The lead may have been offered to a follower whose wait is over before it wakes: it must not be lost with it.
+TEST(Loop, TheLeadIsNotLostWithAFollowerWhoseWaitEnds) {
+    loop subject;
+    constexpr std::size_t threads = 8;
+    for (int round = 0; round < 50; ++round) {
+        std::vector<loop::wait> ended_by_hand(threads);
+        std::vector<loop::wait> ended_by_the_loop(threads);
+        std::vector<std::thread> running;
+        for (std::size_t i = 0; i < threads; ++i) {
+            running.emplace_back([&, i] {
+                subject.until(ended_by_hand[i]);
+                boost::asio::post(subject.context(), [&, i] { subject.end(ended_by_the_loop[i]); });
+                subject.until(ended_by_the_loop[i]);
+            });
+        }
+        for (loop::wait& each : ended_by_hand) subject.end(each);
+        for (std::thread& each : running) each.join();
+    }
+}
+
+TEST(Loop, ThoseWhoFollowAreCompany) {
+    loop subject;
+    EXPECT_FALSE(subject.has_company());
+    std::vector<loop::wait> events(6);
+    std::vector<std::thread> running;
+    for (loop::wait& each : events) running.emplace_back([&] { subject.until(each); });
+    while (!subject.has_company()) std::this_thread::yield();  // ctest's limit ends it if it never comes
+    for (loop::wait& each : events) subject.end(each);
+    for (std::thread& each : running) each.join();
+    EXPECT_FALSE(subject.has_company());
+}
+
 TEST(Loop, StopsWhateverTheBackgroundThreadDoes) {
     for (int i = 0; i < 50; ++i) {
         loop subject;

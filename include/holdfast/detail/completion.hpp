@@ -19,7 +19,9 @@
 #include <boost/asio/system_context.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 namespace holdfast::api {
@@ -28,6 +30,24 @@ class core;
 
 namespace holdfast::detail {
 
+/// Something to be run on the client's callback thread.
+class callback {
+public:
+    virtual ~callback() = default;
+    /// `self` is this object. Called once.
+    virtual void run(std::unique_ptr<callback> self) = 0;
+};
+
+template <typename Function>
+class callback_of final : public callback {
+public:
+    explicit callback_of(Function function) : function_(std::move(function)) {}
+    void run(std::unique_ptr<callback>) override { std::move(function_)(); }
+
+private:
+    Function function_;
+};
+
 /// Runs functions one after the other on the client's callback thread.
 class HOLDFAST_EXPORT callback_executor {
 public:
@@ -35,9 +55,9 @@ public:
 
     template <typename Function>
     void execute(Function&& function) const {
-        auto shared = std::make_shared<std::decay_t<Function>>(std::forward<Function>(function));
-        push([shared] { std::move (*shared)(); });
+        push(std::make_unique<callback_of<std::decay_t<Function>>>(std::forward<Function>(function)));
     }
+    void push(std::unique_ptr<callback> work) const;
 
     boost::asio::system_context& query(boost::asio::execution::context_t) const noexcept;
     static constexpr boost::asio::execution::blocking_t query(boost::asio::execution::blocking_t) noexcept {
@@ -48,8 +68,6 @@ public:
     friend bool operator==(const callback_executor&, const callback_executor&) noexcept = default;
 
 private:
-    void push(std::function<void()> function) const;
-
     std::shared_ptr<api::core> core_;
 };
 
@@ -64,7 +82,7 @@ public:
 };
 
 template <typename Handler, typename... Results>
-class completion_of final : public completion<Results...> {
+class completion_of final : public completion<Results...>, private callback {
 public:
     completion_of(Handler handler, const callback_executor& fallback)
         : handler_(std::move(handler)),
@@ -73,7 +91,12 @@ public:
 
     void complete(std::unique_ptr<completion<Results...>> self, Results... results) override {
         auto executor = executor_;
-        boost::asio::post(executor, posted{std::move(self), std::tuple<Results...>(std::move(results)...)});
+        if constexpr (std::is_same_v<tracked_executor, callback_executor>) {
+            results_.emplace(std::move(results)...);  // this object itself is what the callback thread gets
+            executor.push(std::unique_ptr<callback>(static_cast<completion_of*>(self.release())));
+        } else {
+            boost::asio::post(executor, posted{std::move(self), std::tuple<Results...>(std::move(results)...)});
+        }
     }
 
     void on_cancellation(std::function<void()> cancel) override {
@@ -91,14 +114,20 @@ private:
 
         void operator()() {
             auto& mine = static_cast<completion_of&>(*self);
-            auto slot = boost::asio::get_associated_cancellation_slot(mine.handler_);
-            if (slot.is_connected()) slot.clear();
-            Handler handler = std::move(mine.handler_);
-            auto answers = std::move(results);
-            self.reset();  // its work guard goes before the handler runs
-            std::apply(std::move(handler), std::move(answers));
+            mine.finish(std::move(self), std::move(results));
         }
     };
+
+    void run(std::unique_ptr<callback> self) override { finish(std::move(self), std::move(*results_)); }
+
+    template <typename Self>
+    void finish(std::unique_ptr<Self> self, std::tuple<Results...> answers) {
+        auto slot = boost::asio::get_associated_cancellation_slot(handler_);
+        if (slot.is_connected()) slot.clear();
+        Handler handler = std::move(handler_);
+        self.reset();  // its work guard goes before the handler runs
+        std::apply(std::move(handler), std::move(answers));
+    }
 
     using tracked_executor = std::decay_t<decltype(boost::asio::prefer(
         std::declval<boost::asio::associated_executor_t<Handler, callback_executor>>(),
@@ -106,6 +135,7 @@ private:
 
     Handler handler_;
     tracked_executor executor_;
+    std::optional<std::tuple<Results...>> results_;  // on their way to the callback thread
 };
 
 template <typename... Results, typename Handler>
