@@ -41,9 +41,11 @@ void async_acquire::start(std::shared_ptr<hold_face> target, engine::patience li
 void async_acquire::begin(const std::shared_ptr<async_acquire>& operation, std::stop_token stop) {
     operation->self_ = operation;
     const bool has_company = expect(operation->where());
-    operation->handler_->on_cancellation([weak = std::weak_ptr(operation)] {
-        if (const auto live = weak.lock()) live->cancel(errc::cancelled);
-    });
+    if (operation->handler_->can_be_cancelled()) {
+        operation->handler_->on_cancellation([weak = std::weak_ptr(operation)] {
+            if (const auto live = weak.lock()) live->cancel(errc::cancelled);
+        });
+    }
     if (stop.stop_possible()) {
         operation->on_stop_.emplace(std::move(stop), [weak = std::weak_ptr(operation)] {
             if (const auto live = weak.lock()) live->cancel(errc::cancelled);

@@ -184,6 +184,7 @@ public:
         lease_completion& told = *handler_;
         told.complete(std::move(handler_), result, api::lease_access::make(std::move(face_), mode::shared));
     }
+    bool can_be_cancelled() const override { return false; }
     void on_cancellation(std::function<void()>) override {}
 
 private:

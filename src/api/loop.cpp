@@ -218,16 +218,11 @@ void loop::interrupt_leader() {
 bool loop::expect_in_background() {
     const instant now = boot_now();
     lock held(mutex_);
-    ++expected_;
-    const bool company = expected_ >= many || now - std::exchange(last_expected_, now) < close_behind;
+    const unsigned expected = ++expected_;
+    const bool company = expected >= many || now - std::exchange(last_expected_, now) < close_behind;
     // One that is away comes back by itself, and is waited for by the background thread.
-    if (expected_ == 1 && leader_ == nullptr && !away_) pass_the_lead(held);
+    if (expected == 1 && leader_ == nullptr && !away_) pass_the_lead(held);
     return company;
-}
-
-void loop::expected_has_come() {
-    const lock held(mutex_);
-    --expected_;
 }
 
 void loop::run_background() {

@@ -5,7 +5,8 @@
 // follow), and the leader passes the lead to one of them when it is done. A background thread leads only when
 // nobody else does and something is to be expected: answers for asynchronous callers, pushes, timers,
 // reconnects. It steps in with a delay (`linger`) after the last caller, so that a thread that takes and
-// gives a lock again and again pays for no wake-ups in between.
+// gives a lock again and again pays for no wake-ups in between. Where there are callbacks to run, the thread that runs
+// them stands in for the background thread: see stand_in().
 //
 // A caller that leads alone looks closely for a moment before it sleeps: see loop.cpp. One whose answer has come while
 // it followed goes on without the mutex: with many callers, that is what they would all be waiting for.
@@ -85,7 +86,7 @@ public:
     // caller does, without lingering. True if it has company: much else is expected, or the last such call was just
     // now.
     bool expect_in_background();
-    void expected_has_come();
+    void expected_has_come() noexcept { --expected_; }
     // The earliest instant at which a timer is due: a lingering background thread does not sleep past it.
     void next_timer(instant when) noexcept { next_timer_.store(when, std::memory_order_relaxed); }
 
@@ -126,15 +127,15 @@ private:
     wait background_;  // stands for the background thread in leader_
     std::condition_variable wake_background_;
     std::atomic<bool> step_aside_ = false;  // a caller wants the lead that the background thread has
-    bool callers_were_here_ = false;  // since the background thread last looked
-    bool deep_sleep_ = false;         // the background thread sleeps until the present leader is done
-    std::uint64_t leads_ = 0;         // how often a caller has taken the lead
-    std::uint64_t leads_seen_ = 0;    // by the background thread when it last looked
-    std::uint64_t absences_ = 0;      // how often the callback thread has left
+    bool callers_were_here_ = false;        // since the background thread last looked
+    bool deep_sleep_ = false;               // the background thread sleeps until the present leader is done
+    std::uint64_t leads_ = 0;               // how often a caller has taken the lead
+    std::uint64_t leads_seen_ = 0;          // by the background thread when it last looked
+    std::uint64_t absences_ = 0;            // how often the callback thread has left
     std::uint64_t absences_seen_ = 0;
-    int not_again_for_ = 0;  // leads that do not look closely, after one that did in vain
-    unsigned expected_ = 0;
-    instant last_expected_{};  // when something was last added to that
+    int not_again_for_ = 0;               // leads that do not look closely, after one that did in vain
+    std::atomic<unsigned> expected_ = 0;  // grows under mutex_ only: then somebody may have to be woken
+    instant last_expected_{};             // when something was last added to that
     std::atomic<instant> next_timer_{never};
     std::thread thread_;
 };

@@ -77,6 +77,8 @@ public:
     virtual ~completion() = default;
     /// Posts the handler; `self` is this object. Called once.
     virtual void complete(std::unique_ptr<completion> self, Results... results) = 0;
+    /// Most handlers cannot be cancelled, and need not be told how.
+    virtual bool can_be_cancelled() const = 0;
     /// `cancel` may be called from the handler's own context until it is posted, and harmlessly afterwards.
     virtual void on_cancellation(std::function<void()> cancel) = 0;
 };
@@ -99,9 +101,12 @@ public:
         }
     }
 
+    bool can_be_cancelled() const override {
+        return boost::asio::get_associated_cancellation_slot(handler_).is_connected();
+    }
+
     void on_cancellation(std::function<void()> cancel) override {
         auto slot = boost::asio::get_associated_cancellation_slot(handler_);
-        if (!slot.is_connected()) return;
         slot.assign([cancel = std::move(cancel)](boost::asio::cancellation_type type) {
             if (type != boost::asio::cancellation_type::none) cancel();
         });
