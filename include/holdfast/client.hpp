@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace holdfast {
@@ -50,6 +51,8 @@ public:
     /// timeout.
     void ping();
 
+    /// Internal: over what is there already.
+    explicit client(std::shared_ptr<api::core> shared) noexcept : core_(std::move(shared)) {}
     /// Internal: what locks share.
     const std::shared_ptr<api::core>& shared_core() const noexcept { return core_; }
 

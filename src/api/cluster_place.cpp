@@ -25,6 +25,17 @@ void cluster_place::attach(engine::voter& mine, const std::string& client_id) {
     card_ = std::make_unique<client_card>(client_id);
 }
 
+std::vector<redis::server_settings> cluster_place::members() const {
+    std::vector<redis::server_settings> all;
+    const redis::slot_map* const map = node_.router().map();
+    if (map == nullptr) return all;
+    for (const redis::network_place& each : map->primaries()) {
+        all.push_back(settings_.for_member(each));
+        all.back().use = redis::link_use::member;
+    }
+    return all;
+}
+
 void cluster_place::pump(instant now) {
     for (std::size_t i = 0; i < links_.size(); ++i) links_[i]->pump(now);
     std::erase_if(closed_, [](const auto& each) { return each->is_quiet(); });

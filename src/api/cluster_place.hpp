@@ -19,6 +19,7 @@ public:
     void attach(engine::voter& mine, const std::string& client_id) override;
     bool up() const override { return node_.router().anybody_is_up(); }
     void submit(redis::command& request, instant now) override { node_.router().submit(request, now); }
+    std::vector<redis::server_settings> members() const override;
     void look_around(instant now) override { node_.router().on_timer(now); }
     void pump(instant now) override;
     void close(instant now) override;

@@ -153,6 +153,11 @@ std::shared_ptr<core> make_core(const std::vector<std::string>& urls, client_opt
     if (urls.empty()) throw error(errc::bad_url, "a client needs at least one server");
     std::vector<redis::server_settings> servers;
     for (const std::string& url : urls) servers.push_back(redis::parse_url(url));
+    return make_core(servers, std::move(options));
+}
+
+std::shared_ptr<core> make_core(const std::vector<redis::server_settings>& servers, client_options options) {
+    check(options);
     return {new core(servers, std::move(options)), take_down};
 }
 

@@ -77,5 +77,7 @@ private:
 };
 
 std::shared_ptr<core> make_core(const std::vector<std::string>& urls, client_options options);
+// Of servers that no URL can name.
+std::shared_ptr<core> make_core(const std::vector<redis::server_settings>& servers, client_options options);
 
 }  // namespace holdfast::api

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace holdfast::api {
 
@@ -36,6 +37,9 @@ public:
     virtual void close(instant now) = 0;
     virtual void on_timer(instant now) = 0;
     virtual instant deadline() const noexcept = 0;
+
+    // The primaries of a Cluster as far as they are known, for a tool that looks at each; a single server has none.
+    virtual std::vector<redis::server_settings> members() const { return {}; }
 };
 
 struct surroundings {

@@ -38,6 +38,7 @@ void encode(const question& what, redis::command& out) {
         for (const std::string& word : what.words) writer.arg(word);
     }
     if (!is_script) out.set_payload(std::move(plain));
+    if (what.if_moving == question::moving::told) out.tell_if_moving();
 }
 
 }  // namespace

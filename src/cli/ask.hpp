@@ -27,6 +27,8 @@ struct answer {
 struct question {
     std::vector<std::string> words;
     const scripts::script* script = nullptr;
+    // In a Cluster, what a refusal because the keys are moving is: waited for until the request timeout, or an answer.
+    enum class moving { waited_for, told } if_moving = moving::waited_for;
 };
 
 // Throws holdfast::error with what the server said, or why it could not be asked.

@@ -199,15 +199,18 @@ std::optional<server_effort> effort_so_far(const client& server) {
     return sum;
 }
 
-// All servers together; nothing if one of them does not tell.
-std::optional<server_effort> effort_so_far(const server_set& servers) {
-    if (servers.size() == 1) return effort_so_far(servers[0]);
+// All servers together, of a Cluster all primaries; nothing if one of them does not tell.
+std::optional<server_effort> effort_so_far(server_set& servers) {
     server_effort sum;
     for (std::size_t i = 0; i < servers.size(); ++i) {
-        const auto one = effort_so_far(servers[i]);
-        if (!one) return std::nullopt;
-        sum.commands += one->commands;
-        sum.calls += one->calls;
+        member_list asked = servers.members(i);
+        if (asked.empty()) asked.push_back(&servers[i]);
+        for (const client* each : asked) {
+            const auto one = effort_so_far(*each);
+            if (!one) return std::nullopt;
+            sum.commands += one->commands;
+            sum.calls += one->calls;
+        }
     }
     return sum;
 }
@@ -282,7 +285,7 @@ workload workload_of(std::string_view name) {
     throw trouble(fmt::format("--workload {}: it is one of {}", name, known));
 }
 
-std::optional<measurement> measure(client& link, const server_set& servers, workload which, const bench_terms& terms,
+std::optional<measurement> measure(client& link, server_set& servers, workload which, const bench_terms& terms,
                                    signal_inbox& signals, const bench_listener& listener) {
     scratch_names names(servers, name_of(which), terms);
     // First some cycles that do not count: the connection comes up, the server learns the scripts.

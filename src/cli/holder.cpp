@@ -4,7 +4,7 @@
 #include "cli/lock_merge.hpp"
 #include "cli/person.hpp"
 #include "cli/text.hpp"
-#include "redis/error_reply.hpp"
+#include "cli/tool_script.hpp"
 
 #include <fmt/format.h>
 
@@ -23,18 +23,26 @@ bool lease_runs(const answer& deadline_ms, const answer& time) {
     return deadline * 1000 > static_cast<double>(now_us);
 }
 
+// One script: the lease's end is by the clock of whoever keeps it, which in a Cluster is not anybody's.
+const redis::script& standing_script() {
+    static const tool_script script("standing", R"lua(
+-- standing: what one hold has of a read-write lock. Reads only.
+-- KEYS  1 lock  2 leases
+-- ARGV  1 hold id
+-- Returns  {{writer, how often it has entered to read}, end of its lease in ms, TIME}
+return {redis.call('HMGET', KEYS[1], 'writer', 'r:' .. ARGV[1]), redis.call('ZSCORE', KEYS[2], ARGV[1]),
+    redis.call('TIME')}
+)lua");
+    return script.source();
+}
+
 standing standing_in_hash(const client& server, const lock_ref& lock, const std::string& hold_id) {
-    const auto told = ask_all(server, {{{"HMGET", lock.keys.lock(), "writer", "r:" + hold_id}},
-                                       {{"ZSCORE", lock.keys.leases(), hold_id}},
-                                       {{"TIME"}}});
-    for (const answer& one : told) {
-        if (!one.is_error) continue;
-        const failure why = redis::classify_error(one.text, server.server());
-        throw error(why.code, why.detail);
-    }
-    if (told[0].items.size() != 2 || !lease_runs(told[1], told[2])) return standing::none;
-    if (told[0].items[0].text == hold_id) return standing::holds_alone;
-    return told[0].items[1].is_null ? standing::none : standing::reads;
+    const answer told = ask(server, question{{"2", lock.keys.lock(), lock.keys.leases(), hold_id}, &standing_script()});
+    if (told.items.size() != 3) throw error(errc::protocol_error, server.server());
+    const std::vector<answer>& sides = told.items[0].items;
+    if (sides.size() != 2 || !lease_runs(told.items[1], told.items[2])) return standing::none;
+    if (sides[0].text == hold_id) return standing::holds_alone;
+    return sides[1].is_null ? standing::none : standing::reads;
 }
 
 }  // namespace

@@ -6,11 +6,16 @@
 #include "engine/hold_id.hpp"
 #include "redis/error_reply.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <map>
-#include <set>
+#include <thread>
 
 namespace holdfast::cli {
 namespace {
+
+constexpr int most_looks = 10;
+constexpr milliseconds between_looks{50};
 
 const redis::script& look_script() {
     static const tool_script script("look", R"lua(
@@ -41,7 +46,37 @@ return {string.format('%.0f', clock[1] * 1000000 + clock[2]), kind, redis.call('
 question look_question(const lock_ref& lock) {
     return {{"6", lock.keys.lock(), lock.keys.queue(), lock.keys.waiters(), lock.keys.fence(), lock.keys.leases(),
              lock.keys.grants()},
-            &look_script()};
+            &look_script(),
+            question::moving::told};
+}
+
+bool is_moving(const answer& told) {
+    return told.is_error && redis::classify_error(told.text, "").code == errc::moving;
+}
+
+// Asks those again that were moving, for a while.
+std::vector<answer> ask_patiently(const client& server, const std::vector<question>& questions) {
+    std::vector<answer> answers = ask_all(server, questions);
+    for (int tries = 0; tries < most_looks && std::ranges::any_of(answers, is_moving); ++tries) {
+        std::this_thread::sleep_for(between_looks);
+        std::vector<std::size_t> which;
+        std::vector<question> again;
+        for (std::size_t i = 0; i < answers.size(); ++i) {
+            if (!is_moving(answers[i])) continue;
+            which.push_back(i);
+            again.push_back(questions[i]);
+        }
+        std::vector<answer> later = ask_all(server, again);
+        for (std::size_t i = 0; i < which.size(); ++i) answers[which[i]] = std::move(later[i]);
+    }
+    return answers;
+}
+
+lock_state moving_lock(const lock_ref& where) {
+    lock_state lock(where);
+    lock.is_moving = true;
+    lock.server_time = std::chrono::duration_cast<microseconds>(std::chrono::system_clock::now().time_since_epoch());
+    return lock;
 }
 
 using cards = std::map<std::string, std::optional<client_facts>, std::less<>>;
@@ -86,10 +121,14 @@ std::vector<lock_state> look_at(const client& server, const std::vector<lock_ref
     std::vector<question> questions;
     questions.reserve(locks.size());
     for (const lock_ref& lock : locks) questions.push_back(look_question(lock));
-    const std::vector<answer> answers = ask_all(server, questions);
+    const std::vector<answer> answers = ask_patiently(server, questions);
     std::vector<lock_state> result;
     result.reserve(locks.size());
     for (std::size_t i = 0; i < locks.size(); ++i) {
+        if (is_moving(answers[i])) {
+            result.push_back(moving_lock(locks[i]));
+            continue;
+        }
         if (answers[i].is_error) {
             const failure why = redis::classify_error(answers[i].text, server.server());
             throw error(why.code, why.detail);
@@ -103,6 +142,7 @@ std::vector<lock_state> look_at(const client& server, const std::vector<lock_ref
 lock_state look_at(const client& server, const lock_ref& lock) {
     lock_state seen = std::move(look_at(server, std::vector{lock}).front());
     if (seen.is_no_lock) throw error(errc::wrong_type, server.server() + ": " + lock.keys.lock());
+    if (seen.is_moving) throw error(errc::moving, server.server() + ": " + lock.keys.lock());
     return seen;
 }
 

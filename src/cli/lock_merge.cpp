@@ -30,6 +30,7 @@ lock_state merge(std::vector<lock_state> seen, std::size_t servers) {
     for (std::size_t i = 1; i < seen.size(); ++i) {
         lock_state& next = seen[i];
         all.is_shared_kind = all.is_shared_kind || next.is_shared_kind;
+        all.is_moving = all.is_moving || next.is_moving;
         all.is_no_lock = all.is_no_lock || next.is_no_lock;
         all.fence = std::max(all.fence, next.fence);
         add(all.holders, std::move(next.holders));
@@ -50,7 +51,8 @@ lock_state look_at(server_set& servers, const lock_ref& lock) {
 
 std::vector<lock_state> find_locks(server_set& servers, std::string_view prefix) {
     std::map<std::pair<std::string, std::string>, std::vector<lock_state>> seen;  // in the order of their names
-    for (auto& one : servers.ask_each([prefix](const client& server) { return find_locks(server, prefix); })) {
+    for (auto& one :
+         servers.ask_by_number([&](std::size_t i) { return find_locks(servers[i], prefix, servers.members(i)); })) {
         if (!one) continue;
         for (lock_state& lock : *one) {
             std::pair key(lock.where.name.text(), lock.where.keys.lock());

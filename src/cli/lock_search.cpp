@@ -68,6 +68,7 @@ private:
 };
 
 bool is_locks_own(const lock_state& lock) {
+    if (lock.is_moving) return lock.where.naming == key_naming::tagged;  // what is in the keys of others nobody knows
     const bool has_line = std::ranges::any_of(lock.waiters, [](const lock_waiter& w) { return engine::is_ours(w.id); });
     if (lock.where.naming == key_naming::tagged) return !lock.is_no_lock && (lock.fence || has_line || !lock.is_idle());
     return !lock.is_no_lock && (lock.fence || has_line);
@@ -90,10 +91,7 @@ void drop_doubles(std::vector<lock_state>& locks) {
     });
 }
 
-}  // namespace
-
-std::vector<lock_state> find_locks(const client& server, std::string_view prefix) {
-    findings found(prefix);
+void search(const client& server, findings& found) {
     std::string cursor = "0";
     do {
         const answer page = ask(server, {"SCAN", cursor, "MATCH", "*{*}*", "COUNT", "1000"});
@@ -101,6 +99,14 @@ std::vector<lock_state> find_locks(const client& server, std::string_view prefix
         cursor = page.items[0].text;
         for (const answer& key : page.items[1].items) found.add(key.text);
     } while (cursor != "0");
+}
+
+}  // namespace
+
+std::vector<lock_state> find_locks(const client& server, std::string_view prefix, const member_list& members) {
+    findings found(prefix);
+    if (members.empty()) search(server, found);
+    for (const client* each : members) search(*each, found);
     std::vector<lock_state> locks = look_at(server, found.locks(prefix));
     std::erase_if(locks, [](const lock_state& lock) { return !is_locks_own(lock); });
     drop_doubles(locks);

@@ -4,8 +4,11 @@
 // a raw one has a tag in braces, so the server can sort out the rest by a pattern. A raw lock is found by its side
 // keys, and only if what is in them is ours: other programs have keys called `{x}:queue`, too. One that was
 // only ever held by other programs has none and cannot be told from any other key.
+//
+// Of a Cluster every primary is searched. A lock whose keys are on two of them, because its slot is moving, is one.
 #pragma once
 
+#include "cli/cluster_members.hpp"
 #include "cli/lock_state.hpp"
 
 #include <holdfast/client.hpp>
@@ -16,6 +19,7 @@
 namespace holdfast::cli {
 
 // Also those that are free and only remembered by their fencing mark. Sorted by name.
-std::vector<lock_state> find_locks(const client& server, std::string_view prefix);
+// `members`: of a Cluster, its primaries.
+std::vector<lock_state> find_locks(const client& server, std::string_view prefix, const member_list& members = {});
 
 }  // namespace holdfast::cli

@@ -15,7 +15,7 @@ microseconds lock_state::oldest_wait() const noexcept {
 
 std::string_view mode_of(const lock_state& lock) noexcept {
     if (lock.is_no_lock) return "not a lock";
-    if (lock.is_free()) return "free";
+    if (lock.is_free()) return lock.is_moving ? "moving" : "free";
     // Of several servers, some may be behind: what the best backed holders do counts.
     const auto writes = [&lock](const lock_holder& holder) {
         return holder.backing == lock.holders.front().backing && holder.mode != access::read;

@@ -65,7 +65,7 @@ struct lock_state {
     explicit lock_state(lock_ref place) : where(std::move(place)) {}
 
     bool is_free() const noexcept { return holders.empty(); }
-    bool is_idle() const noexcept { return holders.empty() && waiters.empty(); }
+    bool is_idle() const noexcept { return holders.empty() && waiters.empty() && !is_moving; }
     // By a majority of the servers; of one server, always.
     bool is_backed(const lock_holder& holder) const noexcept { return holder.backing > servers / 2; }
     // How long the one who came first has waited; zero if nobody waits.
@@ -75,13 +75,14 @@ struct lock_state {
     microseconds server_time{0};  // since the epoch
     bool is_shared_kind = false;  // a read-write lock
     bool is_no_lock = false;      // the key holds something else
+    bool is_moving = false;       // from one member of a Cluster to another: who holds it cannot be seen
     std::vector<lock_holder> holders;
     std::vector<lock_waiter> waiters;    // in the order they will be served
     std::optional<std::uint64_t> fence;  // the last token given out
     std::size_t servers = 1;             // that were to be asked
 };
 
-// "free", "exclusive", "read", "write", "not a lock".
+// "free", "exclusive", "read", "write", "moving", "not a lock".
 std::string_view mode_of(const lock_state& lock) noexcept;
 std::string_view name_of(access mode) noexcept;
 std::string_view name_of(wish wants) noexcept;

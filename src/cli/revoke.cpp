@@ -2,6 +2,7 @@
 
 #include "api/blocking_command.hpp"
 #include "cli/ask.hpp"
+#include "cli/cluster_members.hpp"
 #include "cli/system.hpp"
 #include "engine/hold_id.hpp"
 #include "redis/error_reply.hpp"
@@ -41,10 +42,14 @@ scripts::hold_answer end_grant(const client& server, const lock_state& lock, con
     return *told;
 }
 
-void tell_holder(const client& server, const lock_holder& holder, std::uint64_t token) {
-    const std::string channel = "hf:wake:" + std::string(engine::client_of(holder.id));
+void tell_holder(const client& server, const lock_state& lock, const lock_holder& holder) {
+    const std::string_view client = engine::client_of(holder.id);
+    const bool sharded = is_cluster(server);
+    const std::string channel =
+        sharded ? scripts::channel_of(lock.where.keys, client) : "hf:wake:" + std::string(client);
     try {
-        ask(server, {"PUBLISH", channel, "revoked " + holder.id + " " + std::to_string(token)});
+        ask(server, {sharded ? "SPUBLISH" : "PUBLISH", channel,
+                     "revoked " + holder.id + " " + std::to_string(token_of(lock, holder))});
     } catch (const error& why) {
         // It is done all the same, and the holder learns it at its next renewal.
         tell(std::string("the holder could not be told: ") + why.what());
@@ -56,7 +61,7 @@ void tell_holder(const client& server, const lock_holder& holder, std::uint64_t 
 revocation revoke(const client& server, const lock_state& lock, const lock_holder& holder) {
     if (lock.is_shared_kind && holder.is_foreign) return revocation::impossible;
     if (end_grant(server, lock, holder).what != scripts::hold_answer::verdict::done) return revocation::too_late;
-    if (!holder.is_foreign) tell_holder(server, holder, token_of(lock, holder));
+    if (!holder.is_foreign) tell_holder(server, lock, holder);
     return revocation::done;
 }
 

@@ -36,6 +36,7 @@ void refuse_password(const std::string& url) {
 std::string identity_of(redis::server_settings settings) {
     settings.user.clear();
     if (settings.sentinels) std::ranges::sort(settings.sentinels->places);
+    std::ranges::sort(settings.seeds);
     return settings.display();
 }
 

@@ -12,7 +12,7 @@
 
 namespace holdfast::cli {
 
-server_set::server_set(const std::vector<std::string>& urls) {
+server_set::server_set(const std::vector<std::string>& urls) : members_(urls.size()) {
     for (const std::string& url : urls) links_.push_back(own_.emplace_back(std::make_unique<client>(url)).get());
 }
 

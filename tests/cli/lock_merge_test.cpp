@@ -77,6 +77,14 @@ TEST(LockMerge, LastTokenIsTheLargest) {
     EXPECT_EQ(merge({other, one}, 2).fence, 9U);
 }
 
+TEST(LockMerge, WhatIsMovingSomewhereIsNeitherFreeNorIdleButAHolderThatIsSeenCounts) {
+    lock_state moving = seen({});
+    moving.is_moving = true;
+    EXPECT_EQ(mode_of(merge({seen({}), moving}, 2)), "moving");
+    EXPECT_FALSE(merge({seen({}), moving}, 2).is_idle());
+    EXPECT_EQ(mode_of(merge({seen({"x"}), moving}, 2)), "exclusive");
+}
+
 TEST(LockMerge, OnlyMajoritiesAreKept) {
     std::vector<lock_state> locks{merge({seen({"late"}), seen({"x"}), seen({"x"})}, 3), merge({seen({"x"})}, 3)};
     keep_majorities(locks);

@@ -1,0 +1,43 @@
+#include "cli/cluster_members.hpp"
+
+#include "api/core.hpp"
+#include "cli/ask.hpp"
+
+#include <future>
+
+namespace holdfast::cli {
+namespace {
+
+// What the question says inside of the client's serial section.
+template <typename Question>
+auto inside(const client& server, const Question& question) {
+    api::core& core = *server.shared_core();
+    std::promise<std::invoke_result_t<const Question&, api::place&>> told;
+    core.enter_with([&] { told.set_value(question(core.server(0))); });
+    return told.get_future().get();
+}
+
+}  // namespace
+
+bool is_cluster(const client& server) {
+    return inside(server, [](api::place& one) { return one.link().listens == engine::channels::one_per_tag; });
+}
+
+member_list cluster_members::look(const client& server) {
+    if (!is_cluster(server)) return {};
+    ask(server, {"PING"});  // whoever answers is known by the map
+    std::map<std::string, client> present;
+    for (const auto& member : inside(server, [](api::place& one) { return one.members(); })) {
+        if (auto known = links_.extract(member.display()); !known.empty()) {
+            present.insert(std::move(known));
+        } else {
+            present.emplace(member.display(), client(api::make_core(std::vector{member}, {})));
+        }
+    }
+    links_ = std::move(present);
+    member_list all;
+    for (const auto& [name, link] : links_) all.push_back(&link);
+    return all;
+}
+
+}  // namespace holdfast::cli
