@@ -2,6 +2,8 @@
 //
 // Two steps: a survey asks the server all there is to ask, then every check draws its conclusion from the survey
 // alone. What may not be asked (managed servers forbid CONFIG) is said, as a warning, never taken for good.
+//
+// Of a Cluster every primary is surveyed, and then all of them as one thing: it has one vote, however many they are.
 #pragma once
 
 #include "cli/server_survey.hpp"
@@ -22,6 +24,10 @@ struct finding {
     std::string fix;
 };
 
+finding fine(const char* check, std::string what);
+// What may not be asked may be wrong.
+finding unknown(const char* check, const char* what);
+
 std::vector<finding> examine(const server_survey& survey);
 // One server of those that are examined.
 struct patient {
@@ -32,8 +38,30 @@ struct patient {
     std::vector<finding> findings = {};
 };
 
-// What endangers locks on several servers though each of them is well. At least one answers.
-std::vector<finding> examine_together(const std::vector<patient>& all, std::chrono::milliseconds max_lease);
+// One that votes: a server, or a Cluster with its primaries.
+struct voter {
+    bool answers() const noexcept;
+
+    std::string server;
+    std::vector<patient> patients;
+    std::vector<finding> as_a_whole = {};  // of a Cluster
+};
+
+// What endangers locks on several voters though each of them is well. At least one answers.
+std::vector<finding> examine_together(const std::vector<voter>& all, std::chrono::milliseconds max_lease);
+
+// The same for the primaries of a Cluster.
+std::vector<finding> examine_cluster(const std::vector<patient>& primaries);
+
+// The settings that are not the same on all: "name (this, that)".
+std::vector<std::string> different_settings(const std::vector<patient>& all, const std::vector<const char*>& names);
+
+// How far apart the clocks are.
+struct clock_spread {
+    std::chrono::milliseconds apart{0};  // as measured
+    std::chrono::milliseconds error{0};  // it may be that much more or less
+};
+clock_spread spread_of_clocks(const std::vector<patient>& all);
 
 // Of a server that would not have us: what that tells about it, if anything.
 std::optional<finding> examine(const error& why);

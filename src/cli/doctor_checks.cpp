@@ -9,22 +9,22 @@
 #include <cstdlib>
 
 namespace holdfast::cli {
-namespace {
-
-using std::chrono::microseconds;
-using std::chrono::milliseconds;
-using namespace std::chrono_literals;
 
 finding fine(const char* check, std::string what) {
     return {check, severity::fine, std::move(what), {}, {}};
 }
 
-// What may not be asked may be wrong.
 finding unknown(const char* check, const char* what) {
     return {check, severity::warning, std::string(what) + " could not be read",
             "Nobody knows whether locks are safe in this respect.",
             "allow this user INFO and CONFIG GET, or ask whoever runs the server"};
 }
+
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using namespace std::chrono_literals;
 
 // Its first two numbers.
 std::pair<int, int> parsed_version(const std::string& text) {
@@ -164,6 +164,13 @@ std::string join(const std::vector<std::string>& words) {
     return fmt::format("{}", fmt::join(words, ", "));
 }
 
+const char* rights_fix(const server_survey& survey) {
+    if (survey.terms.kind == server_kind::member) {
+        return "ACL SETUSER on every member with the rights of docs/deployment.md, \"Cluster\"";
+    }
+    return "ACL SETUSER with the rights of docs/protocol.md, \"Least rights\"";
+}
+
 finding check_rights(const server_survey& survey) {
     if (survey.unprobed) {
         return {"rights", severity::warning, "could not be looked at: " + *survey.unprobed,
@@ -181,14 +188,14 @@ finding check_rights(const server_survey& survey) {
         return {
             "rights", severity::danger, fmt::format("missing: {} ({})", join(needed), reason),
             "Locks do not work for this user, or fail in the middle of a step, which the server does not roll back.",
-            "ACL SETUSER with the rights of docs/protocol.md, \"Least rights\""};
+            rights_fix(survey)};
     }
     if (!useful.empty()) {
         return {"rights", severity::warning, "missing: " + join(useful),
                 "Locks work. Without INFO and CLIENT KILL an old link is not dropped on reconnect, without PUBSUB a "
                 "dead waiter is "
                 "found out later, without hf:client:* tools cannot tell who holds a lock.",
-                "ACL SETUSER with the rights of docs/protocol.md, \"Least rights\""};
+                rights_fix(survey)};
     }
     return fine("rights", "all that locks need");
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <exception>
 #include <iostream>
 #include <memory>
 
@@ -59,12 +60,6 @@ std::string folded(std::string_view text, std::string_view margin) {
     return lines + std::string(margin) + line + "\n";
 }
 
-json to_json(const patient& one) {
-    json out{{"server", one.server}};
-    out.update(to_json(one.findings));
-    return out;
-}
-
 void print(const std::string& title, const std::vector<finding>& findings) {
     const palette colours = palette::of(STDOUT_FILENO);
     constexpr const char* margin = "                      ";
@@ -111,23 +106,75 @@ finding no_answer(const silence& why) {
             "see whether it runs, and whether this machine may reach it"};
 }
 
-std::vector<patient> examine(server_set& servers, const survey_terms& terms) {
+// Every primary; one that does not answer is a finding, as long as another one does.
+std::vector<patient> examine_each(const member_list& primaries, const survey_terms& terms) {
     std::vector<patient> result;
+    std::exception_ptr silent;
+    for (const client* each : primaries) {
+        try {
+            result.push_back(examine(*each, terms));
+        } catch (const error& why) {
+            silent = std::current_exception();
+            result.push_back({each->server(),
+                              std::nullopt,
+                              {{"answer", severity::danger, why.what(), "Its locks can be neither taken nor kept.",
+                                "see whether it runs, and whether this machine may reach it"}}});
+        }
+    }
+    if (silent && std::ranges::none_of(result, &patient::answers)) std::rethrow_exception(silent);
+    return result;
+}
+
+voter examine(server_set& servers, std::size_t which, survey_terms terms) {
+    voter one{servers[which].server(), {}};
+    if (!is_cluster(servers[which])) {
+        one.patients = {examine(servers[which], terms)};
+        return one;
+    }
+    terms.kind = server_kind::member;
+    one.patients = examine_each(servers.members(which), terms);
+    if (one.answers()) one.as_a_whole = examine_cluster(one.patients);
+    return one;
+}
+
+std::vector<voter> examine(server_set& servers, const survey_terms& terms) {
+    std::vector<voter> result;
     auto silent = [&servers, next = std::size_t(0)]() mutable { return servers.silent()[next++]; };
-    for (auto& one : servers.ask_each([&terms](const client& server) { return examine(server, terms); })) {
+    for (auto& one : servers.ask_by_number([&](std::size_t i) { return examine(servers, i, terms); })) {
         if (one) {
             result.push_back(std::move(*one));
             continue;
         }
         const silence why = silent();
-        result.push_back({why.server, std::nullopt, {no_answer(why)}});
+        result.push_back({why.server, {{why.server, std::nullopt, {no_answer(why)}}}});
     }
     return result;
 }
 
-void print_json(const std::vector<patient>& patients, const std::vector<finding>& together) {
+// A page of the report: a server, a Cluster as a whole, or all together.
+struct page {
+    std::string title;
+    const std::vector<finding>* findings;
+};
+
+std::vector<page> pages_of(const std::vector<voter>& voters) {
+    std::vector<page> pages;
+    for (const voter& one : voters) {
+        for (const patient& each : one.patients) pages.push_back({each.server, &each.findings});
+        if (!one.as_a_whole.empty()) pages.push_back({one.server, &one.as_a_whole});
+    }
+    return pages;
+}
+
+json to_json(const page& one) {
+    json out{{"server", one.title}};
+    out.update(to_json(*one.findings));
+    return out;
+}
+
+void print_json(const std::vector<page>& pages, const std::vector<finding>& together) {
     json rows = json::array();
-    for (const patient& one : patients) rows.push_back(to_json(one));
+    for (const page& one : pages) rows.push_back(to_json(one));
     std::cout << indented({{"servers", std::move(rows)}, {"together", together.empty() ? json() : to_json(together)}});
 }
 
@@ -138,17 +185,18 @@ int examine_servers(const doctor_options& options) {
                              .prefix = options.prefix,
                              .max_lease = options_with(options.max_lease).max_lease,
                              .servers = servers.size()};
-    const std::vector<patient> patients = examine(servers, terms);
+    const std::vector<voter> voters = examine(servers, terms);
     std::vector<finding> together;
-    if (patients.size() > 1 && std::ranges::any_of(patients, &patient::answers)) {
-        together = examine_together(patients, terms.max_lease);
+    if (voters.size() > 1 && std::ranges::any_of(voters, &voter::answers)) {
+        together = examine_together(voters, terms.max_lease);
     }
+    const std::vector<page> pages = pages_of(voters);
     std::vector<finding> all = together;
-    for (const patient& one : patients) all.insert(all.end(), one.findings.begin(), one.findings.end());
+    for (const page& one : pages) all.insert(all.end(), one.findings->begin(), one.findings->end());
     if (options.json) {
-        print_json(patients, together);
+        print_json(pages, together);
     } else {
-        for (const patient& one : patients) print(one.server, one.findings);
+        for (const page& one : pages) print(one.title, *one.findings);
         if (!together.empty()) print("together", together);
         print_sum(all);
     }
@@ -165,7 +213,8 @@ void add_doctor(CLI::App& app, int& status) {
     declare_server(*command, *options);
     command->footer(
         "Exit status: 0 nothing found; 1 warnings; 2 dangers; 125 holdfast itself failed.\n"
-        "Of several servers each is examined, and all of them together. It changes nothing.");
+        "Of several servers each is examined, and all of them together; of a Cluster every primary, and the Cluster\n"
+        "as a whole. It changes nothing.");
     command->callback([options, &status] { status = examine_servers(*options); });
 }
 

@@ -1,4 +1,4 @@
-// What endangers locks on several servers though each of them is well.
+// What endangers locks on several voters though each of them is well.
 #include "cli/doctor.hpp"
 #include "cli/text.hpp"
 
@@ -16,8 +16,8 @@ using namespace std::chrono_literals;
 
 constexpr auto token_window = 1s;  // a server takes a token that is proposed if it is no further from its clock
 
-finding check_majority(const std::vector<patient>& all) {
-    const auto answering = static_cast<std::size_t>(std::ranges::count_if(all, &patient::answers));
+finding check_majority(const std::vector<voter>& all) {
+    const auto answering = static_cast<std::size_t>(std::ranges::count_if(all, &voter::answers));
     const std::size_t needed = all.size() / 2 + 1;
     const std::string what = fmt::format("{} of {} servers answer, {} are needed", answering, all.size(), needed);
     if (answering == all.size()) return {"majority", severity::fine, what, {}, {}};
@@ -30,7 +30,7 @@ finding check_majority(const std::vector<patient>& all) {
         "bring the others back"};
 }
 
-finding check_number(const std::vector<patient>& all) {
+finding check_number(const std::vector<voter>& all) {
     const std::string what = counted(all.size(), "server");
     if (all.size() % 2 == 1) return {"number", severity::fine, what, {}, {}};
     return {"number", severity::warning, what, "No more of them may fail than with one server less.",
@@ -51,16 +51,7 @@ finding check_twins(const std::vector<patient>& all) {
 }
 
 finding check_clocks(const std::vector<patient>& all, std::chrono::milliseconds max_lease) {
-    std::vector<microseconds> skews;
-    microseconds unsure{0};
-    for (const patient& one : all) {
-        if (!one.answers()) continue;
-        skews.push_back(one.survey->skew);
-        unsure = std::max(unsure, one.survey->skew_error);
-    }
-    const auto [least, most] = std::ranges::minmax(skews);
-    const auto apart = std::chrono::floor<std::chrono::milliseconds>(most - least);
-    const auto error = std::chrono::ceil<std::chrono::milliseconds>(2 * unsure);
+    const auto [apart, error] = spread_of_clocks(all);
     if (apart < token_window) {
         return {"clocks", severity::fine, fmt::format("within {} of each other", about(apart + error)), {}, {}};
     }
@@ -80,6 +71,20 @@ finding check_clocks(const std::vector<patient>& all, std::chrono::milliseconds 
 }
 
 finding check_settings(const std::vector<patient>& all) {
+    const std::vector<std::string> different = different_settings(all, {});
+    if (different.empty()) return fine("settings", "the same on all");
+    return {"settings", severity::warning, fmt::format("not the same: {}", fmt::join(different, ", ")),
+            "Locks work. But servers that ought to be alike and are not have been set up by accident.",
+            "set them up alike"};
+}
+
+}  // namespace
+
+bool voter::answers() const noexcept {
+    return std::ranges::any_of(patients, &patient::answers);
+}
+
+std::vector<std::string> different_settings(const std::vector<patient>& all, const std::vector<const char*>& names) {
     std::vector<std::string> different;
     const auto compare = [&](const char* name, auto&& value_of) {
         std::optional<std::string> first;
@@ -90,22 +95,36 @@ finding check_settings(const std::vector<patient>& all) {
             if (first != value) return different.push_back(fmt::format("{} ({}, {})", name, *first, *value));
         }
     };
+    const auto compare_setting = [&](const char* name) {
+        compare(name, [name](const server_survey& one) { return one.setting(name); });
+    };
     compare("version", [](const server_survey& one) { return one.info("redis_version"); });
     for (const char* name : {"maxmemory-policy", "appendonly", "appendfsync", "timeout", "min-replicas-to-write",
                              "client-output-buffer-limit"}) {
-        compare(name, [name](const server_survey& one) { return one.setting(name); });
+        compare_setting(name);
     }
-    if (different.empty()) return {"settings", severity::fine, "the same on all", {}, {}};
-    return {"settings", severity::warning, fmt::format("not the same: {}", fmt::join(different, ", ")),
-            "Locks work. But servers that ought to be alike and are not have been set up by accident.",
-            "set them up alike"};
+    std::ranges::for_each(names, compare_setting);
+    return different;
 }
 
-}  // namespace
+clock_spread spread_of_clocks(const std::vector<patient>& all) {
+    std::vector<microseconds> skews;
+    microseconds unsure{0};
+    for (const patient& one : all) {
+        if (!one.answers()) continue;
+        skews.push_back(one.survey->skew);
+        unsure = std::max(unsure, one.survey->skew_error);
+    }
+    const auto [least, most] = std::ranges::minmax(skews);
+    return {std::chrono::floor<std::chrono::milliseconds>(most - least),
+            std::chrono::ceil<std::chrono::milliseconds>(2 * unsure)};
+}
 
-std::vector<finding> examine_together(const std::vector<patient>& all, std::chrono::milliseconds max_lease) {
-    return {check_majority(all), check_number(all), check_twins(all), check_clocks(all, max_lease),
-            check_settings(all)};
+std::vector<finding> examine_together(const std::vector<voter>& all, std::chrono::milliseconds max_lease) {
+    std::vector<patient> servers;
+    for (const voter& one : all) servers.insert(servers.end(), one.patients.begin(), one.patients.end());
+    return {check_majority(all), check_number(all), check_twins(servers), check_clocks(servers, max_lease),
+            check_settings(servers)};
 }
 
 }  // namespace holdfast::cli

@@ -6,14 +6,13 @@
 #include "scripts/registry.hpp"
 
 #include <algorithm>
-#include <cctype>
+#include <iterator>
 #include <set>
 
 namespace holdfast::cli {
 namespace {
 
 constexpr const char* probe_name = "holdfast-doctor";
-constexpr const char* probe_channel = "hf:wake:holdfast-doctor";
 constexpr const char* probe_card = "hf:client:holdfast-doctor";
 
 struct trial {
@@ -43,22 +42,36 @@ question plain_form(const std::string& command, std::int64_t arity, const std::s
     return form;
 }
 
-std::vector<trial> trials(const client& server, std::string_view prefix) {
-    const lock_ref lock(scripts::lock_name(probe_name), scripts::key_naming::tagged, prefix);
+// How waiters are woken; and what else a Cluster has to be asked for.
+std::vector<trial> channel_trials(const lock_ref& lock, server_kind kind) {
+    if (kind == server_kind::alone) {
+        const std::string channel = std::string("hf:wake:") + probe_name;
+        return {{{{"SUBSCRIBE", channel}}}, {{{"PUBLISH", channel, "1"}}}, {{{"PUBSUB", "NUMSUB", channel}}, false}};
+    }
+    const std::string channel = scripts::channel_of(lock.keys, probe_name);
+    return {{{{"SSUBSCRIBE", channel}}},
+            {{{"SUNSUBSCRIBE", channel}}},
+            {{{"ECHO", "1"}}},
+            {{{"SPUBLISH", channel, "1"}}},
+            {{{"PUBSUB", "SHARDNUMSUB", channel}}, false},
+            {{{"CLUSTER", "SHARDS"}}},
+            {{{"ASKING"}}}};
+}
+
+std::vector<trial> trials(const client& server, const survey_terms& terms) {
+    const lock_ref lock(scripts::lock_name(probe_name), scripts::key_naming::tagged, terms.prefix);
     const std::string& key = lock.keys.lock();
     std::vector<trial> result{
         {{{"EVALSHA", std::string(40, '0'), "2", key, lock.keys.queue()}}},
         {{{"EVAL", "return 1", "2", key, lock.keys.queue()}}},
-        {{{"SUBSCRIBE", probe_channel}}},
-        {{{"PUBLISH", probe_channel, "1"}}},
-        {{{"PUBSUB", "NUMSUB", probe_channel}}, false},
         {{{"INFO", "server"}}, false},
         {{{"CLIENT", "KILL", "ID", "0"}}, false},
         {{{"HSET", probe_card, "host", "1"}}, false},
         {{{"PEXPIRE", probe_card, "1"}}, false},
         {{{"DEL", probe_card}}, false},
     };
-    const std::set<std::string> special{"PUBLISH", "PUBSUB"};
+    std::ranges::move(channel_trials(lock, terms.kind), std::back_inserter(result));
+    const std::set<std::string> special{"PUBLISH", "SPUBLISH", "PUBSUB"};
     question about{{"COMMAND", "INFO"}};
     for (const std::string& command : script_commands()) {
         if (!special.contains(command)) about.words.push_back(command);
@@ -75,7 +88,7 @@ std::vector<trial> trials(const client& server, std::string_view prefix) {
 
 std::string label_of(const question& what) {
     const std::string& command = what.words[0];
-    if (command == "CLIENT" || command == "PUBSUB") return command + " " + what.words[1];
+    if (command == "CLIENT" || command == "PUBSUB" || command == "CLUSTER") return command + " " + what.words[1];
     if (what.words.size() > 1 && what.words[1] == probe_card) return command + " of hf:client:*";
     return command;
 }
@@ -87,11 +100,11 @@ bool is_refusal(const answer& told) {
 
 }  // namespace
 
-rights_probe probe_rights(const client& server, std::string_view prefix) {
+rights_probe probe_rights(const client& server, const survey_terms& terms) {
     rights_probe result;
     std::vector<trial> all;
     try {
-        all = trials(server, prefix);
+        all = trials(server, terms);
     } catch (const error& why) {
         result.unprobed = why.what();
         return result;

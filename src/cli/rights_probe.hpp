@@ -2,7 +2,7 @@
 //
 // Nothing is run: the commands are queued in a MULTI that is discarded. The server checks a command's rights when
 // it queues it, so every answer but QUEUED tells something. Which commands there are to check is read from the
-// scripts themselves.
+// scripts themselves. A member of a Cluster looks at rights before it looks at whose the key is.
 #pragma once
 
 #include "cli/server_survey.hpp"
@@ -14,6 +14,6 @@ struct rights_probe {
     std::optional<std::string> unprobed;  // why it could not be done
 };
 
-rights_probe probe_rights(const client& server, std::string_view prefix);
+rights_probe probe_rights(const client& server, const survey_terms& terms);
 
 }  // namespace holdfast::cli

@@ -24,7 +24,9 @@ constexpr std::array wanted_settings{"save",
                                      "timeout",
                                      "min-replicas-to-write",
                                      "min-replicas-max-lag",
-                                     "client-output-buffer-limit"};
+                                     "client-output-buffer-limit",
+                                     "cluster-node-timeout",
+                                     "cluster-require-full-coverage"};
 constexpr int clock_readings = 9;
 constexpr int latency_readings = 200;
 
@@ -41,16 +43,21 @@ std::string text_or_nothing(const client& server, const question& what) {
 
 server_survey::server_survey(const client& server, survey_terms which)
     : terms(std::move(which)), info_(text_or_nothing(server, {{"INFO"}})) {
+    if (terms.kind == server_kind::member) cluster_info_ = "\n" + text_or_nothing(server, {{"CLUSTER", "INFO"}});
     ask_settings(server);
     ask_time(server);
     ask_latency(server);
-    rights_probe rights = probe_rights(server, terms.prefix);
+    rights_probe rights = probe_rights(server, terms);
     missing = std::move(rights.missing);
     unprobed = std::move(rights.unprobed);
 }
 
 std::optional<std::string> server_survey::info(std::string_view field) const {
     return info_field(info_, field);
+}
+
+std::optional<std::string> server_survey::cluster_info(std::string_view field) const {
+    return info_field(cluster_info_, field);
 }
 
 std::optional<std::int64_t> server_survey::info_number(std::string_view field) const {

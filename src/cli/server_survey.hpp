@@ -22,11 +22,14 @@ struct missing_right {
     bool is_needed = true;
 };
 
+enum class server_kind { alone, member };  // of a Cluster
+
 struct survey_terms {
     server_origin origin = server_origin::named;  // the local one is as we have made it
     std::string prefix = "hf:";
     std::chrono::milliseconds max_lease{0};
     std::size_t servers = 1;  // that vote, this one included
+    server_kind kind = server_kind::alone;
 };
 
 class server_survey {
@@ -37,6 +40,8 @@ public:
     // A field of INFO; nothing if it is not there or may not be asked.
     std::optional<std::string> info(std::string_view field) const;
     std::optional<std::int64_t> info_number(std::string_view field) const;
+    // The same of CLUSTER INFO.
+    std::optional<std::string> cluster_info(std::string_view field) const;
     // A setting of CONFIG; nothing if it may not be asked.
     std::optional<std::string> setting(std::string_view name) const;
     std::optional<std::int64_t> setting_number(std::string_view name) const;
@@ -54,6 +59,7 @@ private:
     void ask_latency(const client& server);
 
     std::string info_;
+    std::string cluster_info_;
     std::map<std::string, std::string, std::less<>> settings_;
 };
 
