@@ -117,6 +117,29 @@ start_named_server() {
 }
 named_redis() { redis-cli -s "$BOX/named/redis.sock" "$@"; }
 
+# run_redis NAME LINE...: a redis-server with these lines in its configuration; a sentinel if the first of them is its.
+# Its port is in $got: one that nobody else has, and not of those that the system gives to clients. Whether it is ours
+# that answers there is seen by its pid. BUS in a line stands for another such port, which is in $got_bus.
+run_redis() {
+    local name=$1 tries pid as=()
+    shift
+    [[ $1 == sentinel* ]] && as=(--sentinel)
+    mkdir -p -m 700 "$BOX/$name"
+    for ((tries = 0; tries < 20; ++tries)); do
+        got=$((10000 + RANDOM % 20000)) got_bus=$((10000 + RANDOM % 20000))
+        printf '%s\n' "bind 127.0.0.1" "port $got" "pidfile $BOX/$name.pid" "dir $BOX/$name" "${@/BUS/$got_bus}" >"$BOX/$name/redis.conf"
+        redis-server "$BOX/$name/redis.conf" "${as[@]}" >"$BOX/$name/log" 2>&1 3>&- &
+        pid=$!
+        started+=("$pid")
+        wait_until answers_or_is_gone "$pid"
+        if answers "$pid"; then return 0; fi
+    done
+    cat "$BOX/$name/log" >&2
+    return 1
+}
+answers() { [ "$(redis-cli -p "$got" info server 2>/dev/null | tr -d '\r' | sed -n 's/^process_id://p')" = "$1" ]; }
+answers_or_is_gone() { answers "$1" || is_gone "$1"; }
+
 # Three independent servers, in $servers; ${server[1]} is the pid of the first. Arguments are lines for all configurations.
 start_servers() {
     local i

@@ -1,29 +1,6 @@
 # A primary that a sentinel watches: every command finds it by its name, and goes on when another one takes over.
 load common
 
-# run_redis NAME LINE...: a redis-server with these lines in its configuration; a sentinel if the first of them is its.
-# Its port is in $got: one that nobody else has, and not of those that the system gives to clients. Whether it is ours
-# that answers there is seen by its pid.
-run_redis() {
-    local name=$1 tries pid as=()
-    shift
-    [[ $1 == sentinel* ]] && as=(--sentinel)
-    mkdir -p -m 700 "$BOX/$name"
-    for ((tries = 0; tries < 20; ++tries)); do
-        got=$((10000 + RANDOM % 20000))
-        printf '%s\n' "bind 127.0.0.1" "port $got" "pidfile $BOX/$name.pid" "dir $BOX/$name" "$@" >"$BOX/$name/redis.conf"
-        redis-server "$BOX/$name/redis.conf" "${as[@]}" >"$BOX/$name/log" 2>&1 3>&- &
-        pid=$!
-        started+=("$pid")
-        wait_until answers_or_is_gone "$pid"
-        if answers "$pid"; then return 0; fi
-    done
-    cat "$BOX/$name/log" >&2
-    return 1
-}
-answers() { [ "$(redis-cli -p "$got" info server 2>/dev/null | tr -d '\r' | sed -n 's/^process_id://p')" = "$1" ]; }
-answers_or_is_gone() { answers "$1" || is_gone "$1"; }
-
 # One sentinel is enough to decide here. Its port, and those of the servers, are in $sentinel and ${port[1]}, ${port[2]}.
 setup_sentinel() {
     run_redis p1 'save ""' 'appendonly no'

@@ -1,0 +1,189 @@
+# A Cluster of three primaries: run and every command that looks find a lock wherever its slot is.
+#
+# One Cluster for all tests here, because starting it takes longer than using it. Each test leaves it as it was.
+load common
+
+slots=("" "0 5460" "5461 10922" "10923 16383")
+# The names a, b and c are in the slots of the third, the first and the second primary.
+slot_of_a=15495
+
+setup_file() {
+    local i
+    export CLUSTER PORTS=
+    CLUSTER=$(mktemp -d /tmp/hf-cli.XXXXXX)
+    BOX=$CLUSTER started=()
+    for i in 1 2 3; do
+        run_redis "m$i" 'cluster-enabled yes' 'cluster-port BUS' 'cluster-node-timeout 5000' 'save ""'
+        port[i]=$got bus[i]=$got_bus
+        PORTS+=" $got"
+    done
+    for i in 1 2 3; do
+        on_member $i cluster addslotsrange ${slots[i]} >/dev/null
+        on_member $i cluster set-config-epoch $i >/dev/null
+        on_member $i cluster meet 127.0.0.1 "${port[1]}" "${bus[1]}" >/dev/null
+    done
+    for i in 1 2 3; do wait_until sees_all $i; done
+}
+
+teardown_file() {
+    BOX=$CLUSTER HOLDFAST_HOME=$CLUSTER/none started=()
+    teardown
+}
+
+sees_all() {
+    local told
+    told=$(on_member "$1" cluster info)
+    [[ $told == *cluster_state:ok* && $told == *cluster_known_nodes:3* ]]
+}
+member_port() { echo $PORTS | cut -d ' ' -f "$1"; }
+# on_member NUMBER COMMAND...
+on_member() { redis-cli -p "$(member_port "$1")" "${@:2}"; }
+on_each() {
+    local i
+    for i in 1 2 3; do on_member $i "$@"; done
+}
+# The Cluster, named by its second member only: [USER:PASSWORD@]
+cluster_url() { echo "redis+cluster://$1127.0.0.1:$(member_port 2)"; }
+use_cluster() { export HOLDFAST_URL=$(cluster_url); }
+has_waiter() { [ "$(on_member 3 zcard "hf:{a}:queue")" = 1 ]; }
+names() { of_json '[l["name"] for l in d["locks"]]' <<<"$output"; }
+series() { sed -n "s/^$1 //p" <<<"$output"; }
+nothing_is_left() { [ -z "$(on_each --scan --pattern 'hf:*{*')" ]; }
+# severity_of CHECK: of the Cluster as a whole, in the doctor's JSON
+severity_of() { of_json "next(c['severity'] for c in d['servers'][3]['checks'] if c['check'] == '$1')" <<<"$output"; }
+finding_of() { of_json "next(c['finding'] for c in d['servers'][$2]['checks'] if c['check'] == '$1')" <<<"$output"; }
+examine() { run --separate-stderr holdfast doctor --json; }
+
+@test "Cluster.EveryLookFindsLocksOnAllPrimaries" {
+    use_cluster
+    hold b
+    local b=$last
+    hold c --shared
+    local c=$last
+    hold a
+    local a=$last
+    start run a -- touch "$BOX/second"
+    local second=$last
+    wait_until has_waiter
+    [ "$(on_member 1 exists "hf:{b}")$(on_member 2 exists "hf:{c}")$(on_member 3 exists "hf:{a}")" = 111 ]
+    run --separate-stderr holdfast ls --json
+    [ "$status" -eq 0 ]
+    [ "$(names)" = "['a', 'b', 'c']" ]
+    [ "$(of_json 'd["locks"][0]["holders"][0]["backing"]' <<<"$output")" = "{'of': 1, 'servers': 1}" ]
+    run --separate-stderr holdfast ls --names 'c*'
+    [ "$output" = c ]
+    run --separate-stderr holdfast show a --json
+    [ "$status" -eq 0 ]
+    [ "$(of_json 'd["lock"]["holders"][0]["client"]["pid"], d["lock"]["waiters"][0]["client"]["pid"]' <<<"$output")" = "($a, $second)" ]
+    run --separate-stderr holdfast top --json --count 2 --interval 10ms
+    [ "$(tail -1 <<<"$output" | of_json '[l["name"] for l in d["locks"]]')" = "['a', 'b', 'c']" ]
+    run --separate-stderr holdfast metrics
+    [ "$(series 'holdfast_holders{prefix=""}') $(series 'holdfast_waiters{prefix=""}') $(series holdfast_servers_up)" = "3 1 1" ]
+    "$HOLDFAST_BIN" watch a --json --interval 20ms --count 4 </dev/null >"$BOX/events" 2>&1 3>&- &
+    started+=($!)
+    wait_until has_line "$BOX/events" '"event":"held"'
+    let_go a
+    wait_until has_line "$BOX/events" '"event":"released"'
+    let_go b
+    let_go c
+    for pid in "$a" "$b" "$c" "$second"; do
+        finish "$pid"
+        [ "$status" -eq 0 ]
+    done
+    [ -e "$BOX/second" ]
+}
+
+@test "Cluster.ANestedRunBorrowsWhatTheOwnerOfTheSlotConfirms" {
+    use_cluster
+    run holdfast run --shared a -- "$HOLDFAST_BIN" run --no-wait --shared a -- \
+        "$HOLDFAST_BIN" run --exclusive b -- "$HOLDFAST_BIN" run --no-wait b -- sh -c 'exit 6'
+    [ "$status" -eq 6 ]
+}
+
+@test "Cluster.AForcedReleaseTellsTheHolderAndServesTheNext" {
+    use_cluster
+    # Its next renewal is far off: whatever it learns, it learns by the message.
+    hold a --max-lease 1h --lease 1h
+    local first=$last
+    start run --max-lease 1h a -- touch "$BOX/second"
+    local second=$last
+    wait_until has_waiter
+    run --separate-stderr holdfast release a --force --yes
+    [ "$status" -eq 0 ]
+    wait_until is_gone "$first"
+    finish "$first"
+    [ "$status" -eq 75 ]
+    finish "$second"
+    [ "$status" -eq 0 ]
+    [ -e "$BOX/second" ]
+}
+
+@test "Cluster.ALockWhoseSlotIsMovingIsShownAsSuchAndNoOtherSuffers" {
+    use_cluster
+    hold a
+    local a=$last
+    hold b
+    local b=$last
+    on_member 1 cluster setslot $slot_of_a importing "$(on_member 3 cluster myid)"
+    on_member 3 cluster setslot $slot_of_a migrating "$(on_member 1 cluster myid)"
+    run --separate-stderr holdfast ls --json
+    [ "$status" -eq 0 ]
+    [ "$(of_json '[(l["name"], l["mode"]) for l in d["locks"]]' <<<"$output")" = "[('a', 'moving'), ('b', 'exclusive')]" ]
+    run --separate-stderr holdfast show a
+    [ "$status" -eq 125 ]
+    [[ $stderr == *moving* ]]
+    on_member 3 cluster setslot $slot_of_a stable
+    on_member 1 cluster setslot $slot_of_a stable
+    run --separate-stderr holdfast show a
+    [ "$status" -eq 0 ]
+    let_go a
+    let_go b
+    finish "$a"
+    [ "$status" -eq 0 ]
+    finish "$b"
+    [ "$status" -eq 0 ]
+}
+
+@test "Cluster.DoctorExaminesEveryPrimaryAndThenTheWhole" {
+    use_cluster
+    examine
+    local members='sorted(s["server"] for s in d["servers"][:3])'
+    [ "$(of_json "$members" <<<"$output")" = "$(printf '%s\n' $PORTS | sort | python3 -c \
+        'import sys; print([f"redis://127.0.0.1:{p.strip()}/0" for p in sys.stdin])')" ]
+    [ "$(of_json 'd["servers"][3]["server"], d["together"]' <<<"$output")" = "('$HOLDFAST_URL', None)" ]
+    [ "$(of_json 'd["servers"][3]["dangers"], d["servers"][3]["warnings"]' <<<"$output")" = "(0, 2)" ]
+    [ "$(severity_of coverage)$(severity_of failover)$(severity_of clocks)$(severity_of settings)" = okokokok ]
+    [ "$(severity_of full-coverage)$(severity_of spares)" = warningwarning ]
+    [ "$(finding_of role 0)$(finding_of rights 0)" = "a primaryall that locks need" ]
+
+    on_each config set cluster-require-full-coverage no
+    on_member 2 config set cluster-node-timeout 15000
+    on_member 1 cluster delslots 0
+    examine
+    on_each config set cluster-require-full-coverage yes
+    on_member 2 config set cluster-node-timeout 5000
+    on_member 1 cluster addslots 0
+    [ "$status" -eq 2 ]
+    [ "$(severity_of coverage)$(severity_of full-coverage)" = dangerok ]
+    [ "$(severity_of failover)$(severity_of settings)" = warningwarning ]
+    for i in 1 2 3; do wait_until sees_all $i; done
+}
+
+@test "Cluster.DoctorNamesTheRightsThatAreMissingOnAMember" {
+    on_each acl setuser eve on '>pw-eve' '+@all' '-spublish' '-asking' '~hf:*' '&hf:wake:*'
+    on_member 2 acl setuser eve '+@all'
+    HOLDFAST_URL=$(cluster_url eve:pw-eve@) examine
+    on_each acl deluser eve
+    [ "$status" -eq 2 ]
+    [ "$(of_json 'sorted(c["finding"][:24] for s in d["servers"][:3] for c in s["checks"] if c["check"] == "rights")' <<<"$output")" = \
+        "['all that locks need', 'missing: SPUBLISH, ASKING', 'missing: SPUBLISH, ASKING']" ]
+    [[ "$output" != *pw-eve* ]]
+}
+
+@test "Cluster.BenchCountsTheCommandsOfAllPrimariesAndLeavesNothing" {
+    use_cluster
+    run --separate-stderr holdfast bench --seconds 0.1 --threads 8 --workload parallel --workload read-mostly --json
+    [ "$status" -eq 0 ]
+    [ "$(of_json 'd["workloads"][0]["commands_per_cycle"], d["workloads"][0]["servers"]' <<<"$output")" = "(2.0, 1)" ]
+    nothing_is_left
+}
