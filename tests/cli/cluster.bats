@@ -69,7 +69,7 @@ examine() { run --separate-stderr holdfast doctor --json; }
     run --separate-stderr holdfast ls --json
     [ "$status" -eq 0 ]
     [ "$(names)" = "['a', 'b', 'c']" ]
-    [ "$(of_json 'd["locks"][0]["holders"][0]["backing"]' <<<"$output")" = "{'of': 1, 'servers': 1}" ]
+    [ "$(of_json '[d["locks"][0]["holders"][0]["backing"][k] for k in ("servers", "of")]' <<<"$output")" = "[1, 1]" ]
     run --separate-stderr holdfast ls --names 'c*'
     [ "$output" = c ]
     run --separate-stderr holdfast show a --json
