@@ -1,4 +1,7 @@
 // The asynchronous operations. Apart from the rest, because Asio is slow to compile and not everyone needs it.
+//
+// A handler is posted to its executor by a thread of the client, which counts as work there until it has left the
+// context. So let a context run out of work before it is destroyed: one that was stopped may still be posted to.
 #pragma once
 
 #include <holdfast/detail/completion.hpp>
