@@ -37,6 +37,10 @@ bool cluster_node::link_is_up(const lock_keys& lock) const {
     return router_.is_up(redis::slot_of(lock.lock()));
 }
 
+void cluster_node::want_link(const lock_keys& lock) {
+    router_.want_link(redis::slot_of(lock.lock()), host_.now());
+}
+
 instant cluster_node::trusted_from(const lock_keys& lock) const {
     const redis::slot_map* const map = router_.map();
     const redis::network_place* const owner = map == nullptr ? nullptr : map->owner(redis::slot_of(lock.lock()));
@@ -58,6 +62,7 @@ void cluster_node::on_map(const redis::slot_map& fresh, instant now) {
         if (is_new && has_map_) at->second.trusted_from = now + mistrusted_for_;
     }
     has_map_ = true;
+    voter_->on_owners_changed();
 }
 
 // A link is told of anew whenever a slot has come to its primary.

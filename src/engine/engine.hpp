@@ -134,6 +134,7 @@ private:
     void gone(ballot& b) override;
     void raised(ballot& b, instant now) override;
     void links_changed(const lock_set& which, instant now) override;
+    void owners_changed() override;
     bool is_asked_for(const ballot& b) const override { return b.whole().is_asked_for(); }
     fencing_token proposal(instant now) const override;
     fencing_token floor() const override { return floor_; }
@@ -163,6 +164,8 @@ private:
     void gather(hold& h, instant now);
     void check_gathering(hold& h, instant now);
     void withdraw(hold& h, instant now);
+    static bool waits(const hold& h) noexcept;
+    void want_links(const hold& h);
     void ask_those_who_refused(hold& h, instant now);
     std::string make_ticket(instant now);
     std::optional<std::chrono::microseconds> common_clock(instant now) const;

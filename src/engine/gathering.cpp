@@ -105,6 +105,7 @@ void engine::withdraw(hold& h, instant now) {
     kept.quest.request = end_quest(h);
     kept.quest.request->subject_ = &later;
     later.withdrawn_ = true;
+    want_links(later);
     set_timer(later);
     h.state_ = state::leaving;
     const in_hand not_yet_forgotten(h);
@@ -114,12 +115,28 @@ void engine::withdraw(hold& h, instant now) {
     forget_if_gone(h);
 }
 
+bool engine::waits(const hold& h) noexcept {
+    return h.is_asked_for() && (h.withdrawn_ || h.state_ == state::wanted);
+}
+
+// Links come by themselves where something is sent. Whoever waits for links before it sends anything has to ask for
+// them: a Cluster has many members, and none is dialled for nothing.
+void engine::want_links(const hold& h) {
+    for (std::size_t i = 0; i < voters_.size(); ++i) voters_[i]->want_link(h.vote(i));
+}
+
+void engine::owners_changed() {
+    if (!several()) return;
+    for (const hold& h : holds_) {
+        if (waits(h)) want_links(h);
+    }
+}
+
 void engine::links_changed(const lock_set& which, instant now) {
     if (!several()) return;
     for (auto next = holds_.begin(); next != holds_.end();) {
         hold& h = *next++;  // first: asking may end it
-        const bool waits = h.is_asked_for() && (h.withdrawn_ || h.state_ == state::wanted);
-        if (!waits || !which.has(*h.terms_.keys) || links_up(h) < majority()) continue;
+        if (!waits(h) || !which.has(*h.terms_.keys) || links_up(h) < majority()) continue;
         if (h.withdrawn_) {
             ask_all(h, now);
         } else {

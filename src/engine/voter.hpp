@@ -48,6 +48,8 @@ public:
     // Its token is now the one that was wished for.
     virtual void raised(ballot& b, instant now) = 0;
     virtual void links_changed(const lock_set& which, instant now) = 0;
+    // Of whatever lock. Nothing is to be sent now.
+    virtual void owners_changed() = 0;
     // Somebody waits for what the ballot is asked for; otherwise it would be one vote more.
     virtual bool is_asked_for(const ballot& b) const = 0;
     // What the next token had best be; 0: let the node say.
@@ -109,6 +111,8 @@ public:
     // --- events
     void on_link_up(const node_facts& facts, const lock_set& which, instant now);
     void on_link_down(const lock_set& which, instant now);
+    // Locks may have other owners now: some to whom nothing was ever sent.
+    void on_owners_changed() { told_.owners_changed(); }
     // Nobody can be woken: whoever waits in line is refused for that reason.
     void on_subscription_refused(const failure& why, const lock_set& which, instant now);
     void on_push(const redis::reply_view& message, instant now);
@@ -117,6 +121,7 @@ public:
 
     // Of the one whom that ballot is asked of.
     bool link_is_up(const ballot& b) const { return out_.link_is_up(keys_of(b)); }
+    void want_link(const ballot& b) { out_.want_link(keys_of(b)); }
     bool is_trusted(const ballot& b, instant now) const { return now >= out_.trusted_from(keys_of(b)); }
     // What the node's clock shows now, as far as known; a little less rather than more.
     std::optional<std::chrono::microseconds> clock(instant now) const;

@@ -96,13 +96,17 @@ void cluster_router::put_back(command& request, instant now) {
 
 // A link for it is made, or made sooner.
 void cluster_router::want_target(const command& request, instant now) {
-    if (!map_) return want_map();
     const std::string_view key = request.first_key();
-    if (key.empty()) {
+    if (map_ && key.empty()) {
         if (target(request) == nullptr) dial_some_of(map_->primaries(), now);
         return;
     }
-    const network_place* const owner = map_->owner(slot_of(key));
+    want_link(slot_of(key), now);
+}
+
+void cluster_router::want_link(hash_slot slot, instant now) {
+    if (closed_) return;
+    const network_place* const owner = map_ ? map_->owner(slot) : nullptr;
     if (owner == nullptr) return want_map();
     link_to(*owner).session().hurry(now);
 }

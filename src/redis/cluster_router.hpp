@@ -77,7 +77,7 @@ public:
     virtual void on_slots_up(const slot_set& which, const network_place& at, const server_facts& facts,
                              instant now) = 0;
     virtual void on_slots_down(const slot_set& which, const failure& why, instant now) = 0;
-    // Before the events that follow from it.
+    // Before the events that follow from it, and perhaps while a command is on its way: may want links, but not submit.
     virtual void on_map(const slot_map& fresh, instant now) = 0;
     virtual void on_push(const reply_view& message, instant now) = 0;
     // We may not listen there; it is forgotten.
@@ -105,6 +105,9 @@ public:
     // It stays subscribed for a while: most are wanted again soon.
     void unsubscribe(const std::string& channel, instant now);
 
+    // Its present owner is dialled, or, where nobody is known to own it, asked for. Not remembered: whoever still wants
+    // a link when there is another map says so again.
+    void want_link(hash_slot slot, instant now);
     bool is_up(hash_slot slot) const noexcept;
     // What has no key can be sent.
     bool anybody_is_up() const noexcept;

@@ -53,10 +53,13 @@ private:
     std::vector<std::string>& seen_;
 };
 
-/// Member `one` has the lock b, `two` the lock a.
-class ClusterNode : public played_cluster {
+/// Member `one` has the lock b, `two` the lock a. The Cluster is the first of the nodes, the others are single servers.
+class cluster_node_fixture : public played_cluster {
 protected:
-    ClusterNode() { node.attach(subject.node(0)); }
+    explicit cluster_node_fixture(std::size_t single_servers) : singles(single_servers) {
+        node.attach(subject.node(0));
+        for (std::size_t i = 0; i < singles.size(); ++i) singles[i].belong_to(subject, i + 1);
+    }
 
     redis::cluster_router& driven() override { return node.router(); }
 
@@ -97,14 +100,58 @@ protected:
     /// For how long it is still mistrusted; zero or less: it is believed.
     std::chrono::nanoseconds mistrusted(const std::string& name) { return node.trusted_from(*keys_for(name)) - now; }
 
+    std::vector<node_link> nodes() {
+        std::vector<node_link> all{{&node, "redis+cluster://h", channels::one_per_tag}};
+        for (auto& each : singles) all.push_back({&each, "redis://h"});
+        return all;
+    }
+
+    std::vector<testing::played_server> singles;
     std::vector<std::string> seen;
     played_host host{members, now, seen};
     cluster_node node{two_seeds(), host, mistrusted_for, 42};
     testing::counting_random random;
     testing::silent_observer nobody;
-    engine subject{{.max_depth = 10}, {{&node, "redis+cluster://h", channels::one_per_tag}}, random, nobody};
+    engine subject{{.max_depth = 10}, nodes(), random, nobody};
     recorded_request first;
     recorded_request second;
+};
+
+class ClusterNode : public cluster_node_fixture {
+protected:
+    ClusterNode() : cluster_node_fixture(0) {}
+};
+
+/// With one single server besides the Cluster: both have to grant.
+class ClusterAmongSeveral : public cluster_node_fixture {
+protected:
+    ClusterAmongSeveral() : cluster_node_fixture(1) {}
+
+    testing::played_server& single() { return singles[0]; }
+    std::string asked_of_single() {
+        const auto asked = single().send(now);
+        EXPECT_LE(asked.size(), 1U);
+        return asked.empty() ? "nothing" : asked.front().script;
+    }
+    /// Asks for the lock a, and gives back what the single server grants: nobody has said yet who has the slot.
+    void withdraw_without_map() {
+        single().bring_link_up({.clock = 1'700'000'000s}, now);
+        driven().start(now);
+        settle();
+        ask(first, "a");
+        ASSERT_EQ(asked_of_single(), "mutex/acquire");
+        single().receive(list({"1", "42"}), now);
+        pass(1s);
+        subject.on_timer(now);
+        settle();
+        ASSERT_EQ(asked_of_single(), "mutex/release");
+        single().receive(list({"1", "0"}), now);
+    }
+    void tell_first_map() {
+        come_up(one, {.uptime_s = long_ago_s});
+        ASSERT_EQ(sent(one), shards_question);
+        say(one, two_halves());
+    }
 };
 
 TEST_F(ClusterNode, TheLossOfOneMemberIsThatOfItsLocksOnly) {
@@ -208,6 +255,31 @@ TEST_F(ClusterNode, ALinkThatGetsASlotIsNotJudgedAnew) {
     pass(60s);
     say(asked_for_map(), map_of(one, one));
     EXPECT_LE(mistrusted("a"), 0s);
+}
+
+// Otherwise it would wait for a link that nobody makes.
+TEST_F(ClusterAmongSeveral, WhoWithdrewBeforeThereWasAMapIsAskedForAgainWhenThereIsOne) {
+    withdraw_without_map();
+    tell_first_map();
+    ASSERT_TRUE(has_link(two));
+    EXPECT_EQ(asked_of_single(), "nothing");
+    come_up(two, {.uptime_s = long_ago_s});
+    EXPECT_THAT(sent(two), HasSubstr("EVALSHA"));
+    EXPECT_EQ(asked_of_single(), "mutex/acquire");
+}
+
+TEST_F(ClusterAmongSeveral, WhoWaitsForLinksWantsTheOneToTheNewOwnerWhenItsSlotMoves) {
+    withdraw_without_map();
+    tell_first_map();
+    tell_map(map_of(one, three));
+    EXPECT_TRUE(has_link(three));
+}
+
+TEST_F(ClusterAmongSeveral, NobodyIsDialledForALockThatIsNotWaitedForAnyMore) {
+    withdraw_without_map();
+    subject.cancel(first, errc::cancelled, now);
+    tell_first_map();
+    EXPECT_FALSE(has_link(two));
 }
 
 // Sent to where the slot is moving to, again: the key may not be there yet.
