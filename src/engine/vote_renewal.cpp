@@ -1,7 +1,8 @@
 // Keeping a vote: the watchdog, and telling when it is lost.
 //
 // While a Cluster moves the lock's slot, a mutex is renewed as always: that needs one key. A read-write lock is renewed
-// with those of its keys that are there whenever it is held.
+// with those of its keys that are there whenever it is held. That one is repeated below us for the moments in which
+// even these are at two places. If something is unclear then, the renewal in full has to wait for the end of the move.
 
 #include "engine/hold.hpp"
 #include "engine/voter.hpp"
@@ -64,8 +65,10 @@ void voter::send_renewal(ballot& b, instant now, purpose how_asked) {
     } else {
         scripts::write(question, lock_of(b, now), scripts::renew_question{.id = id_of(b), .lease = terms.lease});
     }
-    question.tell_if_moving();
-    question.give_up_at(b.valid_until_);
+    if (how_asked == purpose::renew) question.tell_if_moving();
+    // What was unclear may be plain by then.
+    const bool waits = how_asked == purpose::renew_again;
+    question.give_up_at(waits ? std::min(b.valid_until_, now + terms.lease / retry_part) : b.valid_until_);
     busy(b).renewing = &question;
     out_.submit(question);
 }
@@ -94,7 +97,7 @@ void voter::answered_renew(ballot& b, const call& asked, const redis::reply_view
         case hold_answer::verdict::held_by_other:
             return lose(b, errc::held_by_other, now);
         case hold_answer::verdict::unclear:
-            return failed_renew(b, {errc::moving, settings_.server}, now);
+            return send_renewal(b, now, purpose::renew_again);
         case hold_answer::verdict::alone:
             break;  // the answer to another question
     }

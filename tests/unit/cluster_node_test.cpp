@@ -282,6 +282,31 @@ TEST_F(ClusterAmongSeveral, NobodyIsDialledForALockThatIsNotWaitedForAnyMore) {
     EXPECT_FALSE(has_link(two));
 }
 
+// Between one batch of MIGRATE and the next the keys of a lock may be at two places.
+TEST_F(ClusterNode, ARenewalOfAReadWriteLockLivesThroughTheMomentInWhichItsKeysAreAtTwoPlaces) {
+    const std::string try_again = "-TRYAGAIN Multiple keys request during rehashing of slot\r\n";
+    start();
+    subject.acquire(first, {.keys = keys_for("a"), .kind = lock_kind::read_write, .want = access::shared, .lease = 30s},
+                    now);
+    settle();
+    say(two, list({"1", "42"}));
+    ASSERT_NE(first.held, nullptr);
+    sent(two);
+    testing::recorded_answer renewed;
+    subject.renew(*first.held, renewed, now);
+    settle();
+    EXPECT_THAT(sent(two), HasSubstr(scripts::find("rw/renew").sha1));
+    say(two, try_again);
+    const std::string alone = sent(two);
+    EXPECT_THAT(alone, HasSubstr(scripts::find("rw/renew_alone").sha1));
+    say(two, try_again);
+    EXPECT_FALSE(renewed.code) << "it is tried again";
+    pass(10ms);
+    EXPECT_EQ(sent(two), alone);
+    say(two, list({"1", "r", "42"}));
+    EXPECT_EQ(renewed.code, errc{});
+}
+
 // Sent to where the slot is moving to, again: the key may not be there yet.
 TEST_F(ClusterNode, ARenewalThatFoundNothingWhereTheSlotIsMovingToIsAskedForOnceMore) {
     start();
