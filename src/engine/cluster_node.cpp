@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 namespace holdfast::engine {
 namespace {
@@ -65,30 +66,24 @@ void cluster_node::on_map(const redis::slot_map& fresh, instant now) {
     voter_->on_owners_changed();
 }
 
-// A link is told of anew whenever a slot has come to its primary.
-bool cluster_node::is_same_link(const primary& known, const redis::server_facts& facts) const noexcept {
-    return !facts.run_id.empty() && known.run_id == facts.run_id && known.client_id == facts.client_id;
-}
-
 // One whose uptime we may not ask for counts as just started, and so does another one than at the last link.
 void cluster_node::get_to_know(primary& it, const redis::server_facts& facts, instant now) const {
     const bool is_another = !it.run_id.empty() && it.run_id != facts.run_id;
     const std::chrono::seconds known_for = is_another || !facts.uptime ? std::chrono::seconds(0) : *facts.uptime;
     it.trusted_from = std::max(it.trusted_from, now + mistrusted_for_ - known_for);
     it.run_id = facts.run_id;
-    it.client_id = facts.client_id;
 }
 
-void cluster_node::on_slots_up(const redis::slot_set& which, const redis::network_place& at,
-                               const redis::server_facts& facts, instant now) {
-    primary& it = primaries_[at];
-    const bool is_new = !is_same_link(it, facts);
+// A link is told of anew whenever a slot has come to its primary.
+void cluster_node::on_slots_up(const redis::slot_set& which, const redis::member_link& at, instant now) {
+    primary& it = primaries_[at.place];
+    const bool is_new = std::exchange(it.link, at.number) != at.number;
     if (is_new) {
-        get_to_know(it, facts, now);
-        host_.on_member_up(at, facts);
+        get_to_know(it, at.facts, now);
+        host_.on_member_up(at.place, at.facts);
     }
     // What a link said of its clock was so when it came up.
-    voter_->on_link_up({.clock = is_new ? facts.clock : std::nullopt}, locks_in_slots(which), now);
+    voter_->on_link_up({.clock = is_new ? at.facts.clock : std::nullopt}, locks_in_slots(which), now);
     host_.on_slots_up(which, now);
 }
 

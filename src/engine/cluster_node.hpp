@@ -58,19 +58,17 @@ public:
 
 private:
     struct primary {
-        std::string run_id = {};  // at its last link
-        std::int64_t client_id = 0;
+        std::uint64_t link = 0;   // the last one; 0: none yet
+        std::string run_id = {};  // at that link
         instant trusted_from{};
     };
 
-    void on_slots_up(const redis::slot_set& which, const redis::network_place& at, const redis::server_facts& facts,
-                     instant now) override;
+    void on_slots_up(const redis::slot_set& which, const redis::member_link& at, instant now) override;
     void on_slots_down(const redis::slot_set& which, const failure& why, instant now) override;
     void on_map(const redis::slot_map& fresh, instant now) override;
     void on_push(const redis::reply_view& message, instant now) override { voter_->on_push(message, now); }
     void on_channel_refused(const std::string& channel, const failure& why, instant now) override;
 
-    bool is_same_link(const primary& known, const redis::server_facts& facts) const noexcept;
     void get_to_know(primary& it, const redis::server_facts& facts, instant now) const;
 
     cluster_host& host_;

@@ -51,6 +51,7 @@ cluster_router::slot_bits cluster_router::slots_of(const network_place& owner) c
 
 // Whoever listens there is to be subscribed before what waited runs, and that before what others ask on hearing of it.
 void cluster_router::link_up(link& which, instant now) {
+    which.number = ++links_made_;
     tell_news(now);
     which.has_failed = false;
     if (map_wanted_ && !question_->under_way() && (dialling_ || now >= ask_map_at_)) ask_map(now);
@@ -279,7 +280,7 @@ void cluster_router::tell_up(const slot_bits& which, instant now) {
             const network_place* const owner = which.has(slot) ? map_->owner(slot) : nullptr;
             return owner != nullptr && *owner == place;
         });
-        if (!its.empty()) told_.on_slots_up(its, place, each->session().facts(), now);
+        if (!its.empty()) told_.on_slots_up(its, {place, each->session().facts(), each->number}, now);
     }
 }
 

@@ -60,9 +60,10 @@ public:
     // Can be sent what the map says is its own.
     bool serves() const noexcept { return up() && session_->facts().role != "replica"; }
 
-    waiting_line asked;       // to be sent with ASKING
-    bool told_up = false;     // its slots were
-    bool has_failed = false;  // its last attempt, or its link; none has come up since
+    std::uint64_t number = 0;  // of the last time that it came up
+    waiting_line asked;        // to be sent with ASKING
+    bool told_up = false;      // its slots were
+    bool has_failed = false;   // its last attempt, or its link; none has come up since
 
 private:
     void on_link_up(const server_facts&, instant now) override { whole_.link_up(*this, now); }

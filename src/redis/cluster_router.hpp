@@ -69,13 +69,19 @@ protected:
     ~slot_set() = default;
 };
 
+// A link that is up.
+struct member_link {
+    const network_place& place;
+    const server_facts& facts;
+    std::uint64_t number;  // no two links of a router have the same
+};
+
 // Told in the serial section. May submit, withdraw, subscribe and unsubscribe.
 class router_listener {
 public:
     // Their owner can be asked now, or is another than before; channels are asked for there already. Whoever waits for
     // a push should ask.
-    virtual void on_slots_up(const slot_set& which, const network_place& at, const server_facts& facts,
-                             instant now) = 0;
+    virtual void on_slots_up(const slot_set& which, const member_link& at, instant now) = 0;
     virtual void on_slots_down(const slot_set& which, const failure& why, instant now) = 0;
     // Before the events that follow from it, and perhaps while a command is on its way: may want links, but not submit.
     virtual void on_map(const slot_map& fresh, instant now) = 0;
@@ -223,6 +229,7 @@ private:
     std::optional<slot_map> map_;
     std::unique_ptr<slot_news> news_;  // null: nothing is to be told
     std::map<network_place, std::unique_ptr<link>> links_;
+    std::uint64_t links_made_ = 0;
     waiting_line line_;
     bool flush_due_ = false;  // something in line_ may be able to go
     std::map<hash_slot, slot_rest> rests_;

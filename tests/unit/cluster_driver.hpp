@@ -185,9 +185,9 @@ protected:
         log.clear();
     }
 
-    void on_slots_up(const slot_set& which, const network_place& at, const server_facts& facts, instant) override {
-        EXPECT_EQ(facts.run_id, at.host);
-        log.push_back("up " + at.host + ":" + keys_in(which));
+    void on_slots_up(const slot_set& which, const member_link& at, instant) override {
+        EXPECT_EQ(at.facts.run_id, at.place.host);
+        log.push_back("up " + at.place.host + ":" + keys_in(which));
         if (when_up) when_up();
     }
     void on_slots_down(const slot_set& which, const failure& why, instant) override {

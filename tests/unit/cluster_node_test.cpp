@@ -257,6 +257,24 @@ TEST_F(ClusterNode, ALinkThatGetsASlotIsNotJudgedAnew) {
     EXPECT_LE(mistrusted("a"), 0s);
 }
 
+// We may not ask for INFO there: nothing tells its runs apart, and every link may be to a new one.
+TEST_F(ClusterNode, AMemberThatSaysNothingOfItselfIsJudgedAtEveryLinkAndNotAtEverySlot) {
+    driven().start(now);
+    settle();
+    const fake_server_facts silent{.run_id = "", .uptime_s = -1};
+    come_up(one, silent);
+    say(one, two_halves());
+    EXPECT_EQ(mistrusted("b"), mistrusted_for);
+    pass(mistrusted_for);
+    say(asked_for_map(), map_of(one, one));
+    EXPECT_LE(mistrusted("a"), 0s) << "the slots have come by a link that is known";
+    EXPECT_THAT(seen, ::testing::ElementsAre("up one"));
+    fail(one);
+    pass(30ms);
+    come_up(one, silent);
+    EXPECT_EQ(mistrusted("a"), mistrusted_for);
+}
+
 // Otherwise it would wait for a link that nobody makes.
 TEST_F(ClusterAmongSeveral, WhoWithdrewBeforeThereWasAMapIsAskedForAgainWhenThereIsOne) {
     withdraw_without_map();
