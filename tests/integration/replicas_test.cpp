@@ -178,7 +178,7 @@ TEST(ReplicasWithSentinels, HoldsOutliveAFailoverAndNobodyElseComesIn) {
     }
     redis_server& former = set.primary();
     former.kill();
-    ASSERT_TRUE(set.has_moved_from(former));
+    ASSERT_TRUE(set.has_replaced(former));
     client other{set.url()};
     for (std::size_t i = 0; i < many; ++i) {
         refusal why;
