@@ -11,9 +11,14 @@ namespace holdfast::testing {
 namespace {
 
 constexpr std::chrono::seconds start_limit{60};
-// All hear of each other within half of it.
-constexpr std::chrono::milliseconds node_timeout_at_first{1500};
+// All hear of each other within half of it, and who is silent for longer is taken for failed.
+constexpr std::chrono::milliseconds soon{1500};
+// However busy the machine is.
+constexpr std::chrono::milliseconds practically_never{60'000};
 constexpr std::chrono::seconds failover_limit{60};
+// Redis gives a failover by hand up after five.
+constexpr std::chrono::seconds by_hand_limit{6};
+constexpr int most_tries_by_hand = 10;
 
 redis_reply must(redis_server& member, const std::vector<std::string>& arguments) {
     redis_reply reply = member.call(arguments);
@@ -25,7 +30,7 @@ server_options member_options(const cluster_options& wanted) {
     server_options options{.acl_users = wanted.acl_users, .config = wanted.config};
     options.config.insert(options.config.end(),
                           {"cluster-enabled yes", "cluster-config-file nodes.conf",
-                           "cluster-node-timeout " + std::to_string(node_timeout_at_first.count()),
+                           "cluster-node-timeout " + std::to_string(soon.count()), "cluster-replica-no-failover yes",
                            "cluster-allow-replica-migration no", "cluster-replica-validity-factor 0",
                            "repl-diskless-sync yes", "repl-diskless-sync-delay 0", "repl-ping-replica-period 1"});
     return options;
@@ -56,8 +61,13 @@ redis_cluster::redis_cluster(const cluster_options& options) : options_{options}
     for (int i = 0; i < count; ++i) members.emplace_back(member_options(options));
     join();
     if (!is_settled()) throw std::runtime_error{"the members do not find together:\n" + members[0].log_tail()};
+    set_node_timeout(practically_never);
+}
+
+void redis_cluster::set_node_timeout(std::chrono::milliseconds silence, const redis_server* not_asked) {
     for (redis_server& each : members) {
-        must(each, {"CONFIG", "SET", "cluster-node-timeout", std::to_string(options.node_timeout.count())});
+        if (&each == not_asked || !each.running()) continue;
+        must(each, {"CONFIG", "SET", "cluster-node-timeout", std::to_string(silence.count())});
     }
 }
 
@@ -159,10 +169,16 @@ redis_cluster::move redis_cluster::begin_move(const std::string& key, redis_serv
 bool redis_cluster::move_keys(const move& which, int at_most) {
     const redis_reply keys = must(*which.from, {"CLUSTER", "GETKEYSINSLOT", which.slot, std::to_string(at_most)});
     if (keys.elements.empty()) return false;
-    std::vector<std::string> step{"MIGRATE", "127.0.0.1", std::to_string(which.to->port()), "", "0", "10000", "KEYS"};
-    for (const redis_reply& key : keys.elements) step.push_back(key.text);
-    must(*which.from, step);  // NOKEY if they expired meanwhile
+    std::vector<std::string> names;
+    for (const redis_reply& key : keys.elements) names.push_back(key.text);
+    move_keys(which, names);
     return true;
+}
+
+void redis_cluster::move_keys(const move& which, const std::vector<std::string>& keys) {
+    std::vector<std::string> step{"MIGRATE", "127.0.0.1", std::to_string(which.to->port()), "", "0", "10000", "KEYS"};
+    step.insert(step.end(), keys.begin(), keys.end());
+    must(*which.from, step);  // NOKEY if they expired meanwhile
 }
 
 void redis_cluster::finish_move(const move& which) {
@@ -185,23 +201,47 @@ void redis_cluster::move_slot(const std::string& key, redis_server& to) {
     finish_move(which);
 }
 
+// On a busy machine Redis may have given it up.
 bool redis_cluster::fail_over(const std::string& key) {
     redis_server& former = owner_of(key);
-    must(replica_of(former), {"CLUSTER", "FAILOVER"});
-    return has_moved_from(former, key);
+    for (int i = 0; i < most_tries_by_hand; ++i) {
+        replica_of(former).call({"CLUSTER", "FAILOVER"});  // refused if it has succeeded late
+        if (eventually([&] { return has_moved_from(former, key); }, by_hand_limit)) return true;
+    }
+    return false;
+}
+
+// The time is short only until then: nobody else is to be taken for failed.
+bool redis_cluster::is_given_up(const redis_server& gone) {
+    set_node_timeout(soon, &gone);
+    const std::string port = ":" + std::to_string(gone.port()) + "@";
+    const auto gives_it_up = [&](redis_server& each) {
+        const std::string nodes = each.call({"CLUSTER", "NODES"}).text;
+        const auto line = nodes.find(port);
+        return nodes.substr(line, nodes.find('\n', line) - line).find("master,fail ") != std::string::npos;
+    };
+    const bool given_up = eventually(
+        [&] {
+            return std::ranges::all_of(
+                members, [&](redis_server& each) { return &each == &gone || !each.running() || gives_it_up(each); });
+        },
+        failover_limit);
+    set_node_timeout(practically_never, &gone);
+    return given_up;
+}
+
+bool redis_cluster::has_replaced(const redis_server& gone, const std::string& key) {
+    must(replica_of(gone), {"CONFIG", "SET", "cluster-replica-no-failover", "no"});
+    return eventually([&] { return has_moved_from(gone, key); }, failover_limit);
 }
 
 bool redis_cluster::has_moved_from(const redis_server& former, const std::string& key) {
-    return eventually(
-        [&] {
-            redis_server* const now = find_owner(key, &former);  // who may hang
-            if (now == nullptr) return false;
-            return std::ranges::all_of(members, [&](redis_server& each) {
-                return &each == &former || !each.running() ||
-                       (owner_port(each, key) == now->port() && says(each, "cluster_state:ok"));
-            });
-        },
-        failover_limit);
+    redis_server* const now = find_owner(key, &former);  // who may hang
+    if (now == nullptr) return false;
+    return std::ranges::all_of(members, [&](redis_server& each) {
+        return &each == &former || !each.running() ||
+               (owner_port(each, key) == now->port() && says(each, "cluster_state:ok"));
+    });
 }
 
 }  // namespace holdfast::testing
