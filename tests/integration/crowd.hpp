@@ -100,9 +100,11 @@ public:
         for (std::size_t i = 0; i < many; ++i) {
             EXPECT_GT(held[i].validity(), milliseconds{0});
             believers.ends(name_of(i), held[i].token());
-            // The new primary may not have a replica yet; then it refuses, and the release goes on in the background.
+            // The new primary may not have a replica yet; then it refuses. Or it was sent to the old one, which hangs.
+            // In both cases it goes on in the background: those in line are served.
             const boost::system::error_code refused = held[i].release();
-            EXPECT_TRUE(!refused || refused == errc::misconfigured) << name_of(i) << ": " << refused.message();
+            EXPECT_TRUE(!refused || refused == errc::misconfigured || refused == errc::outcome_unknown)
+                << name_of(i) << ": " << refused.message();
         }
         const milliseconds released = since(announced);
         EXPECT_TRUE(eventually([&] { return served + told == static_cast<int>(many); }, 2 * an_age));
