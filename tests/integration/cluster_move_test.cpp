@@ -4,7 +4,9 @@
 
 #include <holdfast/holdfast.hpp>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -20,6 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::Contains;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 /// Raw names with one tag: several locks in the slot that moves.
@@ -107,32 +110,44 @@ TEST_F(ClusterMove, FiftyMovesOfASlotUnder32WorkersLoseNoUpdateAndTellNoError) {
     for (redis_server& each : cluster.members) EXPECT_EQ(leftovers(each), "");
 }
 
-// Its keys are on one side, on both, on the other: at each stage it lasts longer than the leases do.
+// Its keys are on one side, some are on the other, all are: at each stage it lasts until everything was renewed.
 TEST_F(ClusterMove, HoldersKeepWhatTheyHaveAcrossALongMove) {
-    const auto lease_time = 3s;
+    using steady = std::chrono::steady_clock;
+    constexpr auto lease_time = 6s;
+    const std::string written_name = "{stock}:written";
     mutex lock{subject, mutex_name, {.lease = lease_time, .keys = keys::raw}};
     shared_mutex catalog{subject, catalog_name, {.lease = lease_time, .keys = keys::raw}};
-    shared_mutex written{subject, "{stock}:written", {.lease = lease_time, .keys = keys::raw}};
+    shared_mutex written{subject, written_name, {.lease = lease_time, .keys = keys::raw}};
     lease holding = lock.acquire();
     lease reading = catalog.acquire_shared();
     lease writing = written.acquire();
-    const auto all_last = [&] {
-        std::this_thread::sleep_for(lease_time + 200ms);
-        for (lease* each : {&holding, &reading, &writing}) {
-            EXPECT_GT(each->validity(), 0ms);
-            EXPECT_FALSE(each->lost().stop_requested());
-        }
+    const std::vector<lease*> all{&holding, &reading, &writing};
+    const auto expect_renewals = [&](const char* where) {
+        const auto begin = steady::now();
+        // What was proved before would end earlier.
+        const auto is_renewed = [&](const lease* each) {
+            return steady::now() + each->validity() > begin + lease_time;
+        };
+        EXPECT_TRUE(eventually([&] { return std::ranges::all_of(all, is_renewed); }, an_age)) << where;
+        for (const lease* each : all) EXPECT_FALSE(each->lost().stop_requested()) << where;
     };
+    redis_server& from = cluster.owner_of(mutex_name);
     redis_server& to = cluster.other_than_owner_of(mutex_name);
     const redis_cluster::move under_way = cluster.begin_move(mutex_name, to);
-    all_last();
+    expect_renewals("all at the old owner");
+    std::vector<std::string> first = keys_at(from);
+    std::erase_if(first, [&](const std::string& key) { return key.starts_with(written_name); });
+    cluster.move_keys(under_way, first);
+    EXPECT_THAT(keys_at(from), Contains(written_name));
+    EXPECT_THAT(keys_at(to), IsSupersetOf({mutex_name, catalog_name}));
+    expect_renewals("at both");
     while (cluster.move_keys(under_way, 10)) {
     }
-    EXPECT_THAT(keys_at(to), Contains(mutex_name));
-    all_last();
+    EXPECT_THAT(keys_at(to), IsSupersetOf({mutex_name, catalog_name, written_name}));
+    expect_renewals("all at the new owner");
     cluster.finish_move(under_way);
     EXPECT_EQ(to.call({"GET", mutex_name}).text, holding.id());
-    for (lease* each : {&holding, &reading, &writing}) {
+    for (lease* each : all) {
         EXPECT_FALSE(each->renew());
         EXPECT_FALSE(each->release());
     }

@@ -24,8 +24,10 @@ TEST(ClusterQuorum, ThreeKindsOfServersVoteAndAnyTwoOfThemAreEnough) {
     sentinel_set sentinels;
     redis_cluster cluster{{.replicas = false}};
     const std::vector<std::string> urls{single.url(), sentinels.url(), cluster.url()};
-    // Just started, they would not be believed for as long as the longest lease.
-    const client_options options{.max_lease = 3s};
+    // Just started, they are not believed for as long as the longest lease. So long that nobody loses a lock who is
+    // only slow: an update would be lost.
+    constexpr auto lease_time = 8s;
+    const client_options options{.max_lease = lease_time};
     std::vector<client> clients;
     for (int i = 0; i < 2; ++i) clients.emplace_back(urls, options);
 
@@ -34,7 +36,7 @@ TEST(ClusterQuorum, ThreeKindsOfServersVoteAndAnyTwoOfThemAreEnough) {
     std::vector<std::jthread> running;
     for (std::size_t i = 0; i < 8; ++i) {
         running.emplace_back([&, i](const std::stop_token& stop) {
-            mutex lock{clients[i % 2], "stock", {.lease = 3s}};
+            mutex lock{clients[i % 2], "stock", {.lease = lease_time}};
             while (!stop.stop_requested()) {
                 try {
                     const lease got = lock.try_acquire_for(4 * an_age);
