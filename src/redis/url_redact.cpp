@@ -132,7 +132,9 @@ std::string redact(std::string_view url) {
     std::string shown(scheme);
     if (userinfo != 0) shown.append(hidden).append("@");
     const std::string_view rest = std::string_view(kept).substr(userinfo);
-    return shown.append(to_lower(scheme).ends_with("+sentinel://") ? hide_after_hosts(rest) : hide_after_host(rest));
+    const std::string kind = to_lower(scheme);
+    const bool has_several = kind.ends_with("+sentinel://") || kind.ends_with("+cluster://");
+    return shown.append(has_several ? hide_after_hosts(rest) : hide_after_host(rest));
 }
 
 }  // namespace holdfast::redis

@@ -14,11 +14,11 @@ namespace holdfast::redis {
 namespace {
 
 TEST(Redact, KeepsWhatIsNotSecret) {
-    for (const char* url :
-         {"redis://", "redis://h:6379/2?timeout=5s&db=1", "rediss://[::1]:7000", "unix:///run/a:b.sock?db=1",
-          "localhost", "localhost:6379", "/run/redis.sock", "", "redis://h?password_file=/a&password_env=B",
-          "rediss://h?client_name=a%40b&ca_file=/a",
-          "redis+sentinel://a:26379,b,[::1]:7,c:1/mine/2?sentinel_password_file=/a&sentinel_user=b"}) {
+    for (const char* url : {"redis://", "redis://h:6379/2?timeout=5s&db=1", "rediss://[::1]:7000",
+                            "unix:///run/a:b.sock?db=1", "localhost", "localhost:6379", "/run/redis.sock", "",
+                            "redis://h?password_file=/a&password_env=B", "rediss://h?client_name=a%40b&ca_file=/a",
+                            "redis+sentinel://a:26379,b,[::1]:7,c:1/mine/2?sentinel_password_file=/a&sentinel_user=b",
+                            "redis+cluster://a:7001,b,[::1]:7,c:1/1?timeout=5s"}) {
         EXPECT_EQ(redact(url), url);
     }
 }
@@ -39,6 +39,7 @@ TEST(Redact, HidesWhatFollowsAColonAndIsNoPort) {
     EXPECT_EQ(redact("redis://u:p@h:pw"), "redis://***@h:***");
     EXPECT_EQ(redact("redis+sentinel://a,b:1,u:pw,c/m"), "redis+sentinel://a,b:1,u:***");
     EXPECT_EQ(redact("redis+sentinel://u:p@a,b:1,c:pw/m"), "redis+sentinel://***@a,b:1,c:***");
+    EXPECT_EQ(redact("REDISS+CLUSTER://u:p@a,b:1,c:pw/m"), "REDISS+CLUSTER://***@a,b:1,c:***");
     EXPECT_EQ(redact("redis://a,b:1"), "redis://a,b:1");
 }
 
@@ -79,8 +80,9 @@ constexpr std::string_view nasty = "QZXJW@@//??##::&&==;%%[]40 \t+,,";
 TEST(Redact, NeverLeaksThePasswordOfAnyUserInfo) {
     random_text random(1);
     for (int i = 0; i < 50000; ++i) {
-        const std::string scheme = std::array{"redis://", "rediss://", "unix://",          "",
-                                              "redis:/",  "rdis://",   "redis+sentinel://"}[random.below(7)];
+        const std::string scheme =
+            std::array{"redis://", "rediss://", "unix://",           "",
+                       "redis:/",  "rdis://",   "redis+sentinel://", "redis+cluster://"}[random.below(8)];
         const std::string user = random.of(nasty, random.below(5));
         const std::string password = "K" + random.of(nasty, 3 + random.below(12)) + "K";
         const std::string tail =
@@ -98,7 +100,8 @@ TEST(Redact, NeverLeaksThePasswordOfAnyUserInfo) {
 TEST(Redact, IsIdempotent) {
     random_text random(2);
     for (int i = 0; i < 50000; ++i) {
-        const std::string scheme = std::array{"redis://", "unix://", "", "://", "redis+sentinel://"}[random.below(5)];
+        const std::string scheme =
+            std::array{"redis://", "unix://", "", "://", "redis+sentinel://", "redis+cluster://"}[random.below(6)];
         std::string text = scheme + random.of(nasty, random.below(16));
         if (random.below(3) == 0) text += std::array{"?password=", "&pass", "://", "%40"}[random.below(4)];
         text += random.of(nasty, random.below(12));
