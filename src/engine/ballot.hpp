@@ -127,7 +127,7 @@ private:
     bool kept_ = true;                  // renewed, if it is one that is
     bool cancelling_ = false;           // the change takes an upgrade back
     bool may_have_run_ = false;         // a copy of the present release
-    bool released_alone_ = false;       // that was tried: the present release waits until the slot has moved
+    bool goes_in_full_ = false;         // the present release waits until the slot has moved
     bool stray_copies_ = false;         // of an acquiring request: one may still be on its way over a broken link
     // An undo of whatever the node has was sent. A copy of it may run late, so the node is not asked again by this id.
     bool undone_ = false;

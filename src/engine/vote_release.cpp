@@ -34,11 +34,13 @@ void voter::leave(ballot& b, instant now) {
     drop_ask(b);
     drop_call(b, &errands::changing);
     drop_call(b, &errands::raising);
+    // Whoever only gives up a place in line has nothing that could be freed alone.
+    b.goes_in_full_ = b.state_ != state::held && b.token_ == 0;
     b.state_ = state::leaving;
     b.undone_ = true;
     if (b.errands_) b.errands_->raise_again_at = never;
     if (b.stray_copies_) mark_stray(b);
-    b.may_have_run_ = b.released_alone_ = false;
+    b.may_have_run_ = false;
     b.repeats_ = 0;
     // After this the server has forgotten the hold by itself.
     b.valid_until_ = std::max(b.valid_until_, now + terms_of(b).lease);
@@ -56,13 +58,12 @@ void voter::send_release(ballot& b, instant now) {
     out_.submit(question);
 }
 
-// Whoever only gives up a place in line has nothing that could be freed alone.
 bool voter::can_go_alone(const ballot& b) const noexcept {
-    return terms_of(b).kind == lock_kind::mutex && b.token_ != 0 && !b.released_alone_;
+    return terms_of(b).kind == lock_kind::mutex && !b.goes_in_full_;
 }
 
 void voter::release_alone(ballot& b, instant now) {
-    b.released_alone_ = true;
+    b.goes_in_full_ = true;
     call& question = start_call(purpose::release_alone, b);
     scripts::write(question, lock_of(b, now), scripts::release_alone_question{id_of(b)});
     question.give_up_at(b.valid_until_);
@@ -124,6 +125,7 @@ void voter::answered_release(ballot& b, const redis::reply_view& reply, instant 
 void voter::give_back(ballot& b, fencing_token token, instant now) {
     if (b.errands().leaving != nullptr) return;  // an undo of whatever grant is on its way
     b.token_ = token;
+    b.goes_in_full_ = false;
     if (b.errands_) b.errands_->release_again_at = never;
     send_release(b, now);
 }

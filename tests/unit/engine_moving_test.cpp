@@ -52,6 +52,43 @@ TEST_F(EngineMoving, WhatReleaseAloneDidNotFindIsForTheReleaseInFullToTell) {
     EXPECT_EQ(answer.code, errc{});
 }
 
+// A copy of its request may still be on the way over the link that broke: whatever the server has of it goes.
+TEST_F(EngineMoving, AMutexIsFreedAloneAlsoWhereWhatTheServerHasOfItIsUncertain) {
+    subject.acquire(first, {.keys = keys, .lease = 30'000ms}, now);
+    send_one();
+    break_link();
+    send_one();
+    receive(list({"1", "42"}));
+    ASSERT_NE(first.held, nullptr);
+    release(*first.held);
+    receive(try_again);
+    EXPECT_EQ(send_one().script, "mutex/release_alone");
+    receive(list({"2"}));
+    EXPECT_EQ(answer.code, errc{});
+}
+
+TEST_F(EngineMoving, WhoeverOnlyWaitsLeavesTheLineInFull) {
+    subject.acquire(first, {.keys = keys, .lease = 30'000ms, .limit = {waiting::in_line, now + 1h}}, now);
+    send_one();
+    receive(list({"2", "900", "other", "77", "0", "41"}));
+    subject.cancel(first, errc::cancelled, now);
+    EXPECT_EQ(send_one().script, "mutex/release");
+    receive(try_again);
+    EXPECT_THAT(send(), IsEmpty()) << "again later";
+    later(10s);
+    EXPECT_EQ(send_one().script, "mutex/release");
+}
+
+TEST_F(EngineMoving, AReleaseAloneThatIsRefusedIsFollowedByTheReleaseInFull) {
+    release(holding());
+    receive(try_again);
+    send_one();
+    receive(no_replicas);
+    EXPECT_EQ(send_one().script, "mutex/release");
+    receive(list({"1", "0"}));
+    EXPECT_EQ(answer.code, errc{});
+}
+
 TEST_F(EngineMoving, AReleaseAloneWhoseAnswerIsLostIsFollowedByTheReleaseInFull) {
     release(holding());
     receive(try_again);
@@ -73,6 +110,20 @@ TEST_F(EngineMoving, AReadWriteLockIsRenewedWithTheKeysThatAreThere) {
     EXPECT_FALSE(life->lost);
     EXPECT_EQ(held.token(), 42U);
     EXPECT_EQ(send_one().script, "rw/renew") << "the next one is asked for in full";
+}
+
+TEST_F(EngineMoving, AReleaseIsNotAnsweredByTheRenewalAloneThatItOvertook) {
+    hold& held = reading();
+    later(10s);
+    send_one();
+    receive(try_again);
+    EXPECT_EQ(send_one().script, "rw/renew_alone");
+    subject.release(held, access::shared, &answer, now + 2s, now);
+    expect_question(send_one(), "rw/release", "42");
+    receive(list({"1", "r", "42"}));
+    EXPECT_FALSE(answer.code);
+    receive(list({"1", "0", "0"}));
+    EXPECT_EQ(answer.code, errc{});
 }
 
 TEST_F(EngineMoving, ARenewalThatIsUnclearAloneIsAskedForInFull) {
