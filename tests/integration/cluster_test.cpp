@@ -126,6 +126,24 @@ TEST(Cluster, ASlotThatHasMovedIsFoundAndTheMapIsAskedForOnce) {
     EXPECT_FALSE(held.release());
 }
 
+// Who is asked for the map may be the one: then it sends us to the former owner again, who knows better.
+TEST(Cluster, AMemberThatHasNotHeardOfAMoveMisleadsNobody) {
+    redis_cluster cluster{{.replicas = false}};
+    client subject{cluster.url()};
+    mutex lock{subject, "stock", {.lease = 60s}};
+    lease held = lock.acquire();
+    for (int i = 0; i < 10; ++i) {
+        redis_server& from = cluster.owner_of(key_of("stock"));
+        const auto next = static_cast<std::size_t>(&from - cluster.members.data() + 1) % cluster.members.size();
+        const redis_cluster::move under_way = cluster.begin_move(key_of("stock"), cluster.members[next]);
+        while (cluster.move_keys(under_way, 10)) {
+        }
+        cluster.finish_move(under_way, redis_cluster::told::both_sides);
+        for (int j = 0; j < 10; ++j) EXPECT_FALSE(held.renew());
+    }
+    EXPECT_FALSE(held.release());
+}
+
 TEST(Cluster, AFailoverByHandIsFollowed) {
     redis_cluster cluster;
     client subject{cluster.url()};

@@ -181,11 +181,11 @@ void redis_cluster::move_keys(const move& which, const std::vector<std::string>&
     must(*which.from, step);  // NOKEY if they expired meanwhile
 }
 
-void redis_cluster::finish_move(const move& which) {
+void redis_cluster::finish_move(const move& which, told who) {
     const std::string owner = id_of(*which.to);
     must(*which.to, {"CLUSTER", "SETSLOT", which.slot, "NODE", owner});
     must(*which.from, {"CLUSTER", "SETSLOT", which.slot, "NODE", owner});
-    // The others would hear of it in time; replicas do.
+    if (who == told::both_sides) return;
     for (redis_server& each : members) {
         const bool is_other = &each != which.from && &each != which.to && each.running();
         if (is_other && each.info("replication", "role") == "master") {

@@ -46,7 +46,9 @@ public:
     /// At most so many keys; false if there was none left.
     bool move_keys(const move& which, int at_most);
     void move_keys(const move& which, const std::vector<std::string>& keys);
-    void finish_move(const move& which);
+    enum class told { all_primaries, both_sides };
+    /// As redis-cli does it all primaries are told; the others would hear of it in time, and have it wrong until then.
+    void finish_move(const move& which, told who = told::all_primaries);
     /// All of it.
     void move_slot(const std::string& key, redis_server& to);
 
