@@ -42,7 +42,8 @@ void cluster_place::pump(instant now) {
 }
 
 void cluster_place::close(instant now) {
-    card_->withdraw(*this, now);
+    // No link is made for it now: it expires by itself.
+    if (node_.router().is_up(redis::slot_of(card_->key()))) card_->withdraw(*this, now);
     pump(now);
     node_.router().close(now);
 }
