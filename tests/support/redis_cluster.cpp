@@ -217,8 +217,9 @@ bool redis_cluster::is_given_up(const redis_server& gone) {
     const std::string port = ":" + std::to_string(gone.port()) + "@";
     const auto gives_it_up = [&](redis_server& each) {
         const std::string nodes = each.call({"CLUSTER", "NODES"}).text;
-        const auto line = nodes.find(port);
-        return nodes.substr(line, nodes.find('\n', line) - line).find("master,fail ") != std::string::npos;
+        const auto at = nodes.find(port);
+        return at != std::string::npos &&
+               nodes.substr(at, nodes.find('\n', at) - at).find("master,fail ") != nodes.npos;
     };
     const bool given_up = eventually(
         [&] {
