@@ -109,7 +109,7 @@ bool redis_cluster::is_settled() {
     const auto knows_replicas = [&](redis_server& each) {
         const std::string nodes = each.call({"CLUSTER", "NODES"}).text;
         std::size_t replicas = 0;
-        for (std::size_t at = 0; (at = nodes.find("slave ", at)) != std::string::npos; ++at) ++replicas;
+        for (std::size_t at = 0; (at = nodes.find("slave", at)) != std::string::npos; ++at) ++replicas;
         return replicas == members.size() - static_cast<std::size_t>(options_.primaries);
     };
     return eventually(
@@ -218,8 +218,10 @@ bool redis_cluster::is_given_up(const redis_server& gone) {
     const auto gives_it_up = [&](redis_server& each) {
         const std::string nodes = each.call({"CLUSTER", "NODES"}).text;
         const auto at = nodes.find(port);
-        return at != std::string::npos &&
-               nodes.substr(at, nodes.find('\n', at) - at).find("master,fail ") != nodes.npos;
+        if (at == std::string::npos) return false;
+        const std::string line = nodes.substr(at, nodes.find('\n', at) - at);
+        // "fail?" is what one of them alone believes.
+        return line.find("master,fail") != std::string::npos && line.find('?') == std::string::npos;
     };
     const bool given_up = eventually(
         [&] {
