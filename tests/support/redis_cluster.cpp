@@ -27,7 +27,8 @@ redis_reply must(redis_server& member, const std::vector<std::string>& arguments
 }
 
 server_options member_options(const cluster_options& wanted) {
-    server_options options{.acl_users = wanted.acl_users, .config = wanted.config};
+    server_options options{.tls = wanted.tls, .acl_users = wanted.acl_users, .config = wanted.config};
+    if (wanted.tls) options.config.emplace_back("tls-cluster yes");
     options.config.insert(options.config.end(),
                           {"cluster-enabled yes", "cluster-config-file nodes.conf",
                            "cluster-node-timeout " + std::to_string(soon.count()), "cluster-replica-no-failover yes",

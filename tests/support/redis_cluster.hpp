@@ -17,7 +17,9 @@ namespace holdfast::testing {
 
 struct cluster_options {
     int primaries = 3;
-    bool replicas = true;                  // one for each
+    bool replicas = true;  // one for each
+    // Also among themselves, where they would have to trust each other's certificates: for one primary only.
+    bool tls = false;
     std::vector<std::string> config{};     // further lines for each member
     std::vector<std::string> acl_users{};  // of each member: they are not replicated
 };
