@@ -20,10 +20,10 @@ using scripts::hold_answer;
 void voter::release(ballot& b, instant now) {
     if (b.state_ == state::gone || b.state_ == state::leaving) return;
     // What the node has of this id is not quite known: a poll may run so late that it finds the lease over and stands
-    // in line again, an upgrade may be granted meanwhile. All of it goes.
+    // in line again, an upgrade may be granted meanwhile, and it may know the hold by the token that it was told and
+    // that was not adopted. All of it goes.
     const bool certain = b.state_ == state::held && b.errands().asking == nullptr && !b.stray_copies_ &&
-                         !b.cancelling_ && b.errands().raising == nullptr && b.errands().raise_again_at == never &&
-                         b.quest().at == stage::none;
+                         !b.cancelling_ && b.raise_to_ <= b.token_ && b.quest().at == stage::none;
     if (!certain) b.token_ = 0;
     end_quest(b);
     leave(b, now);

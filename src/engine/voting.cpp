@@ -51,6 +51,7 @@ void voter::ask(ballot& b, patience limit, instant now) {
     if (b.state_ == state::gone) ballots_.push_back(b);
     b.state_ = state::wanted;
     b.kept_ = true;
+    b.raise_to_ = 0;
     b.at_most_ = terms_of(b).want == access::shared ? shape::reading : shape::both;
     begin_quest(b, limit, now);
 }
@@ -333,6 +334,8 @@ void voter::give_up(ballot& b, instant now) {
         drop_ask(b) || q.may_have_run || b.stray_copies_ || q.at == stage::in_line || q.at == stage::confirming;
     end_quest(b);
     if (b.state_ == state::held) {
+        // What it may have got no replica has acknowledged: it is no vote for the upgrade, and is made less.
+        if (wants_replicas(b)) b.at_most_ = shape::reading;
         if (left_something) cancel_upgrade(b, now);
         set_timer(b, now);
     } else if (left_something) {
