@@ -153,12 +153,12 @@ instant node::trusted_from(const engine::lock_keys&) const {
 }
 
 // What was done was done by the run that the last link was to.
-void node::confirm(redis::command& request, const engine::lock_keys& lock, redis::acknowledgement wanted) {
+void node::confirm(redis::command& request, const engine::lock_keys&, redis::acknowledgement wanted) {
     if (!acks_) {
         acks_ = std::make_unique<ack_link>(context_, section_, settings(), client_id_, jitter_seed_ + 2);
         acks_->on_timer(boot_now());  // connects
     }
-    acks_->line().submit(request, {wanted, run_id_, lock.lock()});
+    acks_->line().submit(request, {wanted, run_id_});
 }
 
 }  // namespace holdfast::api

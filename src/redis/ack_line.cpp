@@ -2,61 +2,86 @@
 
 #include "redis/command_writer.hpp"
 #include "redis/error_reply.hpp"
-#include "redis/hash_slot.hpp"
 #include "redis/session.hpp"
 
 #include <algorithm>
+#include <initializer_list>
+#include <iterator>
 #include <utility>
 
 namespace holdfast::redis {
 namespace {
 
-// Long enough for any WAIT; nobody reads what was written.
-constexpr std::string_view lives_for_ms = "10000";
+std::string encoded(std::initializer_list<std::string_view> words) {
+    std::string out;
+    append_command(out, words);
+    return out;
+}
 
 }  // namespace
 
-class ack_line::own_write final : public command {
+// One command of a burst.
+class ack_line::part final : public command {
 public:
-    explicit own_write(ack_line& owner) : owner_(owner) {}
-    void on_reply(const reply_view& reply, instant) override { owner_.written(reply); }
-    void on_failure(const failure& why, instant) override { owner_.why_not_written_ = why; }
+    using answer = void (ack_line::*)(const reply_view&, instant);
+    using end = void (ack_line::*)(const failure&, instant);
+
+    part(ack_line& owner, answer answered, end failed) : owner_(owner), answered_(answered), failed_(failed) {}
+    void on_reply(const reply_view& reply, instant now) override { (owner_.*answered_)(reply, now); }
+    void on_failure(const failure& why, instant now) override { (owner_.*failed_)(why, now); }
 
 private:
     ack_line& owner_;
+    const answer answered_;
+    const end failed_;
 };
 
-class ack_line::own_wait final : public command {
-public:
-    explicit own_wait(ack_line& owner) : owner_(owner) {}
-    void on_reply(const reply_view& reply, instant now) override { owner_.counted(reply, now); }
-    void on_failure(const failure& why, instant now) override { owner_.failed(why, now); }
-
-private:
-    ack_line& owner_;
-};
-
-ack_line::ack_line(session& own_link, std::string client_id)
+ack_line::ack_line(session& own_link, const std::string& client_id)
     : link_(own_link),
-      client_id_(std::move(client_id)),
-      write_(std::make_unique<own_write>(*this)),
-      wait_(std::make_unique<own_wait>(*this)) {}
+      message_(encoded({"PUBLISH", "hf:ack:" + client_id, "1"})),
+      say_(std::make_unique<part>(*this, &ack_line::said, &ack_line::not_said)),
+      look_(std::make_unique<part>(*this, &ack_line::looked, &ack_line::not_said)),
+      wait_(std::make_unique<part>(*this, &ack_line::counted, &ack_line::failed)) {}
 
 ack_line::~ack_line() = default;
 
 void ack_line::submit(command& request, const question& about) {
     routing::begin(request);
     routing::set_waiting(request);
-    queue_.push_back({&request, about.wanted, std::string(about.run_id), std::string(about.key)});
+    if (newest_run_ != about.run_id) {
+        newest_run_ = about.run_id;
+        ++runs_;
+    }
+    entries& to = about.run_id.empty() ? nameless_ : queue_;
+    to.push_back({&request, about.wanted, runs_});
+    spots_[&request] = {&to, std::prev(to.end())};
 }
 
 bool ack_line::withdraw(command& request) {
-    const auto is_it = [&request](const entry& each) { return each.request == &request; };
-    if (std::erase_if(queue_, is_it) + std::erase_if(burst_, is_it) == 0) return false;
+    const auto found = spots_.find(&request);
+    if (found == spots_.end()) return false;
+    found->second.of->erase(found->second.at);
+    spots_.erase(found);
     routing::set_idle(request);
     // Nobody is left for whom it should be sent; a WAIT in vain would keep others waiting.
-    if (burst_.empty() && link_.withdraw(*write_)) link_.withdraw(*wait_);
+    if (burst_.empty() && link_.withdraw(*say_)) {
+        link_.withdraw(*look_);
+        link_.withdraw(*wait_);
+    }
     return true;
+}
+
+command& ack_line::take_first(entries& from) {
+    command& request = *from.front().request;
+    from.pop_front();
+    spots_.erase(&request);
+    return request;
+}
+
+void ack_line::move(entries::iterator each, entries& to) {
+    spot& where = spots_.at(each->request);
+    to.splice(to.end(), *where.of, each);
+    where.of = &to;
 }
 
 bool ack_line::is_under_way() const noexcept {
@@ -64,17 +89,13 @@ bool ack_line::is_under_way() const noexcept {
 }
 
 void ack_line::flush(instant now) {
-    if (is_under_way() || queue_.empty()) return;
     refuse_those_without_run(now);
     if (!queue_.empty() && !is_under_way()) begin_burst(now);
 }
 
 void ack_line::refuse_those_without_run(instant now) {
-    const auto cannot_be_told = [](const entry& each) { return each.run_id.empty(); };
-    for (auto at = queue_.begin(); (at = std::find_if(queue_.begin(), queue_.end(), cannot_be_told)) != queue_.end();) {
-        command& request = *at->request;
-        queue_.erase(at);
-        routing::fail(request,
+    while (!nameless_.empty()) {
+        routing::fail(take_first(nameless_),
                       {errc::no_permission,
                        link_.settings().display() +
                            ": replicas can be asked for only if INFO is allowed, which tells one run from another"},
@@ -85,55 +106,74 @@ void ack_line::refuse_those_without_run(instant now) {
 // All who want the same as the first. The others are next.
 void ack_line::begin_burst(instant now) {
     const acknowledgement wanted = queue_.front().wanted;
-    const std::string key = "hf:ack:{" + std::string(hash_tag(queue_.front().key)) + "}:" + client_id_;
-    for (entry& each : queue_) {
-        if (each.wanted == wanted) burst_.push_back(std::move(each));
+    for (auto next = queue_.begin(); next != queue_.end();) {
+        const auto each = next++;
+        if (each->wanted == wanted) move(each, burst_);
     }
-    std::erase_if(queue_, [&](const entry& each) { return each.wanted == wanted; });
-    std::string write;
-    append_command(write, {"SET", key, "1", "PX", lives_for_ms});
-    write_->set_payload(std::move(write));
-    std::string wait;
-    append_command(wait, {"WAIT", std::to_string(wanted.replicas), std::to_string(wanted.within.count())});
-    wait_->set_payload(std::move(wait));
-    why_not_written_ = failure{errc::outcome_unknown, link_.settings().display() + ": not written"};
-    link_.submit(*write_, now);
+    say_->set_payload(message_);
+    look_->set_payload(encoded({"INFO", "replication"}));
+    wait_->set_payload(encoded({"WAIT", std::to_string(wanted.replicas), std::to_string(wanted.within.count())}));
+    why_not_said_ = failure{errc::outcome_unknown, link_.settings().display() + ": not sent"};
+    shown_ = {};
+    link_.submit(*say_, now);
+    link_.submit(*look_, now);
     link_.submit(*wait_, now);
 }
 
-void ack_line::written(const reply_view& reply) {
-    why_not_written_.reset();
-    if (reply.is_error()) why_not_written_ = classify_error(reply.text(), link_.settings().display());
+void ack_line::said(const reply_view& reply, instant) {
+    why_not_said_.reset();
+    if (reply.is_error()) why_not_said_ = classify_error(reply.text(), link_.settings().display());
+}
+
+void ack_line::looked(const reply_view& reply, instant) {
+    if (reply.is_error()) {
+        why_not_said_ = classify_error(reply.text(), link_.settings().display());
+    } else {
+        shown_ = greeting::read_replication(reply);
+    }
+}
+
+void ack_line::not_said(const failure& why, instant) {
+    why_not_said_ = why;
+}
+
+bool ack_line::leads_elsewhere(const std::optional<failure>& trouble) const {
+    return shown_.is_replica || link_.facts().run_id != newest_run_ || (trouble && spoils_link(trouble->code));
+}
+
+// The same process, and another history: it was a replica meanwhile.
+bool ack_line::has_new_history() {
+    const std::string run = std::exchange(last_run_, link_.facts().run_id);
+    const std::string history = std::exchange(last_history_, shown_.history);
+    return run == last_run_ && history != last_history_;
 }
 
 void ack_line::counted(const reply_view& reply, instant now) {
     const std::string& server = link_.settings().display();
-    if (reply.is_error()) return failed(classify_error(reply.text(), server), now);
-    if (why_not_written_) return failed(*why_not_written_, now);
-    const std::string run_id = link_.facts().run_id;
     const failure wrong_server{errc::outcome_unknown,
                                server + ": another server than before was asked for its replicas"};
-    bool is_old = false;
+    std::optional<failure> trouble = why_not_said_;
+    if (!trouble && reply.is_error()) trouble = classify_error(reply.text(), server);
+    if (leads_elsewhere(trouble)) {
+        failed(wrong_server, now);
+        return link_.distrust(wrong_server, now);
+    }
+    if (trouble) return failed(*trouble, now);
+    if (has_new_history()) return failed(wrong_server, now);
+    const unsigned run = runs_;  // who is told may name another
     while (!burst_.empty()) {
-        const entry answered = std::move(burst_.front());
-        burst_.pop_front();
-        if (answered.run_id == run_id) {
-            routing::answer(*answered.request, reply, now);
+        const bool was_done_here = burst_.front().run == run;
+        command& request = take_first(burst_);
+        if (was_done_here) {
+            routing::answer(request, reply, now);
         } else {
-            is_old = true;
-            routing::fail(*answered.request, wrong_server, now);
+            routing::fail(request, wrong_server, now);
         }
     }
-    // It may lead to a server that was replaced, and would go on doing so.
-    if (is_old) link_.distrust(wrong_server, now);
 }
 
 void ack_line::failed(const failure& why, instant now) {
-    while (!burst_.empty()) {
-        command& request = *burst_.front().request;
-        burst_.pop_front();
-        routing::fail(request, why, now);
-    }
+    while (!burst_.empty()) routing::fail(take_first(burst_), why, now);
 }
 
 }  // namespace holdfast::redis

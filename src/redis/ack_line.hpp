@@ -1,32 +1,40 @@
 // Asks how many replicas have what the server did.
 //
-// WAIT tells it, but only of what was written on its own link, and it holds up everything that was sent behind it. So
-// it has a link of its own, and a write of its own before each WAIT: replicas get all of a server's writes in one
-// order, so whoever has that one has all that was done before, on whatever link. One such pair answers everybody who
-// asked before it was sent; who asks meanwhile is answered by the next.
+// WAIT tells it, but only of what was sent to replicas on behalf of its own link, and it holds up everything that was
+// sent behind it. So it has a link of its own, and says something to the replicas before each WAIT: they get all of a
+// server's writes in one order, so whoever has that has all that was done before, on whatever link. One such burst
+// answers everybody who asked before it was sent; who asks meanwhile is answered by the next.
 //
-// Two links to one address need not lead to one process: one may be older than a failover. What was done there is
-// covered only if it was done by the run of the server that the WAIT is answered by.
+// What is said is a message to a channel that nobody listens to. Unlike a key it needs no memory, so that a server that
+// is full, and still renews, can be asked, too.
+//
+// Two links to one address need not lead to one process: one may be older than a failover. And one process may be a
+// replica for a while and come back without what it did before. So a burst also asks what the server is: the number
+// counts for what was done by the same run of a server, which has the same history as at the last burst. Of a history
+// that ended before the first burst nothing is known.
 //
 // Sans-I/O. flush() is called after every event, before output is sent. Lives in the client's serial section.
 //
 // Invariants:
-//  (1) The number is believed only if the write before it, on the same link, was answered well: without a write of its
-//      own on that link WAIT answers at once, and says nothing.
+//  (1) The number is believed only if what was said before it, on the same link, was answered well: otherwise WAIT
+//      answers at once, and says nothing.
 //  (2) A request is answered by a burst that began after it was submitted.
 //  (3) Nobody's on_reply() or on_failure() is called within submit() or withdraw().
+//  (4) A link that leads to another server than the newest request is about is dropped, whatever was answered.
 #pragma once
 
 #include "base/clock.hpp"
 #include "base/failure.hpp"
 #include "redis/acknowledgement.hpp"
 #include "redis/command.hpp"
+#include "redis/greeting.hpp"
 
-#include <deque>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 namespace holdfast::redis {
 
@@ -37,10 +45,9 @@ public:
     struct question {
         acknowledgement wanted;
         std::string_view run_id;  // of the server that did it; empty: we may not know
-        std::string_view key;     // one that was written
     };
 
-    ack_line(session& own_link, std::string client_id);
+    ack_line(session& own_link, const std::string& client_id);
     ~ack_line();
     ack_line(const ack_line&) = delete;
     ack_line& operator=(const ack_line&) = delete;
@@ -54,29 +61,47 @@ public:
     void flush(instant now);
 
 private:
-    class own_write;
-    class own_wait;
+    class part;
     struct entry {
         command* request;
         acknowledgement wanted;
-        std::string run_id;
-        std::string key;
+        unsigned run;  // the how manieth that was named here
+    };
+    using entries = std::list<entry>;
+    // Where a request is: there may be a hundred thousand of them, and all may be withdrawn at once.
+    struct spot {
+        entries* of;
+        entries::iterator at;
     };
 
     bool is_under_way() const noexcept;
+    command& take_first(entries& from);
+    void move(entries::iterator each, entries& to);
     void refuse_those_without_run(instant now);
     void begin_burst(instant now);
-    void written(const reply_view& reply);
+    void said(const reply_view& reply, instant now);
+    void looked(const reply_view& reply, instant now);
     void counted(const reply_view& reply, instant now);
+    void not_said(const failure& why, instant now);
     void failed(const failure& why, instant now);
+    bool leads_elsewhere(const std::optional<failure>& trouble) const;
+    bool has_new_history();
 
     session& link_;
-    const std::string client_id_;
-    std::deque<entry> queue_;
-    std::deque<entry> burst_;  // those that the pair under way is for
-    std::unique_ptr<own_write> write_;
-    std::unique_ptr<own_wait> wait_;
-    std::optional<failure> why_not_written_;
+    const std::string message_;  // encoded
+    std::string newest_run_;
+    unsigned runs_ = 0;
+    entries queue_;
+    entries burst_;  // those that the burst under way is for
+    entries nameless_;
+    std::unordered_map<const command*, spot> spots_;
+    std::unique_ptr<part> say_;
+    std::unique_ptr<part> look_;
+    std::unique_ptr<part> wait_;
+    std::optional<failure> why_not_said_;
+    replication_facts shown_;  // by the burst under way
+    std::string last_run_;     // of the last burst that was answered
+    std::string last_history_;
 };
 
 }  // namespace holdfast::redis

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t longest_quote = 300;
 
-constexpr std::array<std::pair<std::string_view, errc>, 18> prefixes{{
+constexpr std::array<std::pair<std::string_view, errc>, 19> prefixes{{
     {"WRONGPASS", errc::wrong_password},
     {"NOAUTH", errc::auth_required},
     {"NOPERM", errc::no_permission},
@@ -20,6 +20,7 @@ constexpr std::array<std::pair<std::string_view, errc>, 18> prefixes{{
     {"READONLY", errc::read_only},
     {"LOADING", errc::loading},
     {"MASTERDOWN", errc::read_only},
+    {"UNBLOCKED", errc::read_only},  // what waited there when it became a replica
     {"BUSY", errc::busy_script},
     {"MISCONF", errc::misconfigured},
     {"NOREPLICAS", errc::misconfigured},

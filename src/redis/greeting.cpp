@@ -129,6 +129,10 @@ void read_server_info(const reply_view& reply, server_facts& facts) {
     if (const auto clock = number("server_time_usec:")) facts.clock = std::chrono::microseconds(*clock);
 }
 
+replication_facts read_replication(const reply_view& reply) {
+    return {find_field(reply.text(), "role:") == "slave", find_field(reply.text(), "master_replid:")};
+}
+
 std::string kill_previous(const server_facts& previous, const server_facts& present) {
     const bool same_run = !previous.run_id.empty() && previous.run_id == present.run_id;
     if (!same_run || previous.client_address.empty() || previous.client_id == present.client_id) return {};

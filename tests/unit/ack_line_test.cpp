@@ -36,7 +36,7 @@ private:
 class AckLine : public ::testing::Test {
 protected:
     void ask(recorded_command& request, acknowledgement wanted = {1, 100ms}, std::string_view run_id = "run-one") {
-        subject.submit(request, {wanted, run_id, "hf:{stock}"});
+        subject.submit(request, {wanted, run_id});
     }
     /// What it has to say goes out.
     std::string sent() {
@@ -44,12 +44,33 @@ protected:
         return link.pump();
     }
     std::string burst(std::string_view replicas = "1", std::string_view within = "100") const {
-        return encoded({"SET", "hf:ack:{stock}:hf_c", "1", "PX", "10000"}) + encoded({"WAIT", replicas, within});
+        return encoded({"PUBLISH", "hf:ack:hf_c", "1"}) + encoded({"INFO", "replication"}) +
+               encoded({"WAIT", replicas, within});
     }
-    void answer(const std::string& written, const std::string& counted) {
-        link.receive(written);
-        link.receive(counted);
+    /// A server's answers to a burst, if it is the primary of some history.
+    void answer(const std::string& counted, const std::string& history = "history-one") {
+        answer_all(said, replication("master", history), counted);
     }
+    void answer_all(const std::string& to_message, const std::string& to_info, const std::string& to_wait) {
+        link.receive(to_message);
+        link.receive(to_info);
+        link.receive(to_wait);
+    }
+    static std::string replication(const std::string& role, const std::string& history) {
+        return testing::bulk("# Replication\r\nrole:" + role + "\r\nconnected_slaves:1\r\nmaster_replid:" + history +
+                             "\r\nmaster_replid2:0000\r\n");
+    }
+    /// Whoever asks now is answered by a link that was made anew.
+    void expect_another_link() {
+        EXPECT_EQ(link.hang_ups, 1);
+        ask(second);
+        EXPECT_THAT(sent(), IsEmpty());
+        EXPECT_EQ(link.greet(), burst());
+        answer(":1\r\n");
+        EXPECT_EQ(log.back(), "second=1");
+    }
+
+    const std::string said = ":0\r\n";
 
     event_log log;
     session_driver link;
@@ -59,11 +80,11 @@ protected:
     counted third{log, "third"};
 };
 
-TEST_F(AckLine, WritesSomethingOfItsOwnBeforeItWaits) {
+TEST_F(AckLine, SaysSomethingOfItsOwnBeforeItWaits) {
     link.greet();
     ask(first);
     EXPECT_EQ(sent(), burst());
-    answer("+OK\r\n", ":1\r\n");
+    answer(":1\r\n");
     EXPECT_THAT(log, ElementsAre("first=1"));
 }
 
@@ -74,10 +95,10 @@ TEST_F(AckLine, OneBurstAnswersAllWhoAskedBeforeItAndTheNextThoseWhoCameMeanwhil
     EXPECT_EQ(sent(), burst());
     ask(third);
     EXPECT_THAT(sent(), IsEmpty()) << "what the third is about may be newer than the write";
-    answer("+OK\r\n", ":2\r\n");
+    answer(":2\r\n");
     EXPECT_THAT(log, ElementsAre("first=2", "second=2"));
     EXPECT_EQ(sent(), burst());
-    answer("+OK\r\n", ":0\r\n");
+    answer(":0\r\n");
     EXPECT_THAT(log, ElementsAre("first=2", "second=2", "third=0"));
 }
 
@@ -87,35 +108,101 @@ TEST_F(AckLine, WhoWantsAnotherNumberOrTimeIsAskedForInTurn) {
     ask(second, {2, 300ms});
     ask(third);
     EXPECT_EQ(sent(), burst());
-    answer("+OK\r\n", ":1\r\n");
+    answer(":1\r\n");
     EXPECT_THAT(log, ElementsAre("first=1", "third=1"));
     EXPECT_EQ(sent(), burst("2", "300"));
 }
 
-// A WAIT without a write before it on its own link answers at once with whatever replicas there are.
-TEST_F(AckLine, TheNumberCountsForNothingIfTheWriteWasRefused) {
+// A WAIT with nothing before it on its own link answers at once with whatever replicas there are.
+TEST_F(AckLine, TheNumberCountsForNothingIfTheMessageWasRefused) {
     link.greet();
     ask(first);
     sent();
-    answer("-NOREPLICAS Not enough good replicas to write.\r\n", ":1\r\n");
-    EXPECT_THAT(log, ElementsAre("first!" + name_of(errc::misconfigured)));
+    answer_all("-NOPERM No permissions to access a channel\r\n", replication("master", "history-one"), ":1\r\n");
+    EXPECT_THAT(log, ElementsAre("first!" + name_of(errc::no_permission)));
+}
+
+TEST_F(AckLine, TheNumberCountsForNothingIfTheServerDoesNotSayWhatItIs) {
+    link.greet();
+    ask(first);
+    sent();
+    answer_all(said, "-NOPERM this user has no permissions to run the 'info' command\r\n", ":1\r\n");
+    EXPECT_THAT(log, ElementsAre("first!" + name_of(errc::no_permission)));
 }
 
 TEST_F(AckLine, ARefusedWaitIsToldByItsReason) {
     link.greet();
     ask(first);
     sent();
-    answer("+OK\r\n", "-NOPERM this user has no permissions to run the 'wait' command\r\n");
+    answer("-NOPERM this user has no permissions to run the 'wait' command\r\n");
     EXPECT_THAT(log, ElementsAre("first!" + name_of(errc::no_permission)));
 }
 
-TEST_F(AckLine, TheAnswerOfAnotherRunSaysNothing) {
+TEST_F(AckLine, TheAnswerOfAnotherRunSaysNothingAndItsLinkIsMadeAnew) {
+    link.greet({.run_id = "run-two"});
+    ask(first);
+    sent();
+    answer(":1\r\n");
+    EXPECT_THAT(log, ElementsAre("first!outcome_unknown"));
+    expect_another_link();
+}
+
+// It came up after a failover, and those who asked before are about the former server.
+TEST_F(AckLine, ALinkToTheServerOfTheNewestQuestionIsKept) {
     link.greet({.run_id = "run-two"});
     ask(first);
     ask(second, {1, 100ms}, "run-two");
     sent();
-    answer("+OK\r\n", ":1\r\n");
+    answer(":1\r\n");
     EXPECT_THAT(log, ElementsAre("first!outcome_unknown", "second=1"));
+    EXPECT_EQ(link.hang_ups, 0);
+}
+
+TEST_F(AckLine, AServerThatHasBecomeAReplicaSaysNothingAndItsLinkIsMadeAnew) {
+    link.greet();
+    ask(first);
+    sent();
+    answer_all(said, replication("slave", "history-two"), "-ERR WAIT cannot be used with replica instances.\r\n");
+    EXPECT_THAT(log, ElementsAre("first!outcome_unknown"));
+    expect_another_link();
+}
+
+TEST_F(AckLine, AServerThatBecomesAReplicaMeanwhileSaysNothingAndItsLinkIsMadeAnew) {
+    link.greet();
+    ask(first);
+    sent();
+    answer("-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)\r\n");
+    EXPECT_THAT(log, ElementsAre("first!outcome_unknown"));
+    expect_another_link();
+}
+
+// The same process: it came back, without what was done before.
+TEST_F(AckLine, AServerThatWasAReplicaSinceTheLastTimeSaysNothingOfWhatWasDoneBefore) {
+    link.greet();
+    ask(first);
+    sent();
+    answer(":1\r\n");
+    ask(second);
+    sent();
+    answer(":1\r\n", "history-two");
+    EXPECT_THAT(log, ElementsAre("first=1", "second!outcome_unknown"));
+    ask(third);
+    sent();
+    answer(":1\r\n", "history-two");
+    EXPECT_EQ(log.back(), "third=1") << "asked after that";
+}
+
+TEST_F(AckLine, AServerThatReplacedAnotherHasItsOwnHistory) {
+    link.greet();
+    ask(first);
+    sent();
+    answer(":1\r\n");
+    link.fail();
+    ask(second, {1, 100ms}, "run-two");
+    sent();
+    link.greet({.run_id = "run-two"});
+    answer(":1\r\n", "history-two");
+    EXPECT_THAT(log, ElementsAre("first=1", "second=1"));
 }
 
 TEST_F(AckLine, WithoutTheRightToKnowTheRunNobodyIsAsked) {
@@ -130,7 +217,7 @@ TEST_F(AckLine, ALinkThatBreaksLeavesTheOutcomeUnknownAndTheNextBurstIsWhole) {
     link.greet();
     ask(first);
     sent();
-    link.receive("+OK\r\n");
+    link.receive(said);
     link.fail();
     EXPECT_THAT(log, ElementsAre("first!outcome_unknown"));
     ask(second);
@@ -155,7 +242,7 @@ TEST_F(AckLine, WhoIsWithdrawnIsNotTold) {
     EXPECT_TRUE(subject.withdraw(first));
     EXPECT_TRUE(subject.withdraw(third));
     EXPECT_EQ(first.life(), command::state::idle);
-    answer("+OK\r\n", ":1\r\n");
+    answer(":1\r\n");
     EXPECT_THAT(log, ElementsAre("second=1"));
     EXPECT_FALSE(subject.withdraw(second));
     EXPECT_THAT(sent(), IsEmpty());
@@ -180,10 +267,10 @@ TEST_F(AckLine, WhoIsToldMayAskAgainAndWithdrawOthers) {
     ask(first);
     ask(second);
     sent();
-    answer("+OK\r\n", ":0\r\n");
+    answer(":0\r\n");
     EXPECT_THAT(log, ElementsAre("first=0"));
     EXPECT_EQ(sent(), burst());
-    answer("+OK\r\n", ":1\r\n");
+    answer(":1\r\n");
     EXPECT_THAT(log, ElementsAre("first=0", "first=1"));
 }
 

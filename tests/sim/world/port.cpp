@@ -19,12 +19,12 @@ bool port::withdraw(redis::command& request) {
 }
 
 // As in src/api/node.cpp.
-void port::confirm(redis::command& request, const engine::lock_keys& lock, redis::acknowledgement wanted) {
+void port::confirm(redis::command& request, const engine::lock_keys&, redis::acknowledgement wanted) {
     if (!acks_) {
         acks_ = std::make_unique<ack_way>(owner(), node(), session().settings(), net_);
         acks_->session().on_timer(now());
     }
-    acks_->line.submit(request, {wanted, run_id_, lock.lock()});
+    acks_->line.submit(request, {wanted, run_id_});
 }
 
 void port::catch_up() {

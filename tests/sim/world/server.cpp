@@ -93,9 +93,10 @@ void server::answer(link& to, const words& command) {
         out = bulk("id=" + std::to_string(to.id) + " addr=" + to.address + " laddr=10.0.0.99:6379 fd=8\n");
     } else if (is(command[0], "INFO")) {
         const auto up = std::chrono::duration_cast<std::chrono::seconds>(time_.now() - started_).count();
-        out = bulk("# Server\r\nredis_version:7.0.15\r\nrun_id:run" +
-                   std::to_string(options_.runs_look_alike ? 0 : runs_) + "\r\nserver_time_usec:" +
-                   std::to_string(now_us()) + "\r\nuptime_in_seconds:" + std::to_string(up) + "\r\n");
+        const std::string run = std::to_string(options_.runs_look_alike ? 0 : runs_);
+        out = bulk("# Server\r\nredis_version:7.0.15\r\nrun_id:run" + run +
+                   "\r\nserver_time_usec:" + std::to_string(now_us()) + "\r\nuptime_in_seconds:" + std::to_string(up) +
+                   "\r\n# Replication\r\nrole:master\r\nmaster_replid:history" + run + "\r\n");
     } else {
         append_resp(out, execute(command, asked));
         note_write(to, command);
@@ -186,7 +187,7 @@ value server::run_script(const words& command, asking asked) {
 // What may have changed something. A real server would count a script that only looked as none.
 void server::note_write(link& by, const words& command) {
     if (!lag_) return;
-    const bool acknowledges = is(command[0], "SET");
+    const bool acknowledges = is(command[0], "PUBLISH");
     if (!acknowledges && !is(command[0], "EVAL") && !is(command[0], "EVALSHA")) return;
     ++writes_;
     if (!acknowledges || !options_.acks_write_nothing) by.wrote = writes_;
