@@ -8,12 +8,10 @@
 namespace holdfast::api {
 
 node::node(const surroundings& where, redis::server_settings settings)
-    : context_(where.context),
-      section_(where.section),
-      watcher_(where.watcher),
+    : watcher_(where.watcher),
       mistrusted_for_(where.mistrusted_for),
-      jitter_seed_(where.jitter_seed),
-      connection_(where.context, where.section, std::move(settings), *this, where.jitter_seed) {
+      connection_(where.context, where.section, std::move(settings), *this, where.jitter_seed),
+      acks_(where.context, where.section, *this, where.jitter_seed + 2) {
     if (this->settings().sentinels) {
         redis::primary_listener& told = *this;
         sentinels_ = std::make_unique<redis::sentinel_links>(where.context, where.section, this->settings(), told,
@@ -33,7 +31,7 @@ void node::attach(engine::voter& mine, const std::string& client_id) {
 
 void node::look_around(instant now) {
     look_for_primary(now);
-    if (acks_) acks_->line().flush(now);
+    acks_.flush(now);
 }
 
 void node::look_for_primary(instant now) {
@@ -43,11 +41,11 @@ void node::look_for_primary(instant now) {
 void node::pump(instant now) {
     if (sentinels_) sentinels_->pump(now);
     connection_.pump(now);
-    if (acks_) acks_->pump(now);
+    acks_.pump(now);
 }
 
 void node::close(instant now) {
-    if (acks_) acks_->close(now);
+    acks_.close(now);
     card_->withdraw(*this, now);
     connection_.pump(now);
     connection_.close(now);
@@ -62,12 +60,11 @@ void node::on_timer(instant now) {
     }
     session().on_timer(now);
     card_->refresh(*this, now);
-    if (acks_) acks_->on_timer(now);
+    acks_.on_timer(now);
 }
 
 instant node::deadline() const noexcept {
-    instant due = std::min(connection_.session().deadline(), card_->due());
-    if (acks_) due = std::min(due, acks_->deadline());
+    const instant due = std::min({connection_.session().deadline(), card_->due(), acks_.deadline()});
     return sentinels_ ? std::min(due, sentinels_->deadline()) : due;
 }
 
@@ -107,7 +104,7 @@ void node::on_link_up(const redis::server_facts& facts, instant now) {
         trusted_from_ = std::max(trusted_from_, now + mistrusted_for_ - known_for(facts, now));
     }
     run_id_ = facts.run_id;
-    if (acks_) acks_->follow(settings(), now);
+    acks_.follow(settings(), run_id_, now);
     voter_->on_link_up({.clock = facts.clock}, engine::all_locks(), now);
     card_->on_link_up();
     card_->refresh(*this, now);
@@ -117,6 +114,14 @@ void node::on_link_down(const failure& why, instant now) {
     watcher_.on_link_down(why);
     card_->on_link_down();
     voter_->on_link_down(engine::all_locks(), now);
+}
+
+// Where another server answers than the one that our own link goes to, that link is the older one, and the server was
+// replaced.
+void node::on_ack_link_up(const redis::server_facts& facts, instant now) {
+    const bool knows_both = !facts.run_id.empty() && !run_id_.empty();
+    if (!session().up() || !knows_both || facts.run_id == run_id_) return;
+    session().distrust({errc::unreachable, settings().display() + ": another server answers there by now"}, now);
 }
 
 void node::on_subscription_refused(const failure& why, instant now) {
@@ -132,8 +137,7 @@ void node::submit(redis::command& request) {
 }
 
 bool node::withdraw(redis::command& request) {
-    if (acks_ && acks_->line().withdraw(request)) return true;
-    return session().withdraw(request);
+    return acks_.withdraw(request) || session().withdraw(request);
 }
 
 void node::distrust(const failure& why) {
@@ -154,11 +158,7 @@ instant node::trusted_from(const engine::lock_keys&) const {
 
 // What was done was done by the run that the last link was to.
 void node::confirm(redis::command& request, const engine::lock_keys&, redis::acknowledgement wanted) {
-    if (!acks_) {
-        acks_ = std::make_unique<ack_link>(context_, section_, settings(), client_id_, jitter_seed_ + 2);
-        acks_->on_timer(boot_now());  // connects
-    }
-    acks_->line().submit(request, {wanted, run_id_});
+    acks_.submit(request, {wanted, run_id_}, settings(), client_id_);
 }
 
 }  // namespace holdfast::api

@@ -4,7 +4,7 @@
 // voter that is a link that went down and came up again.
 #pragma once
 
-#include "api/ack_link.hpp"
+#include "api/ack_links.hpp"
 #include "api/client_card.hpp"
 #include "api/place.hpp"
 #include "engine/voter.hpp"
@@ -20,6 +20,7 @@ namespace holdfast::api {
 class node final : public place,
                    private redis::session_listener,
                    private redis::primary_listener,
+                   private ack_listener,
                    private engine::outbox {
 public:
     node(const surroundings& where, redis::server_settings settings);
@@ -48,6 +49,8 @@ private:
     void on_later_take_over(const redis::known_primary& found, instant now) override;
     void on_no_primary(const failure& why, instant now) override;
 
+    void on_ack_link_up(const redis::server_facts& facts, instant now) override;
+
     void look_for_primary(instant now);
     std::chrono::nanoseconds known_for(const redis::server_facts& facts, instant now) const;
 
@@ -60,11 +63,8 @@ private:
     instant trusted_from(const engine::lock_keys& lock) const override;
     void confirm(redis::command& request, const engine::lock_keys& lock, redis::acknowledgement wanted) override;
 
-    boost::asio::io_context& context_;
-    serial_section& section_;
     api::watcher& watcher_;
     const milliseconds mistrusted_for_;
-    const std::uint64_t jitter_seed_;
     std::string client_id_;
     std::string run_id_;       // of the server at the last link
     instant trusted_from_{};   // by now
@@ -73,7 +73,7 @@ private:
     std::unique_ptr<redis::sentinel_links> sentinels_;  // none: the server is where the URL says
     engine::voter* voter_ = nullptr;
     std::unique_ptr<client_card> card_;
-    std::unique_ptr<ack_link> acks_;  // once replicas are asked for
+    ack_links acks_;
 };
 
 }  // namespace holdfast::api

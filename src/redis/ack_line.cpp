@@ -129,7 +129,7 @@ void ack_line::looked(const reply_view& reply, instant) {
     if (reply.is_error()) {
         why_not_said_ = classify_error(reply.text(), link_.settings().display());
     } else {
-        shown_ = greeting::read_replication(reply);
+        shown_ = read_replication(reply);
     }
 }
 

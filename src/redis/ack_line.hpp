@@ -27,7 +27,7 @@
 #include "base/failure.hpp"
 #include "redis/acknowledgement.hpp"
 #include "redis/command.hpp"
-#include "redis/greeting.hpp"
+#include "redis/info_text.hpp"
 
 #include <list>
 #include <memory>

@@ -2,6 +2,7 @@
 
 #include "redis/command_writer.hpp"
 #include "redis/error_reply.hpp"
+#include "redis/info_text.hpp"
 
 #include <charconv>
 #include <compare>
@@ -26,18 +27,6 @@ version_number read_version(std::string_view text) {
     std::from_chars(text.data(), text.data() + std::min(dot, text.size()), read.major);
     if (dot != std::string_view::npos) std::from_chars(text.data() + dot + 1, text.data() + text.size(), read.minor);
     return read;
-}
-
-// The value of `name` in lines or words of the form name<separator>value.
-std::string find_field(std::string_view text, std::string_view name) {
-    std::size_t at = 0;
-    while ((at = text.find(name, at)) != std::string_view::npos) {
-        const bool at_start = at == 0 || text[at - 1] == '\n' || text[at - 1] == ' ';
-        at += name.size();
-        if (!at_start) continue;
-        return std::string(text.substr(at, text.find_first_of(" \r\n", at) - at));
-    }
-    return {};
 }
 
 std::optional<failure> refused_hello(std::string_view text, const server_settings& settings) {
@@ -127,10 +116,6 @@ void read_server_info(const reply_view& reply, server_facts& facts) {
     };
     if (const auto up = number("uptime_in_seconds:")) facts.uptime = std::chrono::seconds(*up);
     if (const auto clock = number("server_time_usec:")) facts.clock = std::chrono::microseconds(*clock);
-}
-
-replication_facts read_replication(const reply_view& reply) {
-    return {find_field(reply.text(), "role:") == "slave", find_field(reply.text(), "master_replid:")};
 }
 
 std::string kill_previous(const server_facts& previous, const server_facts& present) {

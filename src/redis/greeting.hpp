@@ -33,12 +33,6 @@ struct server_facts {
     std::optional<std::chrono::microseconds> clock = std::nullopt;
 };
 
-// What it says of its replication.
-struct replication_facts {
-    bool is_replica = false;
-    std::string history;  // another one when it was a replica meanwhile
-};
-
 namespace greeting {
 
 std::string hello(const server_settings& settings);
@@ -52,8 +46,6 @@ std::optional<failure> refuse_use(const server_settings& settings, const server_
 std::optional<failure> read_select(const reply_view& reply, const server_settings& settings);
 void read_client_info(const reply_view& reply, server_facts& facts);
 void read_server_info(const reply_view& reply, server_facts& facts);
-// Of the answer to INFO replication.
-replication_facts read_replication(const reply_view& reply);
 
 // The command that ends our previous link, if that can be told apart from everybody else's for certain: same
 // run of the server, an address to match beside the id. Empty if not.
