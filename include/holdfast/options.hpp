@@ -52,7 +52,7 @@ struct client_options {
     unsigned lost_margin_percent = 10;
     /// By so much the clock of one server may be ahead of another's that takes its place. Replicas have the ends of
     /// leases as times of day, and read-write locks keep them so: this is taken off every hold's validity. At most a
-    /// quarter of a lease.
+    /// quarter of a lease, and with `lost_margin_percent` three fifths of it.
     milliseconds clock_skew{0};
     /// How often one owner may re-enter one lock.
     unsigned max_depth = 100'000;
@@ -85,9 +85,10 @@ struct mutex_options {
     /// A grant or a renewal counts only when so many replicas of the server have it; at most 15. So a replica that has
     /// acknowledged a hold still knows it when it is promoted. A grant that too few have in time is undone and reported
     /// as errc::not_replicated; a renewal is not counted and tried again. Takes one connection more. Not in a Cluster.
+    /// Who holds the lock by an object that asks for fewer is refused by one that asks for more (errc::not_replicated).
     unsigned replicas = 0;
-    /// How long the replicas may take: from 1 ms to half the request timeout, and 4 s at most. Who asks while others'
-    /// question is under way waits for its end first.
+    /// How long the replicas may take: from 1 ms to half the request timeout, and 4 s at most. Who asks while the same
+    /// question of others is under way waits for its end first.
     milliseconds replica_timeout{100};
     /// How the name becomes a key; the same for all who are to exclude each other.
     holdfast::keys keys = keys::tagged;

@@ -12,6 +12,9 @@ constexpr milliseconds longest_max_lease{std::chrono::hours(24)};
 constexpr milliseconds shortest_lease_at_all{10};
 // At most this part of a lease is left out for the sake of the servers' clocks.
 constexpr int skew_part = 4;
+// And so much of it for them and for the margin together: what is left must be enough for the first renewal, which is
+// sent after a third.
+constexpr unsigned most_left_out_percent = 60;
 
 engine::engine_settings engine_settings_for(milliseconds request_timeout, const client_options& options) {
     return {.request_timeout = request_timeout,
@@ -19,6 +22,13 @@ engine::engine_settings engine_settings_for(milliseconds request_timeout, const 
             .lost_margin_percent = options.lost_margin_percent,
             .clock_skew = options.clock_skew,
             .max_depth = options.max_depth};
+}
+
+milliseconds shortest_lease_for(const client_options& options) {
+    const auto left_for_skew_percent = static_cast<int>(most_left_out_percent - options.lost_margin_percent);
+    const milliseconds with_margin =
+        (options.clock_skew * 100 + milliseconds(left_for_skew_percent - 1)) / left_for_skew_percent;
+    return std::max({shortest_lease_at_all, options.clock_skew * skew_part, with_margin});
 }
 
 void check(const client_options& options) {
@@ -32,6 +42,8 @@ void check(const client_options& options) {
     require(options.fence_retention >= options.max_lease, "fence_retention must be at least max_lease");
     require(options.clock_skew >= milliseconds(0) && options.clock_skew <= options.max_lease / skew_part,
             "clock_skew must be from 0 to a quarter of max_lease");
+    require(shortest_lease_for(options) <= options.max_lease,
+            "clock_skew and lost_margin_percent together must leave two fifths of max_lease");
     require(options.max_depth >= 1, "max_depth must be at least 1");
 }
 
@@ -121,7 +133,7 @@ core::~core() {
 }
 
 milliseconds core::shortest_lease() const noexcept {
-    return std::max(shortest_lease_at_all, options_.clock_skew * skew_part);
+    return shortest_lease_for(options_);
 }
 
 void core::check_not_forked() const {
