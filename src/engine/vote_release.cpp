@@ -109,6 +109,8 @@ void voter::answered_release(ballot& b, const redis::reply_view& reply, instant 
         }
         told.holders = answer->holders;
         told.waiters = answer->waiters;
+        // The only one that was sent, and its answer came after that of all it undid: nothing is on its way any more.
+        if (!b.may_have_run_ && !b.stray_copies_) b.undone_ = b.orphaned_ask_ = false;
     } else {
         told.why_not = nonsense();
     }
