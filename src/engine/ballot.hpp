@@ -85,6 +85,7 @@ private:
         std::optional<instant> holder_until = {};
         std::optional<refusal> trouble = {};  // of the server, told by its last answer
         instant last_answered_poll{};         // when that poll was sent
+        instant unknown_since = never;        // the grant is there, and nobody can tell how many replicas have it
         instant poll_at = never;
     };
     // Whatever is under way at the node.
@@ -129,7 +130,8 @@ private:
     bool may_have_run_ = false;         // a copy of the present release
     bool goes_in_full_ = false;         // the present release waits until the slot has moved
     bool stray_copies_ = false;         // of an acquiring request: one may still be on its way over a broken link
-    // An undo of whatever the node has was sent. A copy of it may run late, so the node is not asked again by this id.
+    // An undo of whatever the node has was sent. Unless its answer came, a copy of it may run late: so the node is not
+    // asked again by this id.
     bool undone_ = false;
     bool orphaned_ask_ = false;  // given up while its acquiring request was written and unanswered
     std::uint8_t expected_ = 0;  // answers, by kind

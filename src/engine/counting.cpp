@@ -3,6 +3,7 @@
 #include "engine/engine.hpp"
 
 #include "base/assert.hpp"
+#include "engine/passing.hpp"
 
 #include <algorithm>
 #include <span>
@@ -14,13 +15,6 @@ namespace {
 // Of what is asked for: an upgrade is had where it writes.
 bool is_in_favour(const ballot& vote, bool upgrades) {
     return upgrades ? vote.writes() && !vote.asks() : vote.counts();
-}
-
-// Says nothing of the lock, only of the way to the node.
-bool is_silence(errc code) {
-    return code == errc::unreachable || code == errc::connection_refused || code == errc::host_not_found ||
-           code == errc::request_timed_out || code == errc::no_primary || code == errc::moving ||
-           code == errc::cluster_down;
 }
 
 // What the lock itself says. Anything else is a trouble of that node, and costs its vote.
@@ -80,6 +74,10 @@ void engine::reenter(hold& mine, acquire_request& request, const acquire_terms& 
     }
     if (mine.terms_.kind != terms.kind) {
         return request.refused({errc::wrong_type, "the caller holds a lock of another kind by this name", {}, {}});
+    }
+    if (terms.acknowledged_by.replicas() > mine.terms_.acknowledged_by.replicas()) {
+        return request.refused(
+            {errc::not_replicated, "the caller holds it by a lock that asks for fewer replicas", {}, {}});
     }
     if (terms.want == access::exclusive) return upgrade(mine, request, terms.limit, now);
     if (is_too_deep(mine)) return request.refused({errc::too_deep, "", {}, {}});

@@ -1,5 +1,5 @@
 // Refusals of the server that may pass: what must reach it in the end is sent again a little later, and
-// whoever waits in line asks again.
+// whoever waits in line asks again. And what is no answer at all.
 #pragma once
 
 #include <holdfast/errors.hpp>
@@ -23,6 +23,13 @@ constexpr bool may_pass(errc code) noexcept {
         default:
             return false;
     }
+}
+
+// Says nothing of the lock, only of the way to the node.
+constexpr bool is_silence(errc code) noexcept {
+    return code == errc::unreachable || code == errc::connection_refused || code == errc::host_not_found ||
+           code == errc::request_timed_out || code == errc::no_primary || code == errc::moving ||
+           code == errc::cluster_down;
 }
 
 }  // namespace holdfast::engine

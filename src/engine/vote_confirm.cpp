@@ -12,6 +12,7 @@
 #include "engine/voter.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace holdfast::engine {
 
@@ -72,26 +73,44 @@ void voter::answered_confirm(ballot& b, const call& asked, const redis::reply_vi
 }
 
 void voter::not_confirmed(ballot& b, const call& asked, const failure& why, instant now) {
-    // The link or the server was another, or is in trouble: nobody knows how many have it.
-    const bool unknown = why.code == errc::outcome_unknown || may_pass(why.code);
+    // The link or the server was another, or is in trouble, or out of reach: nobody knows how many have it.
+    const bool unknown = why.code == errc::outcome_unknown || may_pass(why.code) || is_silence(why.code);
     switch (asked.what()) {
         case purpose::confirm_grant:
-            return unknown ? grant_not_known(b, now) : refuse(b, {why.code, why.detail, {}, {}}, now);
+            return unknown ? grant_not_known(b, why, now) : refuse(b, {why.code, why.detail, {}, {}}, now);
         case purpose::confirm_renewal:
-            // Tried again after a while, not at once: it was not the renewal that failed.
+            // Of a link that broke, or a server that was another: on the next one it is sent at once. Otherwise it was
+            // not the renewal that failed.
+            if (why.code == errc::outcome_unknown) return failed_renew(b, why, now);
             return failed_renew(b, unknown ? failure{errc::not_replicated, why.detail} : why, now);
         default:
             return unknown ? raise_later(b, now) : failed_raise(b, why, now);
     }
 }
 
-// The node is asked again, and what it then says is confirmed anew.
-void voter::grant_not_known(ballot& b, instant now) {
+// The node is asked again, and what it then says is confirmed anew. Not for ever: meanwhile nobody has the lock.
+void voter::grant_not_known(ballot& b, const failure& why, instant now) {
     ballot::quest_state& q = busy(b).quest;
     q.at = stage::in_line;
-    if (q.repeats++ >= terms_of(b).max_repeats) return refuse(b, too_few_replicas(), now);
-    q.poll_at = now + again_after;
+    q.unknown_since = std::min(q.unknown_since, now);
+    refusal reason{why.code, why.detail, {}, {}};
+    if (why.code == errc::outcome_unknown) reason = too_few_replicas();
+    const bool too_long = now >= q.unknown_since + terms_of(b).lease;
+    if (too_long || q.repeats++ >= terms_of(b).max_repeats) return refuse(b, std::move(reason), now);
+    q.trouble = std::move(reason);
+    q.poll_at = now + (told_.is_asked_for(b) ? again_after : std::max(again_after, terms_of(b).lease / 10));
     set_timer(b, now);
+}
+
+bool voter::is_confirming(const ballot& b, fencing_token token) noexcept {
+    const call* const asked = b.errands().asking;
+    return asked != nullptr && asked->what() == purpose::confirm_grant && asked->shown().token == token;
+}
+
+void voter::ask_instead(ballot& b, instant now) {
+    drop_ask(b);
+    busy(b).quest.at = stage::in_line;
+    poll(b, now);
 }
 
 }  // namespace holdfast::engine

@@ -147,7 +147,10 @@ void voter::on_link_up(const node_facts& facts, const lock_set& which, instant n
 void voter::on_link_down(const lock_set& which, instant now) {
     for (ballot& b : ballots_) {
         if ((!b.errands_ && !b.orphaned_ask_) || !which.has(keys_of(b))) continue;
-        if (b.errands_) b.errands_->quest.polled_on_this_link = false;
+        if (b.errands_) {
+            b.errands_->quest.polled_on_this_link = false;
+            b.errands_->quest.unknown_since = never;
+        }
         if (b.orphaned_ask_) mark_stray(b);
     }
     told_.links_changed(which, now);
@@ -214,12 +217,14 @@ ballot* voter::find_in_line(std::string_view id) const {
     return found != in_line_.end() && std::string_view(id_of(*found->second)) == id ? found->second : nullptr;
 }
 
-// An operator has ended this grant.
+// An operator has ended this grant. One that replicas are being asked about is not believed in yet: where it stands now
+// is asked.
 void voter::revoked(const pushed_grant& which, instant now) {
     for (ballot& b : ballots_) {
-        const bool meant = b.token_ == which.token && b.state_ == state::held &&
-                           std::string_view(id_of(b)) == which.id && wakes_.of(keys_of(b)) == which.channel;
-        if (meant) return lose(b, errc::not_held, now);
+        const bool believed = b.token_ == which.token && b.state_ == state::held;
+        if (!believed && !is_confirming(b, which.token)) continue;
+        if (std::string_view(id_of(b)) != which.id || wakes_.of(keys_of(b)) != which.channel) continue;
+        return believed ? lose(b, errc::not_held, now) : ask_instead(b, now);
     }
 }
 

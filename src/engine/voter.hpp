@@ -177,7 +177,9 @@ private:
     void renewal_confirmed(ballot& b, const proof& shown, instant now);
     void answered_confirm(ballot& b, const call& asked, const redis::reply_view& reply, instant now);
     void not_confirmed(ballot& b, const call& asked, const failure& why, instant now);
-    void grant_not_known(ballot& b, instant now);
+    void grant_not_known(ballot& b, const failure& why, instant now);
+    static bool is_confirming(const ballot& b, fencing_token token) noexcept;
+    void ask_instead(ballot& b, instant now);
 
     // holding (vote_renewal.cpp)
     void extend_validity(ballot& b, instant proved_at);

@@ -179,6 +179,7 @@ void voter::stand_in_line(ballot& b, const call& asked, const acquire_answer& an
     q.at = stage::in_line;
     q.gives_way = 0;
     q.trouble.reset();
+    q.unknown_since = never;
     q.ticket = answer.ticket;
     q.fence_then = answer.fence;
     q.last_answered_poll = asked.written_at();

@@ -131,6 +131,30 @@ TEST_F(EngineReplica, ARenewalThatTooFewHaveIsNotCountedAndTriedAgain) {
     EXPECT_EQ(held.valid_until(), now + 3000ms - 32ms);
 }
 
+// The confirmation's link broke, or led to a server that was replaced: the next one has not got the renewal.
+TEST_F(EngineReplica, ARenewalOfWhichNobodyKnowsIsSentAgainAtOnce) {
+    acquired();
+    renew();
+    server.fail_confirmation(errc::outcome_unknown, now);
+    later(0ms);
+    EXPECT_EQ(send_one().script, "mutex/renew");
+}
+
+TEST_F(EngineReplica, WhoHoldsWithFewerReplicasThanItWantsIsNotLetIn) {
+    acquire_terms plain = terms();
+    plain.acknowledged_by = {};
+    subject.acquire(first, plain, now);
+    send();
+    receive(list({"1", "42"}));
+    ASSERT_NE(first.held, nullptr);
+    recorded_request again;
+    subject.acquire(again, terms(), now);
+    EXPECT_EQ(again.refusal_code, errc::not_replicated);
+    recorded_request plainly;
+    subject.acquire(plainly, plain, now);
+    EXPECT_EQ(plainly.held, first.held);
+}
+
 TEST_F(EngineReplica, AHoldWhoseRenewalsAreNotConfirmedIsLostWhenItsValidityEnds) {
     acquired();
     renew();
@@ -151,7 +175,7 @@ TEST_F(EngineReplica, AnExplicitRenewalTellsThatTooFewHaveIt) {
 }
 
 TEST_F(EngineReplica, WhereNobodyKnowsHowManyHaveItTheServerIsAskedAgainAndConfirmedAnew) {
-    for (const errc unknown : {errc::outcome_unknown, errc::misconfigured}) {
+    for (const errc unknown : {errc::outcome_unknown, errc::misconfigured, errc::unreachable}) {
         first = {};
         grant();
         server.fail_confirmation(unknown, now);
@@ -166,6 +190,50 @@ TEST_F(EngineReplica, WhereNobodyKnowsHowManyHaveItTheServerIsAskedAgainAndConfi
         send();
         receive(list({"1", "0"}));
     }
+}
+
+// Meanwhile the lock is nobody's.
+TEST_F(EngineReplica, WhereNobodyKnowsForALeaseHowManyHaveItTheGrantIsUndoneAndTheReasonTold) {
+    grant();
+    for (int i = 0; i < 30 && !first.refusal_code; ++i) {
+        server.fail_confirmation(errc::out_of_memory, now);
+        later(100ms);
+        EXPECT_EQ(send_one().script, "mutex/acquire");
+        receive(list({"1", "42"}));
+    }
+    EXPECT_EQ(first.refusal_code, std::nullopt);
+    server.fail_confirmation(errc::out_of_memory, now);
+    EXPECT_EQ(first.refusal_code, errc::out_of_memory);
+    expect_undone();
+}
+
+TEST_F(EngineReplica, WhoStandsInLineMeanwhileHasItsTimeAnew) {
+    grant();
+    server.fail_confirmation(errc::out_of_memory, now);
+    later(2900ms);
+    send_one();
+    receive(list({"2", "900", "other", "77", "0", "42"}));
+    push("grant " + id + " 43");
+    later(200ms);
+    server.fail_confirmation(errc::out_of_memory, now);
+    EXPECT_EQ(first.refusal_code, std::nullopt);
+}
+
+TEST_F(EngineReplica, AGrantThatAnOperatorEndsWhileItIsConfirmedIsNotBelieved) {
+    grant();
+    push("revoked " + id + " 42");
+    EXPECT_THAT(server.confirmations, IsEmpty());
+    EXPECT_EQ(send_one().arguments.at(0), id) << "it asks where it stands";
+    receive(list({"2", "900", "other", "77", "0", "43"}));
+    EXPECT_EQ(first.held, nullptr);
+    EXPECT_EQ(first.refusal_code, std::nullopt);
+}
+
+TEST_F(EngineReplica, ARevocationOfAnotherGrantLeavesTheConfirmationAlone) {
+    grant();
+    push("revoked " + id + " 41");
+    EXPECT_THAT(server.confirmations, SizeIs(1));
+    EXPECT_TRUE(send().empty());
 }
 
 TEST_F(EngineReplica, IfReplicasCannotBeAskedForThatIsTheReasonAndTheGrantIsUndone) {
@@ -270,6 +338,15 @@ TEST_F(EngineReplicaUpgrade, OfWhichARenewalTellsIsConfirmed) {
     EXPECT_EQ(upgrade.held, nullptr);
     server.acknowledge(2, now);
     EXPECT_NE(upgrade.held, nullptr);
+}
+
+TEST_F(EngineReplicaUpgrade, ThatAnOperatorEndsWhileItIsConfirmedIsNotBelieved) {
+    ask_for_upgrade(reading());
+    receive(list({"1", "51"}));
+    push("revoked " + id + " 51");
+    expect_question(send_one(), "rw/acquire");
+    EXPECT_THAT(server.confirmations, IsEmpty());
+    EXPECT_EQ(upgrade.held, nullptr);
 }
 
 class EngineClockSkew : public ::testing::Test {};
