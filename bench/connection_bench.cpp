@@ -141,7 +141,7 @@ private:
         const instant now = boot_now();
         for (request& each : requests_) {
             each.give_up_at(now + core_.request_timeout());
-            core_.session().submit(each, now);
+            core_.server(0).submit(each, now);
         }
     }
 
@@ -250,7 +250,7 @@ private:
     void run() override {
         const instant now = boot_now();
         give_up_at(now + core_.request_timeout());
-        core_.session().submit(*this, now);
+        core_.server(0).submit(*this, now);
     }
     void on_reply(const redis::reply_view& reply, instant) override {
         expect_yes(reply);
