@@ -175,7 +175,7 @@ examine() { run --separate-stderr holdfast doctor --json; }
     HOLDFAST_URL=$(cluster_url eve:pw-eve@) examine
     on_each acl deluser eve
     [ "$status" -eq 2 ]
-    [ "$(of_json 'sorted(c["finding"][:24] for s in d["servers"][:3] for c in s["checks"] if c["check"] == "rights")' <<<"$output")" = \
+    [ "$(of_json 'sorted(c["finding"][:25] for s in d["servers"][:3] for c in s["checks"] if c["check"] == "rights")' <<<"$output")" = \
         "['all that locks need', 'missing: SPUBLISH, ASKING', 'missing: SPUBLISH, ASKING']" ]
     [[ "$output" != *pw-eve* ]]
 }
