@@ -76,9 +76,12 @@ void loop::follow(wait& event, lock& held) {
     take_up_told(event);
 }
 
-void loop::take_up_told(wait& event) {
-    if (heir_ == &event) heir_ = nullptr;
+// Whether it was the heir, and so has to see to it that somebody leads.
+bool loop::take_up_told(wait& event) {
+    const bool was_heir = heir_ == &event;
+    if (was_heir) heir_ = nullptr;
     if (!event.is_over()) event.state_ = wait::open;
+    return was_heir;
 }
 
 void loop::lead(wait& event, lock& held) {
@@ -96,18 +99,26 @@ void loop::lead(wait& event, lock& held) {
 void loop::stand_in(wait& event) {
     lock held(mutex_);
     away_ = false;
+    bool was_heir = false;
     while (!event.is_over()) {
         if (expected_ > 0 && is_free()) {
             ++leads_;
             lead_until_asked(event, held);
-        } else {
-            if (expected_ > 0 && leader_ == &background_) ask_leader_to_step_aside();
-            stand_in_ = &event;
-            held.unlock();
-            event.sleep();
-            held.lock();
-            take_up_told(event);
+            was_heir = false;
+            continue;
         }
+        // Callers have come, or what was expected has: not for it to lead, but they have relied on it.
+        if (std::exchange(was_heir, false) && leader_ == nullptr) {
+            pass_the_lead(held);
+            if (!held) held.lock();
+            continue;
+        }
+        if (expected_ > 0 && leader_ == &background_) ask_leader_to_step_aside();
+        stand_in_ = &event;
+        held.unlock();
+        event.sleep();
+        held.lock();
+        was_heir = take_up_told(event);
     }
     away_ = true;
     ++absences_;

@@ -45,7 +45,8 @@ question plain_form(const std::string& command, std::int64_t arity, const std::s
 // How waiters are woken; and what else a Cluster has to be asked for.
 std::vector<trial> channel_trials(const lock_ref& lock, server_kind kind) {
     if (kind == server_kind::alone) {
-        const std::string channel = std::string("hf:wake:") + probe_name;
+        std::string channel = "hf:wake:";
+        channel += probe_name;
         return {{{{"SUBSCRIBE", channel}}}, {{{"PUBLISH", channel, "1"}}}, {{{"PUBSUB", "NUMSUB", channel}}, false}};
     }
     const std::string channel = scripts::channel_of(lock.keys, probe_name);
