@@ -147,10 +147,7 @@ void voter::on_link_up(const node_facts& facts, const lock_set& which, instant n
 void voter::on_link_down(const lock_set& which, instant now) {
     for (ballot& b : ballots_) {
         if ((!b.errands_ && !b.orphaned_ask_) || !which.has(keys_of(b))) continue;
-        if (b.errands_) {
-            b.errands_->quest.polled_on_this_link = false;
-            b.errands_->quest.unknown_since = never;
-        }
+        if (b.errands_) b.errands_->quest.polled_on_this_link = false;
         if (b.orphaned_ask_) mark_stray(b);
     }
     told_.links_changed(which, now);

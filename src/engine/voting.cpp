@@ -48,7 +48,12 @@ errc code_for(acquire_answer::reason why) {
 }  // namespace
 
 void voter::ask(ballot& b, patience limit, instant now) {
-    if (b.state_ == state::gone) ballots_.push_back(b);
+    if (b.state_ == state::gone) {
+        ballots_.push_back(b);
+        // Of an undo: until when the server may remember it, which is longer than anybody may believe.
+        b.valid_until_ = {};
+        b.cancelling_ = false;
+    }
     b.state_ = state::wanted;
     b.kept_ = true;
     b.raise_to_ = 0;

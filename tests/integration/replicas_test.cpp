@@ -265,8 +265,8 @@ TEST(ReplicaOptions, OutOfRangeAreRefused) {
               errc::bad_option)
         << "nothing would be left for the first renewal";
     client cautious{server.url(), {.lost_margin_percent = 50, .clock_skew = 1s}};
-    EXPECT_EQ(condition_of([&] { mutex{cautious, "stock", {.lease = 9999ms}}; }), errc::bad_option);
-    EXPECT_TRUE((mutex{cautious, "stock", {.lease = 10s}}.acquire()));
+    EXPECT_EQ(condition_of([&] { mutex{cautious, "stock", {.lease = 11s}}; }), errc::bad_option);
+    EXPECT_TRUE((mutex{cautious, "stock", {.lease = 12s}}.acquire()));
     client skewed{server.url(), {.clock_skew = 1s}};
     EXPECT_EQ(condition_of([&] { mutex{skewed, "stock", {.lease = 3999ms}}; }), errc::bad_option);
     mutex lock{skewed, "stock", {.lease = 4s}};

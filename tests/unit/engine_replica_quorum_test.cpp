@@ -120,6 +120,29 @@ TEST_F(EngineReplicaQuorum, AServerWhoseReplicasWereLateOnceIsAskedAgain) {
     EXPECT_EQ(ask(0).script, "mutex/acquire");
 }
 
+// Until when a server may remember an undone vote is no time until which anybody may believe in the next one.
+TEST_F(EngineReplicaQuorum, AVoteThatIsAskedForAgainIsBelievedNoLongerThanItsOwnGrant) {
+    begin();
+    grant(0, proposal);
+    acknowledge(0, 0);
+    expect_undone(0);
+    answer(0, {"1", "0"});
+    now += 5ms;
+    servers[2].take_link_down(now);
+    servers[2].bring_link_up({.clock = clock}, now);
+    const question again = ask(0);
+    EXPECT_EQ(again.script, "mutex/acquire");
+    const instant sent = now;
+    grant_confirmed(0, proposal);
+    grant_confirmed(1, proposal);
+    ASSERT_NE(first.held, nullptr);
+    later(1000ms);
+    EXPECT_EQ(ask(1).script, "mutex/renew");
+    answer(1, {"1"});
+    acknowledge(1, 1);
+    EXPECT_EQ(first.held->valid_until(), sent + 3000ms - 32ms) << "the other vote was not renewed";
+}
+
 // A copy of the undo may be on its way, and would end what the server grants now.
 TEST_F(EngineReplicaQuorum, AServerWhoseUndoWasNotAnsweredIsNotAskedAgain) {
     begin();

@@ -36,8 +36,9 @@ local function take_token(floor)
     return mark
 end
 
+-- As long after its own time as after now, whichever is later: a proposed one may be behind the clock.
 local function remember_token(retention_ms)
-    local keep_ms = math.ceil((mark - now_us) / 1000) + retention_ms
+    local keep_ms = math.max(math.ceil((mark - now_us) / 1000), 0) + retention_ms
     redis.call('SET', KEYS[4], mark, 'PX', string.format('%.0f', keep_ms))
 end
 
