@@ -107,6 +107,16 @@ TEST_F(MutexToken, RefusesAFloorThatIsNoToken) {  // §4.9: before anything is w
     }
 }
 
+// Several servers agree on a token that is behind the clock of one of them.
+TEST_F(MutexToken, BehindTheClockIsRememberedFromNowOn) {  // §4.7
+    must({"SET", lock, "other"});
+    wait("me");
+    must({"DEL", lock});
+    const std::string behind = text(server_us() - 500'000);
+    EXPECT_THAT(acquire("me", {.channel = "wake:me", .retention = 400, .proposal = behind}), IsGranted(behind))
+        << "there is no time to live that is below zero";
+}
+
 TEST_F(MutexToken, GrowsAcrossLostData) {  // R45
     const std::string first = hold("me");
     must({"FLUSHALL"});

@@ -30,6 +30,7 @@ protected:
         std::int64_t interval = 10'000;
         std::int64_t queue_retention = 61'000;
         std::int64_t retention = hour;
+        std::string proposal = "0";
     };
 
     explicit script_rows(server_options options = {})
@@ -40,7 +41,7 @@ protected:
     redis_reply acquire(const std::string& id, const asking& terms) {
         return run("mutex/acquire", {lock, queue, waiters, fence},
                    {id, text(terms.lease), terms.floor, text(terms.retention), terms.channel, terms.ticket,
-                    text(terms.interval), text(terms.queue_retention)});
+                    text(terms.interval), text(terms.queue_retention), terms.proposal});
     }
     // Stands in line, listened for on wake:<id> if the test made such a listener.
     redis_reply wait(const std::string& id) { return wait(id, asking{}); }
