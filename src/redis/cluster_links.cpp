@@ -23,9 +23,7 @@ bool refuses_us_for_good(errc code) noexcept {
 }  // namespace
 
 cluster_router::map_question::map_question(cluster_router& whole) : whole_(whole) {
-    std::string encoded;
-    append_command(encoded, {"CLUSTER", "SHARDS"});
-    set_payload(std::move(encoded));
+    set_payload(encoded_command({"CLUSTER", "SHARDS"}));
 }
 
 cluster_router::link* cluster_router::find_link(const network_place& place) const {
