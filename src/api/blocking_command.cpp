@@ -98,8 +98,7 @@ std::optional<failure> ask_each_server(core& where, std::span<const question> qu
 
 void ask_server(core& where, std::initializer_list<std::string_view> words,
                 const std::function<void(const redis::reply_view&)>& read) {
-    std::string encoded;
-    redis::append_command(encoded, words);
+    std::string encoded = redis::encoded_command(words);
     const question only = [&encoded](redis::command& out) { out.set_payload(std::move(encoded)); };
     std::optional<failure> refused;
     ask_server(where, {&only, 1}, [&](std::size_t, const redis::reply_view& reply) {

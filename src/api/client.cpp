@@ -25,8 +25,7 @@ std::string client::server() const {
 }
 
 void client::ping() {
-    std::string encoded;
-    redis::append_command(encoded, {"PING"});
+    const std::string encoded = redis::encoded_command({"PING"});
     const std::vector<api::question> pings(core_->servers(), [&](redis::command& out) { out.set_payload(encoded); });
     std::size_t answers = 0;
     std::optional<failure> refused;

@@ -49,7 +49,7 @@ const char* describe(errc code) noexcept {
         case errc::auth_required:
             return "the server wants a password; give one in the URL or by password_file or password_env";
         case errc::no_permission:
-            return "the ACL user lacks a right that locks need; see docs/protocol.md for the least rights";
+            return "the ACL user lacks a right that locks need; see \"The least rights\" in docs/deployment.md";
         case errc::wrong_type:
             return "the key holds something that is not this kind of lock; choose another name or prefix";
         case errc::out_of_memory:

@@ -166,9 +166,9 @@ std::string join(const std::vector<std::string>& words) {
 
 const char* rights_fix(const server_survey& survey) {
     if (survey.terms.kind == server_kind::member) {
-        return "ACL SETUSER on every member with the rights of docs/deployment.md, \"Cluster\"";
+        return "ACL SETUSER on every member with the rights of docs/deployment.md, \"The least rights\"";
     }
-    return "ACL SETUSER with the rights of docs/protocol.md, \"Least rights\"";
+    return "ACL SETUSER with the rights of docs/deployment.md, \"The least rights\"";
 }
 
 finding check_rights(const server_survey& survey) {

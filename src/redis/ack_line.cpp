@@ -5,21 +5,10 @@
 #include "redis/session.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 #include <iterator>
 #include <utility>
 
 namespace holdfast::redis {
-namespace {
-
-std::string encoded(std::initializer_list<std::string_view> words) {
-    std::string out;
-    append_command(out, words);
-    return out;
-}
-
-}  // namespace
-
 // One command of a burst.
 class ack_line::part final : public command {
 public:
@@ -38,7 +27,7 @@ private:
 
 ack_line::ack_line(session& own_link, const std::string& client_id)
     : link_(own_link),
-      message_(encoded({"PUBLISH", "hf:ack:" + client_id, "1"})),
+      message_(encoded_command({"PUBLISH", "hf:ack:" + client_id, "1"})),
       say_(std::make_unique<part>(*this, &ack_line::said, &ack_line::not_said)),
       look_(std::make_unique<part>(*this, &ack_line::looked, &ack_line::not_said)),
       wait_(std::make_unique<part>(*this, &ack_line::counted, &ack_line::failed)) {}
@@ -111,8 +100,9 @@ void ack_line::begin_burst(instant now) {
         if (each->wanted == wanted) move(each, burst_);
     }
     say_->set_payload(message_);
-    look_->set_payload(encoded({"INFO", "replication"}));
-    wait_->set_payload(encoded({"WAIT", std::to_string(wanted.replicas), std::to_string(wanted.within.count())}));
+    look_->set_payload(encoded_command({"INFO", "replication"}));
+    wait_->set_payload(
+        encoded_command({"WAIT", std::to_string(wanted.replicas), std::to_string(wanted.within.count())}));
     why_not_said_ = failure{errc::outcome_unknown, link_.settings().display() + ": not sent"};
     shown_ = {};
     link_.submit(*say_, now);

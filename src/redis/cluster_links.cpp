@@ -23,9 +23,7 @@ bool refuses_us_for_good(errc code) noexcept {
 }  // namespace
 
 cluster_router::map_question::map_question(cluster_router& whole) : whole_(whole) {
-    std::string encoded;
-    append_command(encoded, {"CLUSTER", "SHARDS"});
-    set_payload(std::move(encoded));
+    set_payload(encoded_command({"CLUSTER", "SHARDS"}));
 }
 
 cluster_router::link* cluster_router::find_link(const network_place& place) const {
@@ -195,11 +193,45 @@ void cluster_router::map_answered(link& by, const reply_view& reply, instant now
         if (!map_ && is_permanent(why_no_map_.code)) fail_all(line_.take_all(), why_no_map_, now);
         return;
     }
+    if (const auto owners = doubtful_owners(*fresh, by); !owners.empty()) return doubt(*fresh, owners, now);
     const bool is_news = !map_ || !fresh->moved_since(*map_).empty();
     ask_map_rest_ = is_news ? shortest_map_rest : std::min(ask_map_rest_ * 2, longest_map_rest);
     ask_map_at_ = now + jitter_.spread(ask_map_rest_);
     map_due_at_ = now + map_interval;
     adopt(std::move(*fresh), now);
+}
+
+// Those who are to have the slots of a primary that serves us, and do not serve us themselves, though another than that
+// primary says so. Either it was replaced and has not said so yet, or whoever says so speaks of what was before it took
+// over. To believe the latter would cost us the trust in that primary, again each time that this one is asked.
+std::vector<network_place> cluster_router::doubtful_owners(const slot_map& fresh, const link& by) const {
+    std::vector<network_place> found;
+    if (!map_) return found;
+    const auto serves = [this](const network_place& place) {
+        const link* const there = find_link(place);
+        return there != nullptr && there->serves();
+    };
+    for (const network_place& place : map_->primaries()) {
+        if (place == by.place() || !serves(place) || fresh.is_primary(place)) continue;
+        const network_place* last = nullptr;
+        for (std::size_t slot = 0; slot < hash_slots; ++slot) {
+            if (map_->owner(static_cast<hash_slot>(slot)) != &place) continue;
+            const network_place* const owner = fresh.owner(static_cast<hash_slot>(slot));
+            if (owner == nullptr || std::exchange(last, owner) == owner || serves(*owner)) continue;
+            found.push_back(*owner);
+        }
+    }
+    return found;
+}
+
+// Others are asked, and as soon as one of the owners is up.
+void cluster_router::doubt(const slot_map& fresh, const std::vector<network_place>& owners, instant now) {
+    ask_map_rest_ = std::min(ask_map_rest_ * 2, longest_map_rest);
+    ask_map_at_ = now + jitter_.spread(ask_map_rest_);
+    want_map();
+    dialling_ = true;
+    dial_some_of(owners, now);
+    greet_promoted(fresh, now);
 }
 
 void cluster_router::adopt(slot_map fresh, instant now) {
@@ -224,10 +256,10 @@ void cluster_router::adopt(slot_map fresh, instant now) {
 
 // A replica that is promoted keeps its links, and theirs still say what it was. Once for every time that the map says
 // so: whoever spreads an old one costs us a connection each time.
-void cluster_router::greet_promoted(instant now) {
+void cluster_router::greet_promoted(const slot_map& by, instant now) {
     std::vector<link*> promoted;
     for (const auto& [place, each] : links_) {
-        if (each->up() && !each->serves() && map_->is_primary(place)) promoted.push_back(each.get());
+        if (each->up() && !each->serves() && by.is_primary(place)) promoted.push_back(each.get());
     }
     for (link* each : promoted) {
         each->session().distrust(
@@ -268,7 +300,7 @@ void cluster_router::tell_news(instant now) {
     told_.on_map(*map_, now);
     if (!news->lost.empty()) told_.on_slots_down(news->lost, news->why, now);
     tell_up(news->gained, now);
-    greet_promoted(now);
+    greet_promoted(*map_, now);
 }
 
 // Those among them whose owner can be asked, owner by owner.

@@ -23,7 +23,8 @@
 //  (2) ASK is followed once, by the command that it answered, and while it is fresh. A one-key script that is sent
 //      there by habit would run beside the key that is still at the old place, or is there again.
 //  (3) Only the one whom the map calls the owner of a slot is believed about who owns it now: late refusals of former
-//      owners do not put the map back.
+//      owners do not put the map back. Nor does a member that hears nothing of the others: a map by which one that
+//      serves is no primary any more counts only if that one says so itself, or those who are to have its slots serve.
 //  (4) Commands of several keys keep their order within a slot while it rests, and what is sent again goes before what
 //  is
 //      new. Those of one key pass: a renewal is not to wait for somebody's turn in line.
@@ -194,13 +195,15 @@ private:
     void dial(instant now);
     void dial_some_of(std::span<const network_place> all, instant now);
     void map_answered(link& by, const reply_view& reply, instant now);
+    std::vector<network_place> doubtful_owners(const slot_map& fresh, const link& by) const;
+    void doubt(const slot_map& fresh, const std::vector<network_place>& owners, instant now);
     void adopt(slot_map fresh, instant now);
     void learn_moved(link& by, const redirect& meant, instant now);
     slot_news& some_news(failure why);
     void tell_new_primary(instant now);
     void tell_news(instant now);
     void tell_up(const slot_bits& which, instant now);
-    void greet_promoted(instant now);
+    void greet_promoted(const slot_map& by, instant now);
     bool is_named(const network_place& place) const;
     bool may_close(const link& which) const;
     void tidy();
@@ -238,8 +241,8 @@ private:
 
     std::unique_ptr<map_question> question_;
     bool map_wanted_ = false;
-    bool dialling_ = false;                        // nobody is up who could be asked
-    instant ask_map_at_{};                         // not before
+    bool dialling_ = false;  // whoever comes up is asked at once: nobody else could be, or settled it
+    instant ask_map_at_{};   // not before
     std::chrono::milliseconds ask_map_rest_{100};  // between two questions
     instant map_due_at_ = never;                   // though nothing shows that it is wrong
     std::size_t next_asked_ = 0;                   // so that all are asked in turn

@@ -34,16 +34,12 @@ void command::set_payload(std::string encoded) noexcept {
 }
 
 void command::set_subscription(std::string_view channel) {
-    std::string encoded;
-    append_command(encoded, {"SUBSCRIBE", channel});
-    set_payload(std::move(encoded));
+    set_payload(encoded_command({"SUBSCRIBE", channel}));
     confirmed_by_push_ = true;
 }
 
 void command::set_sharded_subscription(std::string_view channel) {
-    std::string encoded;
-    append_command(encoded, {"SSUBSCRIBE", channel});
-    set_payload(std::move(encoded));
+    set_payload(encoded_command({"SSUBSCRIBE", channel}));
     confirmed_by_push_ = true;
 }
 

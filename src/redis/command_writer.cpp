@@ -77,4 +77,10 @@ void append_command(std::string& out, std::initializer_list<std::string_view> ar
     for (const std::string_view value : args) writer.arg(value);
 }
 
+std::string encoded_command(std::initializer_list<std::string_view> args) {
+    std::string out;
+    append_command(out, args);
+    return out;
+}
+
 }  // namespace holdfast::redis

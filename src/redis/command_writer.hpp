@@ -37,5 +37,7 @@ private:
 };
 
 void append_command(std::string& out, std::initializer_list<std::string_view> args);
+/// One command alone.
+std::string encoded_command(std::initializer_list<std::string_view> args);
 
 }  // namespace holdfast::redis

@@ -13,12 +13,6 @@ namespace {
 
 constexpr const char* channel = "+switch-master";
 
-std::string encode(std::initializer_list<std::string_view> words) {
-    std::string out;
-    append_command(out, words);
-    return out;
-}
-
 // [host, port]
 std::optional<network_place> read_place(const reply_view& reply) {
     if (!reply.is_aggregate() || reply.size() != 2) return std::nullopt;
@@ -42,8 +36,8 @@ public:
     };
 
     explicit sentinel(sentinel_watch& whole) : whole_(whole), place_question_(*this), record_question_(*this) {
-        place_question_.set_payload(encode({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", whole.primary_}));
-        record_question_.set_payload(encode({"SENTINEL", "MASTER", whole.primary_}));
+        place_question_.set_payload(encoded_command({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", whole.primary_}));
+        record_question_.set_payload(encoded_command({"SENTINEL", "MASTER", whole.primary_}));
     }
 
     void attach(session& link) {

@@ -10,12 +10,6 @@
 namespace holdfast::redis {
 namespace {
 
-std::string encode(std::initializer_list<std::string_view> words) {
-    std::string out;
-    append_command(out, words);
-    return out;
-}
-
 constexpr char tls_alert = 0x15;
 constexpr unsigned most_doublings = 16;
 
@@ -56,7 +50,7 @@ session::session(server_settings settings, session_listener& listener, std::uint
       wires_(resp_limits{.max_bulk_bytes = settings_.max_reply_bytes}),
       jitter_(jitter_seed),
       ping_(std::make_unique<greeting_command>(*this, &session::ignored)) {
-    ping_->set_payload(encode({"PING"}));
+    ping_->set_payload(encoded_command({"PING"}));
 }
 
 session::~session() = default;
@@ -151,8 +145,8 @@ void session::connected(instant now) {
     facts_ = {};
     send_greeting(greeting::hello(settings_), &session::greeted);
     if (settings_.database != 0) send_greeting(greeting::select(settings_), &session::selected);
-    send_greeting(encode({"CLIENT", "INFO"}), &session::told_client_info);
-    send_greeting(encode({"INFO", "server"}), &session::told_server_info);
+    send_greeting(encoded_command({"CLIENT", "INFO"}), &session::told_client_info);
+    send_greeting(encoded_command({"INFO", "server"}), &session::told_server_info);
 }
 
 void session::send_greeting(std::string payload, answer then) {

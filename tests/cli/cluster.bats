@@ -180,6 +180,51 @@ examine() { run --separate-stderr holdfast doctor --json; }
     [[ "$output" != *pw-eve* ]]
 }
 
+# as_user NAME WORD...: a user with these rights and no others, on all members, is who runs the commands from now on.
+as_user() {
+    on_each acl setuser "$1" reset on '>pw' "${@:2}" >/dev/null
+    on_each acl log reset >/dev/null
+    export HOLDFAST_URL=$(cluster_url "$1:pw@")
+}
+nothing_was_refused() { [ -z "$(on_each acl log | refused_of_log)" ]; }
+nothing_but_a_card_was_refused() { [ -z "$(on_each acl log | refused_of_log | without_card)" ]; }
+
+@test "Cluster.TheLeastRightsOfTheDocumentationAreEnoughForEveryCommand" {
+    local words more
+    as_user locks $(documented_user cluster-locks)
+    for side in -s -x ""; do
+        run holdfast run $side a -- "$HOLDFAST_BIN" run $side --no-wait a -- echo inside
+        [ "$output" = inside ]
+    done
+    hold a
+    local a=$last
+    start run a -- touch "$BOX/second"
+    local second=$last
+    wait_until has_waiter
+    nothing_was_refused
+    as_user viewer $(documented_user cluster-viewer)
+    for words in ls "show a" metrics "watch a --count 1" "top --json --count 1"; do
+        run --separate-stderr holdfast $words
+        [ "$status$stderr" = 0 ]
+    done
+    nothing_but_a_card_was_refused
+    as_user releaser $(documented_user cluster-locks) $(documented_addition release)
+    run --separate-stderr holdfast release a --force --yes
+    [ "$status$stderr" = 0 ]
+    nothing_was_refused
+    finish "$a"
+    [ "$status" -eq 75 ]
+    finish "$second"
+    [ "$status" -eq 0 ]
+    more=$(sed -n 's/.*on a Cluster `\([^`]*\)` too.*/\1/p' "$least_rights")
+    as_user doctor $(documented_user cluster-locks) $(documented_addition doctor) $more
+    examine
+    [ "$(of_json 'set(c["finding"] for s in d["servers"][:3] for c in s["checks"] if c["check"] == "rights")' <<<"$output")" = \
+        "{'all that locks need'}" ]
+    nothing_was_refused
+    on_each acl deluser locks viewer releaser doctor
+}
+
 @test "Cluster.BenchCountsTheCommandsOfAllPrimariesAndLeavesNothing" {
     use_cluster
     run --separate-stderr holdfast bench --seconds 0.1 --threads 8 --workload parallel --workload read-mostly --json

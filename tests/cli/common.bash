@@ -106,6 +106,15 @@ read_by() {
 # What of JSON: a Python expression on the document `d`.
 of_json() { python3 -c 'import json, sys; d = json.load(sys.stdin); print(('"$1"'))'; }
 
+# The rights of a user in docs/deployment.md, and what `holdfast COMMAND` needs beside those of locks.
+least_rights=$BATS_TEST_DIRNAME/../../docs/deployment.md
+documented_user() { sed -n "s/^    user $1 on >[^ ]* //p" "$least_rights"; }
+documented_addition() { sed -n "s/.*\`\(holdfast \)\?$1\`[^\`]*\`\(+[^\`]*\)\`.*/\2/p" "$least_rights"; }
+# What was refused, by the answer to ACL LOG: one command, key or channel a line.
+refused_of_log() { sed -n '/^object$/{n;p}'; }
+# The client's own card (hf:client:...) aside.
+without_card() { grep -vxE 'hset|pexpire|del'; }
+
 # A server that is not the local one, with these lines in its configuration; $HOLDFAST_URL names it.
 start_named_server() {
     mkdir -p -m 700 "$BOX/named"

@@ -227,23 +227,6 @@ TEXT
     [[ "$output" != *$'\e['* ]]
 }
 
-@test "Look.RightsThatTheDocumentationNamesAreEnough" {
-    start_named_server 'save ""'
-    redis() { named_redis "$@"; }
-    introduce 1
-    held_by 1 a
-    named_redis acl setuser eye on '>pw' -@all +@connection '~hf:*' \
-        $(sed -n 's/^ACL user for them needs `\([^`]*\)`.*/\1/p' "$BATS_TEST_DIRNAME/../../docs/cli.md") >/dev/null
-    export HOLDFAST_URL=unix://eye:pw@$BOX/named/redis.sock
-    for words in ls "show a" metrics "watch a --count 1" "top --json --count 1"; do
-        run --separate-stderr holdfast $words
-        [ "$status" -eq 0 ]
-        [ -z "$stderr" ]
-    done
-    run --separate-stderr holdfast ls
-    [[ "$output" == *user-1@host-1* ]]
-}
-
 @test "Look.UnreachableServerIs125WithAReason" {
     for words in "ls" "show a" "ls --json" "top --json" "watch a" "release a --force --yes"; do
         run --separate-stderr holdfast $words --url redis://127.0.0.1:1

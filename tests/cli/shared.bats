@@ -138,21 +138,6 @@ who_comes_first() {
     lock_is_free a
 }
 
-@test "Shared.NestedRunNeedsNoMoreRightsThanTheOuterOne" {
-    start_named_server 'save ""'
-    # As docs/protocol.md has them.
-    local rights=(+@connection +info +evalsha +eval +get +set +del +exists +pttl +pexpire +zadd +zrem +zscore +zrange +zrank
-        +zcard +hget +hset +hdel +hlen +publish +subscribe +pubsub +time +hmget +hgetall +hexists +zrangebyscore +pexpireat)
-    named_redis acl setuser u on '>pw' '~hf:*' '&hf:wake:*' -@all "${rights[@]}" >/dev/null
-    export HOLDFAST_URL=unix://u:pw@$BOX/named/redis.sock
-    for side in -s -x ""; do
-        run --separate-stderr holdfast run $side a -- "$HOLDFAST_BIN" run $side --no-wait a -- echo inside
-        echo "$side: $status $output $stderr"
-        [ "$status" -eq 0 ]
-        [ "$output" = inside ]
-    done
-}
-
 @test "Shared.ClaimOfADeadReaderIsNotBelieved" {
     start run -s --lease 1s a -- sh -c 'echo "$HOLDFAST_HELD" >"$BOX/held.tmp"; mv "$BOX/held.tmp" "$BOX/held"; exec sleep 1000'
     wait_until test -s "$BOX/held"

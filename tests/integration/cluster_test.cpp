@@ -169,39 +169,6 @@ TEST(Cluster, AFailoverByHandIsFollowed) {
     EXPECT_TRUE(eventually([&] { return served.load(); }, an_age));
 }
 
-// As docs/deployment.md has it.
-TEST(Cluster, AUserWithTheRightsThatAreDocumentedCanDoEverything) {
-    const std::string rights =
-        "~hf:* resetchannels &hf:wake:* +@connection +info +evalsha +eval +get +set +del +exists +pttl +pexpire "
-        "+pexpireat +zadd +zrem +zscore +zrange +zrank +zcard +zrangebyscore +hget +hset +hdel +hlen +hmget +hgetall "
-        "+hexists +time +spublish +ssubscribe +sunsubscribe +pubsub|shardnumsub +cluster|shards";
-    redis_cluster cluster{{.replicas = false, .acl_users = {"default off", "app on >" + password + " " + rights}}};
-    std::string url = cluster.url();
-    url.insert(url.find("//") + 2, "app:" + password + "@");
-    client subject{url};
-    client other{url};
-    mutex ours{subject, "stock"};
-    mutex theirs{other, "stock"};
-    lease held = ours.acquire();
-    std::atomic<bool> served = false;
-    const std::jthread waiting([&] {
-        EXPECT_TRUE(theirs.try_acquire_for(an_age));
-        served = true;
-    });
-    redis_server& owner = cluster.owner_of(key_of("stock"));
-    EXPECT_TRUE(eventually([&] { return owner.call({"ZCARD", key_of("stock") + ":queue"}).integer == 1; }, an_age));
-    EXPECT_FALSE(held.renew());
-    EXPECT_FALSE(held.release());
-    EXPECT_TRUE(eventually([&] { return served.load(); }, an_age));
-    shared_mutex catalog{subject, "catalog"};
-    lease reading = catalog.acquire_shared();
-    lease writing = reading.upgrade();
-    EXPECT_FALSE(writing.renew());
-    lease again = writing.downgrade();
-    EXPECT_FALSE(again.release());
-    expect_client_refused(errc::wrong_password, cluster.url().insert(cluster.url().find("//") + 2, "app:no@"), "app@");
-}
-
 TEST(Cluster, IsSpokenToOverTlsAtThePortsThatItTells) {
     redis_cluster cluster{{.primaries = 1, .replicas = false, .tls = true}};
     const redis_server& member = cluster.members[0];

@@ -95,23 +95,6 @@ TEST(Sentinel, APasswordOfTheirOwnIsTheirsAlone) {
     unsetenv("HOLDFAST_SENTINEL_TEST");
 }
 
-// As docs/deployment.md has them.
-TEST(Sentinel, TheLeastRightsAreEnough) {
-    ASSERT_EQ(setenv("HOLDFAST_SENTINEL_TEST", "watchword", 1), 0);
-    redis_server server;
-    redis_server sentinel{{.acl_users = {"watcher on >watchword +@connection +info +subscribe &+switch-master "
-                                         "+sentinel|get-master-addr-by-name +sentinel|master"},
-                           .config = {"sentinel monitor mine 127.0.0.1 " + std::to_string(server.port()) + " 1"},
-                           .sentinel = true}};
-    const std::string url =
-        watched_by({sentinel.port()}, "/mine?sentinel_user=watcher&sentinel_password_env=HOLDFAST_SENTINEL_TEST");
-    client subject{url};
-    mutex lock{subject, "stock"};
-    EXPECT_TRUE(lock.try_acquire());
-    EXPECT_EQ(sentinel.call({"ACL", "LOG"}).elements.size(), 0U) << sentinel.call({"ACL", "LOG"});
-    unsetenv("HOLDFAST_SENTINEL_TEST");
-}
-
 TEST(Sentinel, TlsToThemIsApartFromTlsToThePrimary) {
     redis_server server;
     redis_server sentinel{{.tls = true,

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "integration/refusal.hpp"
+#include "support/documented_user.hpp"
 #include "support/eventually.hpp"
 #include "support/raw_client.hpp"
 #include "support/redis_server.hpp"
@@ -20,11 +21,8 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-// The least rights that docs/protocol.md names.
-const std::string enough =
-    " ~hf:* &hf:wake:* +@connection +info +evalsha +eval +get +set +del +exists +pttl +pexpire +zadd +zrem "
-    "+zscore"
-    " +zrange +zrank +zcard +hget +hset +hdel +hlen +publish +subscribe +pubsub +time";
+// Whether they are is seen in rights_test.cpp.
+const std::string enough = " " + documented("locks").words_alone();
 
 std::string bob(const redis_server& server) {
     return "redis://bob:hunter2@" + at_port(server.port());
@@ -32,20 +30,6 @@ std::string bob(const redis_server& server) {
 
 redis_server server_with(const std::string& rights) {
     return redis_server{{.acl_users = {"bob on >hunter2" + rights}}};
-}
-
-TEST(AclUser, WithExactlyTheRightsThatLocksNeed) {
-    redis_server server = server_with(enough);
-    client subject{bob(server)};
-    client other{bob(server)};
-    mutex lock{subject, "stock"};
-    mutex theirs{other, "stock"};
-    lease held = lock.acquire();
-    std::thread waiter([&] { EXPECT_TRUE(theirs.acquire()); });
-    EXPECT_TRUE(eventually([&] { return server.call({"EXISTS", "hf:{stock}:queue"}).integer == 1; }));
-    EXPECT_FALSE(held.renew());
-    EXPECT_FALSE(held.release());
-    waiter.join();
 }
 
 void expect_no_permission(const std::string& rights) {

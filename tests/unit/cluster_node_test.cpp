@@ -228,6 +228,64 @@ TEST_F(ClusterNode, AReplicaThatTookOverIsMistrustedHoweverLongItRuns) {
     EXPECT_THAT(sent(three), HasSubstr("EVALSHA"));
 }
 
+// Its bus is cut off, but it answers us: for ever what was so before.
+TEST_F(ClusterNode, AMemberThatHasNotHeardOfAFailoverDoesNotKeepTheNewPrimaryMistrusted) {
+    const std::string old_map = map_of(one, two), new_map = map_of(one, three);
+    start(old_map);
+    fail(two);
+    tell_map(new_map);
+    ask(first, "a");
+    come_up(three, {.uptime_s = long_ago_s});
+    confirm(three, channel("a"));
+    EXPECT_GT(mistrusted("a"), mistrusted_for - 1s);
+    int old_maps = 0;
+    for (int i = 0; i < 20; ++i) {
+        if (!is_asked_for_map()) pass(10s);
+        const redis::network_place asked = asked_for_map();
+        if (asked == one) ++old_maps;
+        say(asked, asked == one ? old_map : new_map);
+        if (has_link(two)) fail(two);
+        for (const auto& place : {one, three}) {
+            if (sent(place).find("PING") != std::string::npos) say(place, "+PONG\r\n");
+        }
+    }
+    EXPECT_GE(old_maps, 5);
+    EXPECT_LE(mistrusted("a"), 0s);
+    subject.on_timer(now);
+    settle();
+    EXPECT_THAT(sent(three), HasSubstr("EVALSHA"));
+}
+
+TEST_F(ClusterNode, APrimaryThatWasReplacedIsSoWhenItSaysItItself) {
+    start(map_of(one, two));
+    for (int i = 0; i < 2; ++i) {
+        pass(10s);
+        const redis::network_place asked = asked_for_map();
+        say(asked, map_of(one, asked == two ? three : two));
+    }
+    EXPECT_FALSE(is_up("a"));
+    EXPECT_EQ(mistrusted("a"), mistrusted_for);
+}
+
+TEST_F(ClusterNode, APrimaryThatWasReplacedIsSoWhenWhoeverReplacedItServes) {
+    start(map_of(one, two));
+    for (int i = 0; i < 2 && !has_link(three); ++i) {
+        pass(10s);
+        const redis::network_place asked = asked_for_map();
+        say(asked, map_of(one, asked == one ? three : two));
+    }
+    ASSERT_TRUE(has_link(three));
+    EXPECT_TRUE(is_up("a")) << "it may be an old map";
+    come_up(three, {.uptime_s = long_ago_s});
+    say(asked_for_map(), map_of(one, three));
+    EXPECT_GT(mistrusted("a"), mistrusted_for - 1s);
+    ask(first, "a");
+    pass(mistrusted_for);
+    subject.on_timer(now);
+    settle();
+    EXPECT_THAT(sent(three), HasSubstr("EVALSHA"));
+}
+
 TEST_F(ClusterNode, APrimaryThatWasKnownWithoutSlotsIsBelievedWhenItGetsSome) {
     start(map_of(one, two, {shard_answer({}, {redis::testing::node_answer(three)})}));
     tell_map(map_of(one, three, {shard_answer({}, {redis::testing::node_answer(two)})}));

@@ -21,6 +21,7 @@ TEST(CommandWriter, AppendsBehindWhatIsThere) {
     append_command(out, {"PING"});
     command_writer{out, 2}.arg("ECHO").arg("x");
     EXPECT_EQ(out, "*1\r\n$4\r\nPING\r\n*2\r\n$4\r\nECHO\r\n$1\r\nx\r\n");
+    EXPECT_EQ(encoded_command({"PING"}) + encoded_command({"ECHO", "x"}), out);
 }
 
 TEST(CommandWriter, WritesIntegersInDecimal) {
