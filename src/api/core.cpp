@@ -28,7 +28,8 @@ milliseconds shortest_lease_for(const client_options& options) {
     // The engine takes off 1 % and 2 ms for clocks that do not run at the same speed.
     const auto left_for_skew_percent = static_cast<int>(most_left_out_percent - options.lost_margin_percent) - 1;
     const milliseconds taken_off = options.clock_skew + milliseconds(2);
-    const milliseconds with_margin = (taken_off * 100 + milliseconds(left_for_skew_percent - 1)) / left_for_skew_percent;
+    const milliseconds with_margin =
+        (taken_off * 100 + milliseconds(left_for_skew_percent - 1)) / left_for_skew_percent;
     return std::max({shortest_lease_at_all, options.clock_skew * skew_part, with_margin});
 }
 
