@@ -17,8 +17,7 @@
 // Invariants (all under mutex_):
 //  (1) At most one thread is in run_one(): the leader.
 //  (2) If somebody follows, there is a leader, or an heir: one that has been told to lead and is waking up. An heir
-//  leads,
-//      finds that somebody else does, or passes the lead on: nobody else looks for a leader meanwhile.
+//      leads, finds that somebody else does, or passes the lead on: nobody else looks for a leader meanwhile.
 //  (3) A wait is in followers_ only while it is neither over nor told to lead; whoever changes that takes it out.
 //  (4) A wait that is over is never touched again by anyone but its own thread. Its thread may see that without mutex_.
 #pragma once
