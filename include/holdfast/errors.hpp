@@ -45,10 +45,10 @@ enum class errc {
     read_only,         ///< READONLY: a replica, not a primary
     loading,           ///< LOADING: the server is still reading its data
     busy_script,       ///< BUSY: a script of somebody blocks the server
-    recovering,        ///< the server was restarted a short while ago and is not trusted yet
+    recovering,        ///< the server was restarted, or took over, a short while ago and is not trusted yet
     misconfigured,     ///< MISCONF, NOREPLICAS: it refuses writes because it cannot save them, or lacks replicas
     server_error,      ///< any other error reply
-    too_old,           ///< older than Redis 6.2, or without RESP3
+    too_old,           ///< older than Redis 6.2, in a Cluster than 7.0, or without RESP3
     no_such_database,  ///< SELECT of a database the server does not have
 
     // The wire.

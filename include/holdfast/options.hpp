@@ -31,8 +31,8 @@ enum class log_level {
     warning,  ///< look into it: a link broke, a renewal failed, a hold was lost
 };
 
-/// What to think of a server that was started less than `max_lease` ago and so may have forgotten holds that
-/// are still believed in.
+/// What to think of a server that was started, or took another's place, less than `max_lease` ago and so may not know
+/// holds that are still believed in. docs/guarantees.md says which take-overs a client can tell.
 enum class restarted_server {
     trusted,    ///< it takes part at once; a former holder may overlap with a new one until its next renewal
     mistrusted  ///< nothing is acquired on it until every lease it may have forgotten is over
@@ -43,7 +43,8 @@ struct client_options {
     /// No lease is longer than this; the same for all clients of a server if they use
     /// restarted_server::mistrusted, and always where there are several servers.
     milliseconds max_lease{std::chrono::seconds(60)};
-    /// Whether a server that was started a short while ago may grant locks; one of several never may.
+    /// Whether a server that was started, or took another's place, a short while ago may grant locks; one of several
+    /// never may.
     restarted_server after_restart = restarted_server::trusted;
     /// How long tokens are remembered after their last use; they keep growing across a server clock that is
     /// set back by up to this much. At least max_lease.
@@ -84,7 +85,8 @@ struct mutex_options {
     unsigned max_repeats = static_cast<unsigned>(-1);
     /// A grant or a renewal counts only when so many replicas of the server have it; at most 15. So a replica that has
     /// acknowledged a hold still knows it when it is promoted. A grant that too few have in time is undone and reported
-    /// as errc::not_replicated; a renewal is not counted and tried again. Takes one connection more. Not in a Cluster.
+    /// as errc::not_replicated; a renewal is not counted and tried again. Takes one connection more. Not in a Cluster,
+    /// nor where one of several servers is a Cluster (errc::bad_option): docs/guarantees.md says why.
     /// Who holds the lock by an object that asks for fewer is refused by one that asks for more (errc::not_replicated).
     unsigned replicas = 0;
     /// How long the replicas may take: from 1 ms to half the request timeout, and 4 s at most. Who asks while the same

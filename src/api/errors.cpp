@@ -61,14 +61,14 @@ const char* describe(errc code) noexcept {
         case errc::busy_script:
             return "a long-running script blocks the server; end it with SCRIPT KILL";
         case errc::recovering:
-            return "the server was restarted and may have forgotten holds; it is trusted again after "
+            return "the server was restarted or took over, and may not know all holds; it is trusted again after "
                    "max_lease";
         case errc::misconfigured:
             return "the server refuses writes because it cannot save or replicate; see its log";
         case errc::server_error:
             return "the server answered with an error";
         case errc::too_old:
-            return "holdfast needs Redis 6.2 or later, speaking RESP3";
+            return "holdfast needs Redis 6.2 or later, in a Cluster 7.0, speaking RESP3";
         case errc::no_such_database:
             return "the server has no database of that number; correct the URL";
         case errc::protocol_error:

@@ -100,8 +100,8 @@ finding check_clocks(const std::vector<patient>& primaries) {
         return fine("clocks", fmt::format("within {} of each other", about(apart + error)));
     }
     return {"clocks", severity::warning, fmt::format("{} apart from each other", about(apart)),
-            "Leases are kept by the clock of whoever owns the slot. With another owner, after a failover or a move, "
-            "they end that much earlier or later than their holders believe.",
+            "Replicas have the ends of leases as times of day. After a failover leases end that much earlier or later "
+            "than their holders believe, and tokens may shrink. A slot that is moved cuts nothing short.",
             "run chrony or another NTP client on all of them"};
 }
 

@@ -49,8 +49,9 @@ instant cluster_node::trusted_from(const lock_keys& lock) const {
     return found == primaries_.end() ? instant{} : found->second.trusted_from;
 }
 
-// While a slot moves, a grant may have been made by another member than the one whose replicas would be asked. Until
-// that is told apart, locks of a Cluster are refused the option: see lockable.
+// Locks of a Cluster are refused the option: see lockable. While a slot moves, a grant may have been made by another
+// member than the one whose replicas would be asked. And the message that a WAIT waits for elsewhere is no write here:
+// members of a Cluster do not pass PUBLISH on to their replicas.
 void cluster_node::confirm(redis::command&, const lock_keys&, redis::acknowledgement) {
     HOLDFAST_ASSERT(false);
 }
