@@ -63,11 +63,11 @@ public:
     // --- the server's side
     void foreign_took(const std::string& lock, instant until);
     void foreign_left(const std::string& lock);
-    void before_script(const words& command) override;
+    void before_script(server& at, const words& command) override;
     void after_script(const words& command, const value& answer) override;
 
 private:
-    enum class step { acquire, release, renew };
+    enum class step { acquire, release, release_alone, renew };
     struct waiter {
         instant arrived;
         std::uint64_t number;
@@ -75,6 +75,7 @@ private:
         instant asked{};  // last
     };
     struct lock_state {
+        std::string name;
         std::string holder;
         std::string fence;
         std::vector<std::string> line;
@@ -92,6 +93,7 @@ private:
         milliseconds interval;
     };
 
+    static bool has_one_key(step what);
     call read(std::string_view script, const words& command) const;
     std::string get(const std::string& key);
     void check_overlap(const belief& fresh);
