@@ -42,7 +42,8 @@ struct day::slot_move {
 };
 
 // The first ones are primaries, the others replicas. Their clocks never quite agree.
-std::vector<std::unique_ptr<server>> day::make_members(const server_options& setup) {
+std::vector<std::unique_ptr<server>> day::make_members(server_options setup) {
+    if (cluster_luck_.percent(30)) setup.half_run_percent = 10;
     const std::size_t primaries = 2 + cluster_luck_.below(2);
     const std::size_t replicas = 1 + cluster_luck_.below(2);
     const std::uint64_t apart_us = cluster_luck_.percent(50) ? 20'000 : 1'000'000;

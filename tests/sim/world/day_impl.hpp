@@ -67,7 +67,7 @@ private:
 
     // cluster_day.cpp
     struct slot_move;
-    std::vector<std::unique_ptr<server>> make_members(const server_options& setup);
+    std::vector<std::unique_ptr<server>> make_members(server_options setup);
     void draw_cluster();
     redis::server_settings cluster_settings() const;
     instant settled_since(const std::string& lock) const;

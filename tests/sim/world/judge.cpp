@@ -115,6 +115,11 @@ void judge::lost_without_reason(const belief& held) {
     fail("a calm holder lost " + held.lock + ": " + held.id);
 }
 
+// No script goes wrong by itself, and that a slot is moving is no caller's business.
+void judge::told(const std::string& who, errc why) {
+    if (why == errc::server_error && !excused.vandalized) fail(who + " was told of a failure that is none of its own");
+}
+
 void judge::foreign_took(const std::string& lock, instant until) {
     belief fresh{.lock = lock, .id = "foreign", .token = 0, .until = until};
     check_overlap(fresh);

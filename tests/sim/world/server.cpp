@@ -215,7 +215,19 @@ value server::run_script(const words& command, asking asked) {
     watcher_.before_script(*this, command);
     value answer = node_.execute(arguments{really}, asked);
     watcher_.after_script(command, answer);
+    if (!answer.is_error() && is_stopped_half_way(command)) {
+        answer = value::make_error("ERR Script attempted to access a non local key in a cluster node script: " +
+                                   std::string(command[1]) + ", on @user_script:1.");
+    }
     return as_clients_see_it(std::move(answer));
+}
+
+// Scripts of ours do not touch a key again that they have emptied, so real members do not stop them. Those of tomorrow
+// may: whoever asked must not rely on either, and the end is as good a place to stop as any.
+bool server::is_stopped_half_way(const words& command) {
+    if (options_.half_run_percent == 0 || member_ == nullptr || command[2] == "1") return false;
+    const bool leaving = member_->standing_of(command[3]).at == slot_standing::where::leaving;
+    return leaving && luck_.percent(options_.half_run_percent);
 }
 
 // Of mutants of clients: what they do is done to the answers.

@@ -47,12 +47,13 @@ bool is_half_run(const value& answer);
 
 struct server_options {
     std::shared_ptr<script_engine> engine;
-    bool kill_allowed = true;           // false: the ACL forbids CLIENT KILL
-    bool pushes_overtake = false;       // mutant: a push does not wait for the answers before it
-    bool runs_look_alike = false;       // mutant: nobody can tell one run from another
-    bool acks_write_nothing = false;    // mutant: a client's WAIT has no write of its own before it
-    bool asks_remembered = false;       // mutant: clients send all of a slot to where one command of it was sent by ASK
-    bool slots_leave_silently = false;  // mutant: clients do not hear that a slot has left
+    bool kill_allowed = true;         // false: the ACL forbids CLIENT KILL
+    bool pushes_overtake = false;     // mutant: a push does not wait for the answers before it
+    bool runs_look_alike = false;     // mutant: nobody can tell one run from another
+    bool acks_write_nothing = false;  // mutant: a client's WAIT has no write of its own before it
+    unsigned half_run_percent = 0;    // of the scripts on a slot that is leaving: so many are stopped at their very end
+    bool asks_remembered = false;     // mutant: clients send all of a slot to where one command of it was sent by ASK
+    bool slots_leave_silently = false;    // mutant: clients do not hear that a slot has left
     bool half_runs_look_refused = false;  // mutant: clients take a script that was stopped for one that did not run
     /// Mutants: called with a script's text, returns the text to run instead.
     std::map<std::string, std::string, std::less<>> replaced_scripts;
@@ -130,6 +131,7 @@ private:
     std::string info() const;
     value execute(const words& command, asking asked);
     value run_script(const words& command, asking asked);
+    bool is_stopped_half_way(const words& command);
     value as_clients_see_it(value answer) const;
     value kill(const words& command);
     void note_write(link& by, const words& command);
