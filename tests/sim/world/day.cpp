@@ -16,10 +16,11 @@ constexpr std::uint64_t read_write_salt = 49;
 constexpr std::uint64_t quorum_salt = 0x71756f72756d;
 constexpr std::uint64_t replica_salt = 0x7265706c696361;
 
-// Of the days that the seed gives one server, one in six has a Cluster instead. Those below that once went wrong have
-// none.
+// Of the days that the seed gives one server, one in six has a Cluster instead. Such that those that once went wrong,
+// or are known for something, have none.
 constexpr std::uint64_t cluster_salt = 0x636c7573746572;
-constexpr std::uint64_t one_in = 6;
+constexpr std::uint64_t cluster_one_in = 6;
+constexpr std::uint64_t cluster_days = 3;
 
 // One day in five has three servers, one in twenty-five has five.
 std::size_t servers_on(const day_options& day) {
@@ -30,7 +31,7 @@ std::size_t servers_on(const day_options& day) {
 bool has_cluster(const day_options& day) {
     if (day.cluster == day_options::clusters::always) return true;
     if (day.replicated || day.servers != 0 || servers_on(day) > 1) return false;
-    return chance(day.seed ^ cluster_salt).below(one_in) == 0;
+    return chance(day.seed ^ cluster_salt).below(cluster_one_in) == cluster_days;
 }
 
 std::unique_ptr<cluster> make_cluster(const day_options& day) {
@@ -51,7 +52,7 @@ day::day(const day_options& options)
       network_luck_(luck_.fork()),
       replica_luck_(options.seed ^ replica_salt),
       judge_(time_, is_seen_by_beliefs(options) ? judge::view::of_beliefs : judge::view::of_the_server),
-      cluster_luck_(options.seed ^ cluster_salt),
+      cluster_luck_(chance(options.seed ^ cluster_salt).fork()),
       cluster_(make_cluster(options)),
       servers_(make_servers()),
       visitors_(time_, rw_luck_.fork(), *servers_[0], judge_),
@@ -287,10 +288,11 @@ day_result day::run() {
 }
 
 // A contended cycle costs two commands, an upgrade and a downgrade one each. A script that is not known yet costs one
-// more, once per client and script.
+// more, once per client and script, on each member of a Cluster.
 void day::check_commands() {
     if (!calm_) return;
-    std::uint64_t allowed = 2 * judge_.cycles() + judge_.changes() + 4 * actors_.size();
+    const std::size_t members = cluster_ ? servers_.size() : 1;
+    std::uint64_t allowed = 2 * judge_.cycles() + judge_.changes() + 4 * members * actors_.size();
     // A split vote costs more: votes are given up and granted again, tokens raised.
     if (several()) allowed = servers_.size() * (4 * judge_.cycles() + 2 * judge_.changes() + 6 * actors_.size());
     if (scripts_run() > allowed)

@@ -200,6 +200,7 @@ void judge::after_script(const words& command, const value& answer) {
         trace("  " + std::string(names[static_cast<std::size_t>(asked.what)]) + " " + asked.lock + " by " + asked.id +
               ": " + answer.to_string());
     }
+    if (is_half_run(answer)) fail("a script was stopped half-way: " + answer.text);
     if (answer.is_error()) return;
     lock_state& state = locks_[asked.lock];
     const std::string holder = get(asked.lock);
