@@ -52,8 +52,8 @@ cluster_router::slot_bits cluster_router::slots_of(const network_place& owner) c
 // Whoever listens there is to be subscribed before what waited runs, and that before what others ask on hearing of it.
 void cluster_router::link_up(link& which, instant now) {
     which.number = ++links_made_;
+    which.has_failed = false;  // until what is told gives it up: by the news it may be a primary, by its greeting none
     tell_news(now);
-    which.has_failed = false;
     if (map_wanted_ && !question_->under_way() && (dialling_ || now >= ask_map_at_)) ask_map(now);
     if (!which.serves()) {
         if (map_ && map_->is_primary(which.place())) want_map();
