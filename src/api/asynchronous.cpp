@@ -3,6 +3,7 @@
 #include "api/lease_access.hpp"
 
 #include <boost/asio/error.hpp>
+#include <thread>
 #include <utility>
 
 namespace holdfast {
@@ -99,12 +100,17 @@ boost::asio::system_context& callback_executor::query(boost::asio::execution::co
 }
 
 void callback_executor::push(std::unique_ptr<callback> work) const {
-    if (core_) return core_->notifier().notify(std::move(work));
-    // An empty lease has no client; its handler is told so on whatever thread the system has.
-    boost::asio::post(boost::asio::system_executor(), [work = std::move(work)]() mutable {
+    const bool is_forked = core_ && core_->forked();
+    if (core_ && !is_forked) return core_->notifier().notify(std::move(work));
+    auto run = [work = std::move(work)]() mutable {
         callback& present = *work;
         present.run(std::move(work));
-    });
+    };
+    // A child of fork() has none of the threads that its parent had, neither the client's nor those of the system's
+    // executor, and may not touch what they worked on.
+    if (is_forked) return std::thread(std::move(run)).detach();
+    // An empty lease has no client; its handler is told so on whatever thread the system has.
+    boost::asio::post(boost::asio::system_executor(), std::move(run));
 }
 
 }  // namespace detail

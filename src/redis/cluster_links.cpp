@@ -35,6 +35,7 @@ cluster_router::link& cluster_router::link_to(const network_place& place) {
     auto& entry = links_[place];
     if (entry == nullptr) {
         entry = std::make_unique<link>(*this, place);
+        entry->is_primary = map_ && map_->is_primary(place);
         entry->open();
     }
     return *entry;
@@ -50,8 +51,8 @@ cluster_router::slot_bits cluster_router::slots_of(const network_place& owner) c
 // Whoever listens there is to be subscribed before what waited runs, and that before what others ask on hearing of it.
 void cluster_router::link_up(link& which, instant now) {
     which.number = ++links_made_;
+    which.has_failed = false;  // until what is told gives it up: by the news it may be a primary, by its greeting none
     tell_news(now);
-    which.has_failed = false;
     if (map_wanted_ && !question_->under_way() && (dialling_ || now >= ask_map_at_)) ask_map(now);
     if (!which.serves()) {
         if (map_ && map_->is_primary(which.place())) want_map();
@@ -246,7 +247,10 @@ void cluster_router::adopt(slot_map fresh, instant now) {
         if (old_link != nullptr && old_link->told_up) news.lost.add(slot);
         if (owner != nullptr) news.gained.add(slot);
     }
-    for (const auto& [place, each] : links_) each->told_up = each->serves();
+    for (const auto& [place, each] : links_) {
+        each->told_up = each->serves();
+        each->is_primary = map_->is_primary(place);
+    }
     listen_in(news.gained, now);
     call_back_asked(news.gained, now);
     for (command* request : line_) want_target(*request, now);
@@ -278,6 +282,7 @@ void cluster_router::learn_moved(link& by, const redirect& meant, instant now) {
     news.gained.add(meant.slot);
     if (!map_->is_primary(meant.to)) news.has_new_primary = true;
     map_->assign(meant.slot, meant.to);
+    if (link* const there = find_link(meant.to)) there->is_primary = map_->is_primary(meant.to);
     flush_due_ = true;
     want_map();
     listen_in(slot_bits(meant.slot), now);
@@ -324,7 +329,7 @@ bool cluster_router::is_named(const network_place& place) const {
 // Nothing is for it, and it is no primary's. One that could not be made is not tried for ever; those that work may be
 // of use for as long as the map is in doubt, but whoever sends us to ever more places does not make us keep them all.
 bool cluster_router::may_close(const link& which) const {
-    if (map_->is_primary(which.place()) || !which.asked.empty()) return false;
+    if (which.is_primary || !which.asked.empty()) return false;
     if (which.up() && !which.session().idle()) return false;
     const bool is_settled = !map_wanted_ && !question_->under_way();
     const bool is_too_many = links_.size() > most_links_in_doubt && !is_named(which.place());

@@ -63,6 +63,7 @@ public:
     std::uint64_t number = 0;  // of the last time that it came up
     waiting_line asked;        // to be sent with ASKING
     bool told_up = false;      // its slots were
+    bool is_primary = false;   // by the map; to search that for every link after every answer would be too slow
     bool has_failed = false;   // its last attempt, or its link; none has come up since
 
 private:

@@ -47,6 +47,8 @@ public:
             const auto first = (*at).to_integer();
             const auto last = (*++at).to_integer();
             if (!first || !last || *first < 0 || *last < *first || *last >= std::int64_t{hash_slots}) return false;
+            slots_named_ += *last - *first + 1;
+            if (slots_named_ > std::int64_t{hash_slots}) return false;
             if (owner == nobody) continue;
             std::fill(map_.owners_.begin() + *first, map_.owners_.begin() + *last + 1, owner);
             has_slots_ = true;
@@ -102,10 +104,11 @@ private:
     std::vector<network_place> others_;
     std::vector<network_place> dead_;
     bool has_slots_ = false;
+    std::int64_t slots_named_ = 0;  // every slot is named once at most: it bounds what a hostile answer costs
 };
 
 std::optional<slot_map> slot_map::read(const reply_view& shards, const network_place& asked, transport how) {
-    if (shards.type() != resp_type::array) return std::nullopt;
+    if (shards.type() != resp_type::array || shards.size() > most_members) return std::nullopt;
     reader whole(asked, how);
     for (const reply_view shard : shards) {
         if (!whole.take_shard(shard)) return std::nullopt;

@@ -171,6 +171,19 @@ TEST(SlotMap, WhatIsNoMapOrCoversNothingIsThrownAway) {
     }
 }
 
+// Each range is filled, and each shard's primary is looked for among all members.
+TEST(SlotMap, AnAnswerThatNamesSlotsTwiceOrShardsWithoutEndIsThrownAway) {
+    const std::string node = node_answer(one);
+    EXPECT_TRUE(read(shards_answer({shard_answer({{0, 8000}, {8001, 16383}}, {node})})));
+    EXPECT_FALSE(read(shards_answer({shard_answer({{0, 8000}, {8000, 16383}}, {node})})));
+    EXPECT_FALSE(read(shards_answer({shard_answer({{0, 16383}}, {node}), shard_answer({{5, 5}}, {node_answer(two)})})));
+    std::vector<std::string> shards(2048, shard_answer({}, {node}));
+    shards.front() = shard_answer({{0, 16383}}, {node});
+    EXPECT_TRUE(read(shards_answer(shards)));
+    shards.push_back(shards.back());
+    EXPECT_FALSE(read(shards_answer(shards)));
+}
+
 TEST(SlotMap, AServerThatNamesMembersWithoutEndIsNotRememberedWithoutEnd) {
     auto map = read(shards_answer({shard_answer({{0, 16383}}, {node_answer(one)})}));
     ASSERT_TRUE(map);
