@@ -41,6 +41,21 @@ void encode(const question& what, redis::command& out) {
     if (what.if_moving == question::moving::told) out.tell_if_moving();
 }
 
+// Tells `read` of every answer. Throws in the end of a burst of which one could not be asked.
+template <typename Read>
+void ask_in_bursts(const client& server, const std::vector<question>& questions, const Read& read) {
+    std::vector<api::question> burst;
+    for (std::size_t first = 0; first < questions.size(); first += burst.size()) {
+        burst.clear();
+        for (const question& what :
+             std::span(questions).subspan(first, std::min(largest_burst, questions.size() - first))) {
+            burst.emplace_back([&what](redis::command& out) { encode(what, out); });
+        }
+        api::ask_server(*server.shared_core(), burst,
+                        [&](std::size_t i, const redis::reply_view& reply) { read(first + i, copy(reply)); });
+    }
+}
+
 }  // namespace
 
 answer ask(const client& server, std::initializer_list<std::string_view> command) {
@@ -51,16 +66,18 @@ answer ask(const client& server, std::initializer_list<std::string_view> command
 }
 
 std::vector<answer> ask_all(const client& server, const std::vector<question>& questions) {
-    std::vector<api::question> burst;
     std::vector<answer> answers(questions.size());
-    for (std::size_t first = 0; first < questions.size(); first += burst.size()) {
-        burst.clear();
-        for (const question& what :
-             std::span(questions).subspan(first, std::min(largest_burst, questions.size() - first))) {
-            burst.emplace_back([&what](redis::command& out) { encode(what, out); });
-        }
-        api::ask_server(*server.shared_core(), burst,
-                        [&](std::size_t i, const redis::reply_view& reply) { answers[first + i] = copy(reply); });
+    ask_in_bursts(server, questions, [&](std::size_t i, answer told) { answers[i] = std::move(told); });
+    return answers;
+}
+
+// One burst that fails costs a request timeout: those after it are not asked.
+std::vector<std::optional<answer>> ask_what_can_be(const client& server, const std::vector<question>& questions) {
+    std::vector<std::optional<answer>> answers(questions.size());
+    try {
+        ask_in_bursts(server, questions, [&](std::size_t i, answer told) { answers[i] = std::move(told); });
+    } catch (const error&) {
+        return answers;
     }
     return answers;
 }

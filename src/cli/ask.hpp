@@ -38,6 +38,10 @@ answer ask(const client& server, std::initializer_list<std::string_view> command
 // a server that cannot be asked.
 std::vector<answer> ask_all(const client& server, const std::vector<question>& questions);
 
+// The same where what cannot be had is not missed much: nothing for questions whose server, or member of a Cluster,
+// cannot be asked, and for those after the first 500 that had such a one among them.
+std::vector<std::optional<answer>> ask_what_can_be(const client& server, const std::vector<question>& questions);
+
 // One question of either kind; a refusal throws.
 answer ask(const client& server, const question& only);
 

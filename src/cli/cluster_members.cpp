@@ -17,6 +17,18 @@ auto inside(const client& server, const Question& question) {
     return told.get_future().get();
 }
 
+// Whoever answers is known by the map. Who hangs may be in it, too, and be the one who was asked.
+std::vector<redis::server_settings> settings_of_members(const client& server) {
+    const auto known = [&server] { return inside(server, [](api::place& one) { return one.members(); }); };
+    try {
+        ask(server, {"PING"});
+    } catch (const error&) {
+        if (auto members = known(); !members.empty()) return members;
+        throw;
+    }
+    return known();
+}
+
 }  // namespace
 
 bool is_cluster(const client& server) {
@@ -25,9 +37,8 @@ bool is_cluster(const client& server) {
 
 member_list cluster_members::look(const client& server) {
     if (!is_cluster(server)) return {};
-    ask(server, {"PING"});  // whoever answers is known by the map
     std::map<std::string, client> present;
-    for (const auto& member : inside(server, [](api::place& one) { return one.members(); })) {
+    for (const auto& member : settings_of_members(server)) {
         if (auto known = links_.extract(member.display()); !known.empty()) {
             present.insert(std::move(known));
         } else {

@@ -13,6 +13,12 @@
 
 namespace holdfast::cli {
 
+// A server, or a member of a Cluster, that could not be asked.
+struct silence {
+    std::string server;
+    std::string why;
+};
+
 bool is_cluster(const client& server);
 
 using member_list = std::vector<const client*>;
@@ -20,7 +26,7 @@ using member_list = std::vector<const client*>;
 class cluster_members {
 public:
     // Who is a primary by now; nobody if it is no Cluster. Links to those who were so before are kept: they are good
-    // until the next look. Throws holdfast::error if no member can be asked.
+    // until the next look. Throws holdfast::error if nobody has told who they are.
     member_list look(const client& server);
 
 private:

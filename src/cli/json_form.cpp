@@ -39,7 +39,7 @@ std::string indented(const json& value) {
 
 json document(const server_set& servers, const char* what, json content) {
     json silent = json::array();
-    for (const silence& one : servers.silent()) silent.push_back({{"server", one.server}, {"error", one.why}});
+    for (const silence& one : servers.all_silent()) silent.push_back({{"server", one.server}, {"error", one.why}});
     return {{"servers", servers.names()}, {"silent", std::move(silent)}, {what, std::move(content)}};
 }
 

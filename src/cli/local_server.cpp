@@ -82,7 +82,7 @@ void wait_until_answered(const local_home& home, pid_t server) {
 
 std::vector<std::string> held_locks(const client& server) {
     std::vector<std::string> held;
-    for (const lock_state& lock : find_locks(server, "hf:")) {
+    for (const lock_state& lock : find_locks(server, "hf:").locks) {
         if (!lock.is_free()) held.push_back(lock.where.keys.lock());
     }
     return held;

@@ -89,12 +89,14 @@ void for_each_party(std::vector<lock_state>& locks, const Function& function) {
     }
 }
 
-// A card that may not be read costs its text, no more.
-std::optional<client_facts> facts_of(const answer& told) {
-    if (told.is_error || told.items.size() != 4 || told.items[0].is_null) return std::nullopt;
-    const auto field = [&told](std::size_t i) { return told.items[i].text; };
+// A card that may not be read costs its text, no more; nor does one whose member of a Cluster is away.
+std::optional<client_facts> facts_of(const std::optional<answer>& told) {
+    if (!told || told->is_error || told->items.size() != 4 || told->items[0].is_null) return std::nullopt;
+    const auto field = [&told](std::size_t i) { return told->items[i].text; };
     return client_facts{field(0), field(1), field(2), field(3)};
 }
+
+}  // namespace
 
 void add_cards(const client& server, std::vector<lock_state>& locks) {
     cards known;
@@ -106,7 +108,7 @@ void add_cards(const client& server, std::vector<lock_state>& locks) {
     for (const auto& [client, facts] : known) {
         questions.push_back({{"HMGET", "hf:client:" + client, "host", "pid", "program", "user"}});
     }
-    const std::vector<answer> answers = ask_all(server, questions);
+    const auto answers = ask_what_can_be(server, questions);
     std::size_t i = 0;
     for (auto& [client, facts] : known) facts = facts_of(answers[i++]);
     for_each_party(locks, [&known](auto& party) {
@@ -115,9 +117,7 @@ void add_cards(const client& server, std::vector<lock_state>& locks) {
     });
 }
 
-}  // namespace
-
-std::vector<lock_state> look_at(const client& server, const std::vector<lock_ref>& locks) {
+std::vector<lock_state> look_at_keys(const client& server, const std::vector<lock_ref>& locks) {
     std::vector<question> questions;
     questions.reserve(locks.size());
     for (const lock_ref& lock : locks) questions.push_back(look_question(lock));
@@ -135,6 +135,11 @@ std::vector<lock_state> look_at(const client& server, const std::vector<lock_ref
         }
         result.push_back(parse_lock(locks[i], answers[i]));
     }
+    return result;
+}
+
+std::vector<lock_state> look_at(const client& server, const std::vector<lock_ref>& locks) {
+    std::vector<lock_state> result = look_at_keys(server, locks);
     add_cards(server, result);
     return result;
 }

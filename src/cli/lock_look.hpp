@@ -17,4 +17,9 @@ std::vector<lock_state> look_at(const client& server, const std::vector<lock_ref
 // One of them; here a key that holds something else throws, too, and one that is moving (errc::moving).
 lock_state look_at(const client& server, const lock_ref& lock);
 
+// The two steps of it. The locks, without who their holders and waiters are; and that, as far as it can be had: in a
+// Cluster it is kept by other members than the locks.
+std::vector<lock_state> look_at_keys(const client& server, const std::vector<lock_ref>& locks);
+void add_cards(const client& server, std::vector<lock_state>& locks);
+
 }  // namespace holdfast::cli

@@ -54,7 +54,8 @@ std::vector<lock_state> find_locks(server_set& servers, std::string_view prefix)
     for (auto& one :
          servers.ask_by_number([&](std::size_t i) { return find_locks(servers[i], prefix, servers.members(i)); })) {
         if (!one) continue;
-        for (lock_state& lock : *one) {
+        servers.note_silent_members(std::move(one->silent));
+        for (lock_state& lock : one->locks) {
             std::pair key(lock.where.name.text(), lock.where.keys.lock());
             seen[std::move(key)].push_back(std::move(lock));
         }

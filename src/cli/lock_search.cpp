@@ -101,17 +101,54 @@ void search(const client& server, findings& found) {
     } while (cursor != "0");
 }
 
+// The locks of one member after the other, each lock once.
+class collection {
+public:
+    collection(const client& server, std::string_view prefix) : server_(server), prefix_(prefix) {}
+
+    // Of the server itself, or of a member, whose locks are looked at by way of the whole: a slot may have moved.
+    void add_those_of(const client& searched) {
+        findings found(prefix_);
+        search(searched, found);
+        std::vector<lock_ref> fresh = found.locks(prefix_);
+        std::erase_if(fresh, [this](const lock_ref& lock) { return known_.contains(lock.keys.lock()); });
+        for (lock_state& lock : look_at_keys(server_, fresh)) {
+            known_.insert(lock.where.keys.lock());
+            if (is_locks_own(lock)) locks_.push_back(std::move(lock));
+        }
+    }
+
+    std::vector<lock_state> finish() {
+        drop_doubles(locks_);
+        std::ranges::sort(locks_, {},
+                          [](const lock_state& lock) -> const std::string& { return lock.where.name.text(); });
+        add_cards(server_, locks_);
+        return std::move(locks_);
+    }
+
+private:
+    const client& server_;
+    const std::string_view prefix_;
+    std::set<std::string> known_;
+    std::vector<lock_state> locks_;
+};
+
 }  // namespace
 
-std::vector<lock_state> find_locks(const client& server, std::string_view prefix, const member_list& members) {
-    findings found(prefix);
-    if (members.empty()) search(server, found);
-    for (const client* each : members) search(*each, found);
-    std::vector<lock_state> locks = look_at(server, found.locks(prefix));
-    std::erase_if(locks, [](const lock_state& lock) { return !is_locks_own(lock); });
-    drop_doubles(locks);
-    std::ranges::sort(locks, {}, [](const lock_state& lock) -> const std::string& { return lock.where.name.text(); });
-    return locks;
+found_locks find_locks(const client& server, std::string_view prefix, const member_list& members) {
+    collection all(server, prefix);
+    found_locks result;
+    if (members.empty()) all.add_those_of(server);
+    for (const client* each : members) {
+        try {
+            all.add_those_of(*each);
+        } catch (const error& why) {
+            result.silent.push_back({each->server(), why.what()});
+            if (result.silent.size() == members.size()) throw;
+        }
+    }
+    result.locks = all.finish();
+    return result;
 }
 
 }  // namespace holdfast::cli

@@ -6,6 +6,7 @@
 // only ever held by other programs has none and cannot be told from any other key.
 //
 // Of a Cluster every primary is searched. A lock whose keys are on two of them, because its slot is moving, is one.
+// What one that does not answer has is not known; the locks of the others are.
 #pragma once
 
 #include "cli/cluster_members.hpp"
@@ -18,8 +19,13 @@
 
 namespace holdfast::cli {
 
-// Also those that are free and only remembered by their fencing mark. Sorted by name.
-// `members`: of a Cluster, its primaries.
-std::vector<lock_state> find_locks(const client& server, std::string_view prefix, const member_list& members = {});
+struct found_locks {
+    std::vector<lock_state>
+        locks;                    // also those that are free and only remembered by their fencing mark; sorted by name
+    std::vector<silence> silent;  // members that could not be asked
+};
+
+// `members`: of a Cluster, its primaries. Throws holdfast::error if none of them can be asked.
+found_locks find_locks(const client& server, std::string_view prefix, const member_list& members = {});
 
 }  // namespace holdfast::cli

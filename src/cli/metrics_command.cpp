@@ -26,6 +26,7 @@ scrape look_at_all(server_set& servers, const metrics_options& options) {
     const auto begin = clock::now();
     scrape seen{find_locks(servers, options.prefix)};
     seen.servers_up = servers.size() - servers.silent().size();
+    seen.members_silent = servers.silent_members().size();
     servers.tell_silent();
     if (seen.servers_up < servers.majority()) throw error(errc::no_quorum, servers.text());
     keep_majorities(seen.locks);

@@ -85,6 +85,9 @@ std::string prometheus_text(const scrape& seen) {
     const by_prefix sums = add_up(seen.locks);
     std::string text = up(1) + head("holdfast_servers_up", "How many servers could be asked.") +
                        fmt::format("holdfast_servers_up {}\n", seen.servers_up);
+    text += head("holdfast_members_silent",
+                 "How many primaries of a Cluster could not be asked; their locks are missing here.") +
+            fmt::format("holdfast_members_silent {}\n", seen.members_silent);
     text += head("holdfast_locks", "Locks that are held, by mode.");
     for (const auto& [prefix, sum] : sums) {
         for (const auto& [mode, count] : sum.held) {

@@ -14,6 +14,7 @@ struct scrape {
     std::vector<lock_state> locks;
     std::chrono::microseconds took{0};
     std::size_t servers_up = 1;
+    std::size_t members_silent = 0;  // of Clusters that are up
 };
 
 std::string prometheus_text(const scrape& seen);

@@ -7,8 +7,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <exception>
 #include <future>
+#include <iterator>
 
 namespace holdfast::cli {
 
@@ -26,12 +28,25 @@ std::string server_set::text() const {
     return fmt::format("{}", fmt::join(names(), ", "));
 }
 
+void server_set::note_silent_members(std::vector<silence> more) {
+    std::ranges::move(more, std::back_inserter(silent_members_));
+}
+
+std::vector<silence> server_set::all_silent() const {
+    std::vector<silence> all = silent_;
+    all.insert(all.end(), silent_members_.begin(), silent_members_.end());
+    return all;
+}
+
 void server_set::tell_silent() const noexcept {
-    for (const silence& one : silent_) tell(one.why);
+    for (const auto* some : {&silent_, &silent_members_}) {
+        for (const silence& one : *some) tell(one.why);
+    }
 }
 
 void server_set::in_parallel(const std::function<void(std::size_t)>& ask) {
     silent_.clear();
+    silent_members_.clear();
     if (size() == 1) return ask(0);
     std::vector<std::future<void>> asked;
     for (std::size_t i = 0; i < size(); ++i) asked.push_back(std::async(std::launch::async, ask, i));

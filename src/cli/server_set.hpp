@@ -2,7 +2,8 @@
 //
 // A lock on several servers is looked at on each of them: a client of all of them would tell what the majority decides,
 // an operator wants to know what each one says. All are asked at the same time. A server that does not answer is told
-// of and left out, as long as another one answers. A Cluster is one of them, however many members it has.
+// of and left out, as long as another one answers. A Cluster is one of them, however many members it has, and answers
+// if one of them does.
 #pragma once
 
 #include "cli/cluster_members.hpp"
@@ -18,12 +19,6 @@
 #include <vector>
 
 namespace holdfast::cli {
-
-// A server that could not be asked.
-struct silence {
-    std::string server;
-    std::string why;
-};
 
 class server_set {
 public:
@@ -55,6 +50,11 @@ public:
 
     // Those that the latest question was not answered by.
     const std::vector<silence>& silent() const noexcept { return silent_; }
+    // Primaries of those Clusters that did answer, as whoever asked them one by one has noted.
+    const std::vector<silence>& silent_members() const noexcept { return silent_members_; }
+    void note_silent_members(std::vector<silence> more);
+    // Both, the servers first.
+    std::vector<silence> all_silent() const;
     // The same to people, on stderr.
     void tell_silent() const noexcept;
 
@@ -65,6 +65,7 @@ private:
     std::vector<const client*> links_;
     std::vector<cluster_members> members_;  // of each
     std::vector<silence> silent_;
+    std::vector<silence> silent_members_;
 };
 
 }  // namespace holdfast::cli

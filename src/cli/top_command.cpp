@@ -14,6 +14,9 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace holdfast::cli {
 namespace {
@@ -79,7 +82,7 @@ private:
     }
 
     void show_silent() {
-        if (!servers_.silent().empty()) page_.show_trouble(servers_.silent().front().why);
+        if (const auto silent = servers_.all_silent(); !silent.empty()) page_.show_trouble(silent.front().why);
     }
 
     server_set& servers_;
@@ -89,13 +92,28 @@ private:
     std::optional<screen> screen_;
 };
 
+// To people only when it has changed: every line has it for programs.
+class silence_teller {
+public:
+    void tell(const server_set& servers) {
+        std::vector<std::string> silent;
+        for (const silence& one : servers.all_silent()) silent.push_back(one.server);
+        if (silent != std::exchange(told_, silent)) servers.tell_silent();
+    }
+
+private:
+    std::vector<std::string> told_;
+};
+
 int write_lines(server_set& servers, const top_options& options, signal_inbox& signals) {
+    silence_teller silent;
     for (std::uint64_t written = 1;; ++written) {
         json rows = json::array();
         for (const lock_state& lock : find_locks(servers, options.prefix)) {
             if (!lock.is_idle()) rows.push_back(to_json(lock));
         }
         std::cout << one_line(document(servers, "locks", std::move(rows))) << std::flush;
+        silent.tell(servers);
         if (!std::cout || written == options.count) return all_well;
         const woken why = rest(signals, options.pause());
         if (why == woken::by_end) return all_well;

@@ -66,6 +66,7 @@ void voter::send_renewal(ballot& b, instant now, purpose how_asked) {
         scripts::write(question, lock_of(b, now), scripts::renew_question{.id = id_of(b), .lease = terms.lease});
     }
     if (how_asked == purpose::renew) question.tell_if_moving();
+    if (how_asked != purpose::renew_again) question.pass_others();
     // What was unclear may be plain by then.
     const bool waits = how_asked == purpose::renew_again;
     question.give_up_at(waits ? std::min(b.valid_until_, now + terms.lease / retry_part) : b.valid_until_);

@@ -329,6 +329,8 @@ void voter::refuse(ballot& b, refusal why, instant now) {
             why.holder_left = std::chrono::duration_cast<milliseconds>(std::max(*q.holder_until, now) - now);
         }
     }
+    // What it still writes is from before: the node has not heard of a downgrade. That is no vote for the upgrade.
+    if (b.writes()) b.at_most_ = shape::reading;
     give_up(b, now);
     told_.refused(b, why, now);
 }

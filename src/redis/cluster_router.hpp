@@ -27,7 +27,7 @@
 //      serves is no primary any more counts only if that one says so itself, or those who are to have its slots serve.
 //  (4) Commands of several keys keep their order within a slot while it rests, and what is sent again goes before what
 //  is
-//      new. Those of one key pass: a renewal is not to wait for somebody's turn in line.
+//      new. Those of one key pass, and renewals: they are not to wait for somebody's turn in line.
 //  (5) A wanted channel is asked for at the owner of its slot before any command that is submitted later.
 //  (6) Nobody is told of moved slots while a command is on its way from one place to the next: whoever is told may
 //      withdraw it. And of many that are read at once all are told in one: each time everything that waits is gone
@@ -156,7 +156,7 @@ private:
     // --- commands: cluster_router.cpp
     bool rests(hash_slot slot) const { return rests_.contains(slot); }
     bool must_queue(const command& request) const {
-        return request.has_several_keys() && rests(slot_of(request.first_key()));
+        return !routing::passes_others(request) && rests(slot_of(request.first_key()));
     }
     link* target(const command& request) const;
     link* some_primary() const;

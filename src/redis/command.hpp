@@ -75,6 +75,9 @@ public:
     // In a Cluster: that the slot is moving is for the owner to hear at once (errc::moving), who has another way to
     // ask. Lasts until the payload is set anew.
     void tell_if_moving() noexcept { tells_if_moving_ = true; }
+    // In a Cluster: it need not wait for its turn behind others of its slot that wait for the end of a move. Lasts as
+    // long.
+    void pass_others() noexcept { passes_others_ = true; }
     // The last answer came from where a slot is moving to.
     bool was_redirected() const noexcept { return asking_; }
 
@@ -99,6 +102,7 @@ private:
     bool abandoned_ : 1 = false;
     bool of_the_link_ : 1 = false;  // part of a greeting, a sign of life: no filter's business
     bool tells_if_moving_ : 1 = false;
+    bool passes_others_ : 1 = false;
     bool asking_ : 1 = false;       // with ASKING in front
     bool prelude_due_ : 1 = false;  // written, and a reply may come that is not its answer yet
     std::uint8_t hops_ = 0;         // redirects that were followed since its last rest
@@ -116,6 +120,9 @@ struct routing {
     }
     static void set_asking(command& request) noexcept { request.asking_ = true; }
     static bool tells_if_moving(const command& request) noexcept { return request.tells_if_moving_; }
+    static bool passes_others(const command& request) noexcept {
+        return request.passes_others_ || !request.has_several_keys();
+    }
 
     // It waits for its server to be known, or reached, in no multiplexer's line yet.
     static void set_waiting(command& request) noexcept { request.state_ = command::state::waiting; }

@@ -43,7 +43,7 @@ protected:
 
     void start_worker() {
         std::string urls;
-        for (const redis_server& each : servers) urls += (urls.empty() ? "" : ",") + each.url() + "?timeout=500ms";
+        for (const redis_server& each : servers) urls += (urls.empty() ? "" : " ") + each.url() + "?timeout=500ms";
         workers.emplace_back(
             std::vector<std::string>{"lock-set", urls, "stock", path, std::to_string(longest_lease.count())});
     }

@@ -45,6 +45,10 @@ on_each() {
 # The Cluster, named by its second member only: [USER:PASSWORD@]
 cluster_url() { echo "redis+cluster://$1127.0.0.1:$(member_port 2)"; }
 use_cluster() { export HOLDFAST_URL=$(cluster_url); }
+lists_all_again() {
+    output=$(holdfast ls --json 2>/dev/null)
+    [ "$(names) $(of_json 'd["silent"]' <<<"$output")" = "['a', 'b', 'c'] []" ]
+}
 has_waiter() { [ "$(on_member 3 zcard "hf:{a}:queue")" = 1 ]; }
 names() { of_json '[l["name"] for l in d["locks"]]' <<<"$output"; }
 series() { sed -n "s/^$1 //p" <<<"$output"; }
@@ -142,6 +146,50 @@ examine() { run --separate-stderr holdfast doctor --json; }
     [ "$status" -eq 0 ]
     finish "$b"
     [ "$status" -eq 0 ]
+}
+
+# One of three hangs. The name b is on the first, c on the second, a on the third.
+@test "Cluster.APrimaryThatDoesNotAnswerHidesNoLocksOfTheOthers" {
+    use_cluster
+    on_each config set cluster-require-full-coverage no
+    hold b
+    local b=$last
+    hold c
+    local c=$last
+    # As a job would have it, but nobody who would lose it.
+    on_member 3 set "hf:{a}" hf_0000000000000001.1.0000000000000000000001 px 600000
+    local third="redis://127.0.0.1:$(member_port 3)/0"
+    "$HOLDFAST_BIN" top --json --interval 10ms </dev/null >"$BOX/lines" 2>"$BOX/told" 3>&- &
+    local top=$!
+    started+=("$top")
+    wait_until has_line "$BOX/lines" '"name":"a"'
+    # Nothing is judged before it goes on: other tests need it.
+    kill -STOP "$(cat "$CLUSTER/m3.pid")"
+    holdfast ls --json >"$BOX/ls" 2>"$BOX/ls.told" || touch "$BOX/failed"
+    holdfast metrics >"$BOX/metrics" 2>"$BOX/metrics.told" || touch "$BOX/failed"
+    wait_until has_line "$BOX/lines" "\"server\":\"$third\"" || touch "$BOX/failed"
+    is_alive "$top" || touch "$BOX/failed"
+    kill -CONT "$(cat "$CLUSTER/m3.pid")"
+    [ ! -e "$BOX/failed" ]
+    output=$(cat "$BOX/ls")
+    [ "$(names)" = "['b', 'c']" ]
+    [ "$(of_json '[s["server"] for s in d["silent"]]' <<<"$output")" = "['$third']" ]
+    has_line "$BOX/ls.told" "$third"
+    output=$(cat "$BOX/metrics")
+    [ "$(series 'holdfast_holders{prefix=""}') $(series holdfast_servers_up) $(series holdfast_members_silent)" = "2 1 1" ]
+    has_line "$BOX/metrics.told" "$third"
+    [ "$(grep -m 1 "\"server\":\"$third\"" "$BOX/lines" | of_json '[l["name"] for l in d["locks"]]')" = "['b', 'c']" ]
+    wait_until has_line "$BOX/told" "$third"
+    wait_until lists_all_again
+    let_go b
+    let_go c
+    finish "$b"
+    [ "$status" -eq 0 ]
+    finish "$c"
+    [ "$status" -eq 0 ]
+    on_member 3 del "hf:{a}"
+    on_each config set cluster-require-full-coverage yes
+    for i in 1 2 3; do wait_until sees_all $i; done
 }
 
 @test "Cluster.DoctorExaminesEveryPrimaryAndThenTheWhole" {

@@ -169,18 +169,6 @@ TEST(Cluster, AFailoverByHandIsFollowed) {
     EXPECT_TRUE(eventually([&] { return served.load(); }, an_age));
 }
 
-TEST(Cluster, IsSpokenToOverTlsAtThePortsThatItTells) {
-    redis_cluster cluster{{.primaries = 1, .replicas = false, .tls = true}};
-    const redis_server& member = cluster.members[0];
-    const std::string url = "rediss+cluster://localhost:" + std::to_string(member.tls_port());
-    client subject{url + "?ca_file=" + member.tls().ca.string()};
-    mutex lock{subject, "stock"};
-    lease held = lock.acquire();
-    EXPECT_FALSE(held.renew());
-    EXPECT_FALSE(held.release());
-    expect_client_refused(errc::certificate_untrusted, url, "localhost");
-}
-
 TEST(Cluster, WhatIsNoClusterOrTooOldIsToldClearly) {
     redis_server alone;
     expect_client_refused(errc::bad_topology, "redis+cluster://" + at_port(alone.port()), at_port(alone.port()));

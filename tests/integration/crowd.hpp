@@ -6,9 +6,11 @@
 
 #include <holdfast/holdfast.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <mutex>
@@ -20,6 +22,7 @@
 
 #include "integration/refusal.hpp"
 #include "support/eventually.hpp"
+#include "support/redis_server.hpp"
 
 namespace holdfast::testing {
 
@@ -55,16 +58,47 @@ private:
     int overlaps_ = 0;
 };
 
+/// How late a thread is woken at worst while this is there: a busy machine keeps everybody waiting, us as well.
+class pulse {
+public:
+    milliseconds worst() const { return milliseconds{worst_ms_.load()}; }
+
+private:
+    void beat(const std::stop_token& end) {
+        constexpr milliseconds rest{10};
+        while (!end.stop_requested()) {
+            const auto before = std::chrono::steady_clock::now();
+            std::this_thread::sleep_for(rest);
+            const auto late = std::chrono::steady_clock::now() - before - rest;
+            worst_ms_ = std::max(worst_ms_.load(), std::chrono::duration_cast<milliseconds>(late).count());
+        }
+    }
+
+    std::atomic<milliseconds::rep> worst_ms_ = 0;
+    std::jthread beating_{[this](const std::stop_token& end) { beat(end); }};
+};
+
 /// Fifty who hold, and behind each of them one who waits, all over a few clients.
 class crowd {
 public:
     using steady = std::chrono::steady_clock;
     static constexpr std::size_t many = 50;
+    /// All are served or told within the time of the failover and this.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    static constexpr milliseconds soon = std::chrono::seconds{10};
+#else
+    static constexpr milliseconds soon = std::chrono::seconds{2};
+#endif
 
+    /// The URL with options, if any: "?...".
     explicit crowd(const std::string& url) : holding{clients(url)}, waiting{clients(url)} {}
 
-    static std::string name_of(std::size_t i) { return "shelf " + std::to_string(i); }
-    static std::string queue_of(std::size_t i) { return "hf:{" + name_of(i) + "}:queue"; }
+    static std::string name_of(std::size_t i) {
+        return "shelf " + std::to_string(i);
+    }
+    static std::string queue_of(std::size_t i) {
+        return "hf:{" + name_of(i) + "}:queue";
+    }
     static milliseconds since(steady::time_point begin) {
         return std::chrono::duration_cast<milliseconds>(steady::now() - begin);
     }
@@ -94,9 +128,22 @@ public:
         }
     }
 
-    /// Holders give back what they have, and so everybody in line is served. Nobody hangs.
-    void expect_all_served() {
-        const auto announced = steady::now();
+    /// From when on another server serves in the place of one that failed: when a write went well that was sent, again
+    /// and again, to whatever `where_to` tells (nullptr: nobody is known), as any other client would do it.
+    static steady::time_point first_write(const std::function<redis_server*()>& where_to, const std::string& key) {
+        const auto goes_well = [&] {
+            redis_server* const there = where_to();
+            return there != nullptr && there->call({"SET", key, "1", "PX", "60000"}).text == "OK";
+        };
+        EXPECT_TRUE(eventually(goes_well, 2 * an_age)) << "nobody took over";
+        return steady::now();
+    }
+
+    /// Holders give back what they have, and so everybody in line is served: soon after another server serves. Nobody
+    /// hangs.
+    void expect_all_served(steady::time_point serving) {
+        const auto begun = steady::now();
+        const pulse machine;
         for (std::size_t i = 0; i < many; ++i) {
             EXPECT_GT(held[i].validity(), milliseconds{0});
             believers.ends(name_of(i), held[i].token());
@@ -106,10 +153,12 @@ public:
             EXPECT_TRUE(!refused || refused == errc::misconfigured || refused == errc::outcome_unknown)
                 << name_of(i) << ": " << refused.message();
         }
-        const milliseconds released = since(announced);
+        const milliseconds released = since(begun);
         EXPECT_TRUE(eventually([&] { return served + told == static_cast<int>(many); }, 2 * an_age));
-        std::cout << "after the switch: all given back in " << released.count() << " ms, all served in "
-                  << since(announced).count() << " ms\n";
+        const milliseconds needed = since(serving);
+        std::cout << "after the first write of another client: all given back in " << released.count()
+                  << " ms, all served in " << needed.count() << " ms\n";
+        EXPECT_LE(needed, soon + 10 * machine.worst()) << "threads were late by " << machine.worst().count() << " ms";
         waiters.clear();
         EXPECT_EQ(served, static_cast<int>(many));
         EXPECT_EQ(believers.overlaps(), 0) << "nothing was lost: all of it was on the replicas";
@@ -126,7 +175,9 @@ public:
 private:
     static std::vector<client> clients(const std::string& url) {
         std::vector<client> some;
-        for (int i = 0; i < 3; ++i) some.emplace_back(url + "?client_name=subject");
+        for (int i = 0; i < 3; ++i) {
+            some.emplace_back(url + (url.find('?') == url.npos ? "?" : "&") + "client_name=subject");
+        }
         return some;
     }
 };

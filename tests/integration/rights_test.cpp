@@ -199,8 +199,7 @@ TEST(LeastRights, OfLocksOnACluster) {
     const documented_user user = documented("cluster-locks");
     redis_cluster cluster{{.replicas = false, .acl_users = {"default off", user.line()}}};
     guarded where{user, {&cluster.members[0], &cluster.members[1], &cluster.members[2]}};
-    std::string url = cluster.url();
-    url.insert(url.find("//") + 2, user.name + ":" + user.password + "@");
+    const std::string url = cluster.url(user.name + ":" + user.password);
     expect_all_are_needed(where, [&](times spans) {
         where.forget_all();
         program all{url, spans, [&](const std::string& key) -> redis_server& { return cluster.owner_of(key); }};
@@ -208,9 +207,7 @@ TEST(LeastRights, OfLocksOnACluster) {
         all.use_read_write_locks();
         all.wait_for_many_locks();
     });
-    std::string wrong = cluster.url();
-    wrong.insert(wrong.find("//") + 2, user.name + ":" + password + "@");
-    expect_client_refused(errc::wrong_password, wrong, user.name + "@");
+    expect_client_refused(errc::wrong_password, cluster.url(user.name + ":" + password), user.name + "@");
 }
 
 TEST(LeastRights, OfWhoAsksSentinels) {

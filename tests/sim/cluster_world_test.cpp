@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 class nobody final : public script_watcher {
-    void before_script(const words&) override {}
+    void before_script(server&, const words&) override {}
     void after_script(const words&, const value&) override {}
 };
 

@@ -22,8 +22,8 @@ struct wishes {
 
 int usage() {
     std::fputs(
-        "usage: holdfast-sim [--seeds N] [--first-seed N] [--jobs N] [--counted N] [--all] [--replicated]\n"
-        "       holdfast-sim --seed N [--trace] [--replicated]\n",
+        "usage: holdfast-sim [--seeds N] [--first-seed N] [--jobs N] [--counted N] [--all] [--replicated | --cluster]\n"
+        "       holdfast-sim --seed N [--trace] [--replicated | --cluster]\n",
         stderr);
     return 2;
 }
@@ -38,6 +38,10 @@ bool read(int argc, char** argv, wishes& out) {
         }
         if (word == "--replicated") {
             out.campaign.day.replicated = true;
+            continue;
+        }
+        if (word == "--cluster") {
+            out.campaign.day.cluster = day_options::clusters::always;
             continue;
         }
         if (word == "--all") {

@@ -70,6 +70,18 @@ mutant of_replicas(std::string name, bool day_options::*what) {
             }};
 }
 
+// One that only shows where slots move.
+mutant of_clusters(mutant one) {
+    return {std::move(one.name), [apply = std::move(one.apply)](day_options& day) {
+                day.cluster = day_options::clusters::always;
+                apply(day);
+            }};
+}
+
+mutant of_clusters(std::string name, bool day_options::*what) {
+    return of_clusters({std::move(name), [what](day_options& day) { day.*what = true; }});
+}
+
 // With every hint to poll comes a grant from long ago.
 void forge_old_grants(day_options& day) {
     replace_in_scripts(day, "", "tell(wants.channel, 'poll ' .. first)",
@@ -171,6 +183,16 @@ std::vector<mutant> mutants() {
         of_replicas("NobodyAcknowledges", &day_options::nobody_acknowledges),
         of_replicas("WaitWithoutAWriteOfItsOwn", &day_options::acks_write_nothing),
         of_replicas("ConfirmationByAnotherRun", &day_options::runs_look_alike),
+        // Of a Cluster whose slots move.
+        of_clusters("AskIsRememberedForItsSlot", &day_options::asks_remembered),
+        of_clusters("NobodyHearsThatASlotHasLeft", &day_options::slots_leave_silently),
+        of_clusters("ScriptsThatWereStoppedCountAsRefused", &day_options::half_runs_look_refused),
+        of_clusters(in_scripts("LeasesAreEmptiedBeforeTheyAreFilled", "", "redis.call('ZREM', KEYS[5], '')\n    end",
+                               "redis.call('ZREM', KEYS[5], id)\n    end")),
+        of_clusters(in_scripts("DeadlinesGoByTheOldMembersClock", "",
+                               "return at_least > 1 and at_least + later_ms() - now_ms or 0", "return 0")),
+        of_clusters(in_scripts("RenewalAloneInNameOnly", "rw/renew_alone",
+                               "redis.call('ZADD', KEYS[2], 'GT', string.format('%.0f', now_ms + lease), id)", "")),
         {"PushesOvertakeAnswers", [](day_options& day) { day.pushes_overtake = true; }},
         {"HoldIdsRepeat", [](day_options& day) { day.ids_repeat = true; }},
         {"ClockStopsInPauses", [](day_options& day) { day.clock_stops_in_pauses = true; }},

@@ -13,6 +13,7 @@ namespace {
 constexpr std::chrono::seconds start_limit{60};
 // All hear of each other within half of it, and who is silent for longer is taken for failed.
 constexpr std::chrono::milliseconds soon{1500};
+constexpr std::chrono::milliseconds while_voting{5000};
 // However busy the machine is.
 constexpr std::chrono::milliseconds practically_never{60'000};
 constexpr std::chrono::seconds failover_limit{60};
@@ -24,17 +25,6 @@ redis_reply must(redis_server& member, const std::vector<std::string>& arguments
     redis_reply reply = member.call(arguments);
     if (reply.is_error()) throw std::runtime_error{arguments.at(0) + " " + arguments.at(1) + ": " + reply.text};
     return reply;
-}
-
-server_options member_options(const cluster_options& wanted) {
-    server_options options{.tls = wanted.tls, .acl_users = wanted.acl_users, .config = wanted.config};
-    if (wanted.tls) options.config.emplace_back("tls-cluster yes");
-    options.config.insert(options.config.end(),
-                          {"cluster-enabled yes", "cluster-config-file nodes.conf",
-                           "cluster-node-timeout " + std::to_string(soon.count()), "cluster-replica-no-failover yes",
-                           "cluster-allow-replica-migration no", "cluster-replica-validity-factor 0",
-                           "repl-diskless-sync yes", "repl-diskless-sync-delay 0", "repl-ping-replica-period 1"});
-    return options;
 }
 
 std::string slot_text(const std::string& key) {
@@ -51,6 +41,15 @@ std::int64_t owner_port(redis_server& member, const std::string& key) {
     return 0;
 }
 
+template <typename Port>
+std::string url_of(std::string url, const std::vector<redis_server>& members, Port port_of) {
+    url += url.ends_with('/') ? "" : "@";
+    for (const redis_server& each : members) {
+        url += (&each == &members.front() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(port_of(each));
+    }
+    return url;
+}
+
 bool says(redis_server& member, const std::string& fact) {
     return member.call({"CLUSTER", "INFO"}).text.find(fact) != std::string::npos;
 }
@@ -59,10 +58,23 @@ bool says(redis_server& member, const std::string& fact) {
 
 redis_cluster::redis_cluster(const cluster_options& options) : options_{options} {
     const int count = options.primaries * (options.replicas ? 2 : 1);
-    for (int i = 0; i < count; ++i) members.emplace_back(member_options(options));
+    if (options.tls) material_ = make_tls_material(directory_.path());
+    for (int i = 0; i < count; ++i) members.emplace_back(member_options());
     join();
     if (!is_settled()) throw std::runtime_error{"the members do not find together:\n" + members[0].log_tail()};
     set_node_timeout(practically_never);
+}
+
+server_options redis_cluster::member_options() const {
+    server_options options{
+        .tls = options_.tls, .tls_from = material_, .acl_users = options_.acl_users, .config = options_.config};
+    if (options_.tls) options.config.insert(options.config.end(), {"tls-cluster yes", "tls-replication yes"});
+    options.config.insert(options.config.end(),
+                          {"cluster-enabled yes", "cluster-config-file nodes.conf",
+                           "cluster-node-timeout " + std::to_string(soon.count()), "cluster-replica-no-failover yes",
+                           "cluster-allow-replica-migration no", "cluster-replica-validity-factor 0",
+                           "repl-diskless-sync yes", "repl-diskless-sync-delay 0", "repl-ping-replica-period 1"});
+    return options;
 }
 
 void redis_cluster::set_node_timeout(std::chrono::milliseconds silence, const redis_server* not_asked) {
@@ -82,7 +94,7 @@ void redis_cluster::join() {
     }
     for (redis_server& each : members) {
         if (&each != &members.front()) {
-            must(each, {"CLUSTER", "MEET", "127.0.0.1", std::to_string(members.front().port())});
+            must(each, {"CLUSTER", "MEET", "127.0.0.1", port_among_members(members.front())});
         }
     }
     const std::string all = "cluster_known_nodes:" + std::to_string(members.size());
@@ -121,12 +133,16 @@ bool redis_cluster::is_settled() {
         start_limit);
 }
 
-std::string redis_cluster::url() const {
-    std::string url = "redis+cluster://";
-    for (const redis_server& each : members) {
-        url += (&each == &members.front() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(each.port());
-    }
-    return url;
+std::string redis_cluster::url(const std::string& login) const {
+    return url_of("redis+cluster://" + login, members, [](const redis_server& each) { return each.port(); });
+}
+
+std::string redis_cluster::tls_url(const std::string& login) const {
+    return url_of("rediss+cluster://" + login, members, [](const redis_server& each) { return each.tls_port(); });
+}
+
+std::string redis_cluster::port_among_members(const redis_server& member) const {
+    return std::to_string(options_.tls ? member.tls_port() : member.port());
 }
 
 std::string redis_cluster::id_of(redis_server& member) {
@@ -157,7 +173,8 @@ redis_server& redis_cluster::other_than_owner_of(const std::string& key) {
 
 redis_server& redis_cluster::replica_of(const redis_server& primary) {
     const auto index = static_cast<std::size_t>(&primary - members.data());
-    return members.at(index + static_cast<std::size_t>(options_.primaries));
+    const auto half = static_cast<std::size_t>(options_.primaries);
+    return members.at(index < half ? index + half : index - half);
 }
 
 redis_cluster::move redis_cluster::begin_move(const std::string& key, redis_server& to) {
@@ -177,7 +194,7 @@ bool redis_cluster::move_keys(const move& which, int at_most) {
 }
 
 void redis_cluster::move_keys(const move& which, const std::vector<std::string>& keys) {
-    std::vector<std::string> step{"MIGRATE", "127.0.0.1", std::to_string(which.to->port()), "", "0", "10000", "KEYS"};
+    std::vector<std::string> step{"MIGRATE", "127.0.0.1", port_among_members(*which.to), "", "0", "10000", "KEYS"};
     step.insert(step.end(), keys.begin(), keys.end());
     must(*which.from, step);  // NOKEY if they expired meanwhile
 }
@@ -234,9 +251,31 @@ bool redis_cluster::is_given_up(const redis_server& gone) {
     return given_up;
 }
 
+// Nobody votes twice for the same one's successor within two of their timeouts, nor is voted for again within four.
 bool redis_cluster::has_replaced(const redis_server& gone, const std::string& key) {
-    must(replica_of(gone), {"CONFIG", "SET", "cluster-replica-no-failover", "no"});
-    return eventually([&] { return has_moved_from(gone, key); }, failover_limit);
+    redis_server& successor = replica_of(gone);
+    set_node_timeout(while_voting, &gone);
+    must(successor, {"CONFIG", "SET", "cluster-replica-no-failover", "no"});
+    const bool replaced = eventually([&] { return has_moved_from(gone, key); }, failover_limit);
+    must(successor, {"CONFIG", "SET", "cluster-replica-no-failover", "yes"});
+    set_node_timeout(practically_never, &gone);
+    return replaced;
+}
+
+bool redis_cluster::comes_back(redis_server& gone) {
+    if (gone.running()) {
+        gone.resume();
+    } else {
+        gone.restart(redis_server::data::lose);
+        must(gone, {"CONFIG", "SET", "cluster-node-timeout", std::to_string(practically_never.count())});
+    }
+    return eventually(
+        [&] {
+            return gone.info("replication", "role") == "slave" &&
+                   gone.info("replication", "master_link_status") == "up" && says(gone, "cluster_state:ok") &&
+                   replica_of(gone).info("replication", "connected_slaves") == "1";
+        },
+        failover_limit);
 }
 
 bool redis_cluster::has_moved_from(const redis_server& former, const std::string& key) {

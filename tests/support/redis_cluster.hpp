@@ -8,18 +8,19 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "support/redis_server.hpp"
+#include "support/temp_directory.hpp"
 
 namespace holdfast::testing {
 
 struct cluster_options {
     int primaries = 3;
-    bool replicas = true;  // one for each
-    // Also among themselves, where they would have to trust each other's certificates: for one primary only.
-    bool tls = false;
+    bool replicas = true;                  // one for each
+    bool tls = false;                      // also among themselves; all have the same certificate
     std::vector<std::string> config{};     // further lines for each member
     std::vector<std::string> acl_users{};  // of each member: they are not replicated
 };
@@ -28,14 +29,17 @@ class redis_cluster {
 public:
     explicit redis_cluster(const cluster_options& options = {});
 
-    /// redis+cluster://127.0.0.1:port,... of all members.
-    std::string url() const;
+    /// redis+cluster://[login@]127.0.0.1:port,... of all members. Login: user:password.
+    std::string url(const std::string& login = {}) const;
+    /// The same with rediss+cluster:// and their TLS ports. Whom to trust is in tls().
+    std::string tls_url(const std::string& login = {}) const;
+    const tls_material& tls() const { return *material_; }
 
     /// The member that calls itself the owner of the key's slot; throws if there is none.
     redis_server& owner_of(const std::string& key);
     /// Some primary that is not.
     redis_server& other_than_owner_of(const std::string& key);
-    /// The replica that was given to that primary when all began.
+    /// The other of the two that take over from each other: a primary and its replica.
     redis_server& replica_of(const redis_server& primary);
 
     /// The slot of the key goes from its owner to `to`, in three steps. Of the middle one as many as there are keys.
@@ -60,6 +64,8 @@ public:
     [[nodiscard]] bool is_given_up(const redis_server& gone);
     /// Lets its replica take over, and waits until that owns the key's slot and all who run agree.
     [[nodiscard]] bool has_replaced(const redis_server& gone, const std::string& key);
+    /// Whoever was replaced runs again, without its data, or goes on. Waits until it is a replica that has caught up.
+    [[nodiscard]] bool comes_back(redis_server& gone);
 
     std::vector<redis_server> members;  // the primaries first
 
@@ -71,8 +77,13 @@ private:
     [[nodiscard]] bool has_moved_from(const redis_server& former, const std::string& key);
     redis_server* find_owner(const std::string& key, const redis_server* not_asked = nullptr);
     std::string id_of(redis_server& member);
+    /// Where members reach it.
+    std::string port_among_members(const redis_server& member) const;
+    server_options member_options() const;
 
     const cluster_options options_;
+    temp_directory directory_{"hf-cluster-"};
+    std::optional<tls_material> material_;
 };
 
 }  // namespace holdfast::testing

@@ -39,7 +39,7 @@ std::string config_string(std::string_view text) {
 
 redis_server::process::process(server_options options)
     : options_{std::move(options)}, login_{login_for(options_)}, link_{socket_path(), login_} {
-    if (options_.tls) tls_ = make_tls_material(directory());
+    if (options_.tls) tls_ = options_.tls_from ? *options_.tls_from : make_tls_material(directory());
     start_on_free_ports();
 }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,11 +30,12 @@ struct server_options {
     bool tls = false;              // TLS on a port of its own, certificates made on the fly
     bool tls_client_auth = false;  // clients need a certificate
     server_certificate certificate = server_certificate::localhost;
-    std::string requirepass{};             // password of the default user
-    std::vector<std::string> acl_users{};  // what follows "user ", e.g. "bob on >pw ~* +@all"
-    std::vector<std::string> config{};     // further configuration lines, e.g. "maxmemory 2mb"
-    bool persistent = false;               // append-only file, synced at every write
-    bool sentinel = false;                 // not a server but a sentinel; what it watches is in `config`
+    std::optional<tls_material> tls_from{};  // instead of certificates of its own: for servers that trust each other
+    std::string requirepass{};               // password of the default user
+    std::vector<std::string> acl_users{};    // what follows "user ", e.g. "bob on >pw ~* +@all"
+    std::vector<std::string> config{};       // further configuration lines, e.g. "maxmemory 2mb"
+    bool persistent = false;                 // append-only file, synced at every write
+    bool sentinel = false;                   // not a server but a sentinel; what it watches is in `config`
 };
 
 /// Movable. Calls may come from several threads; starting and stopping is for one at a time.

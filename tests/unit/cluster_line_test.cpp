@@ -81,6 +81,22 @@ TEST_F(ClusterLine, ACommandOfOneKeyDoesNotWaitForThem) {
     EXPECT_EQ(sent(one), encoded({"renew", key_b}));
 }
 
+// Found by simulated days: others' polls were refused before it each time, and so it never followed its ASK.
+TEST_F(ClusterLine, ARenewalOfSeveralKeysDoesNotWaitForThemEither) {
+    start_with_both();
+    recorded_command poll = two_keys("poll", key_b);
+    recorded_command renewal = two_keys("renewal", key_b);
+    renewal.pass_others();
+    submit(poll);
+    submit(renewal);
+    sent(one);
+    say(one, try_again + "-ASK 3300 two:7002\r\n");
+    EXPECT_EQ(sent(two), encoded({"ASKING"}) + script_bytes("renewal", key_b));
+    say(two, "+OK\r\n+renewed\r\n");
+    submit(renewal);
+    EXPECT_EQ(sent(one), script_bytes("renewal", key_b));
+}
+
 TEST_F(ClusterLine, WhatRestsOrWaitsForALinkCanBeWithdrawn) {
     start();
     recorded_command rests = two_keys("rests", key_b);

@@ -177,6 +177,21 @@ TEST_F(EngineUpgrade, WaitsForADowngradeUnderWay) {
     EXPECT_EQ(again.held, &held);
 }
 
+// Found by simulated days: that the server still had it write was taken for a vote, and the caller never heard a word.
+TEST_F(EngineUpgrade, IsRefusedAlsoWhereTheServerHasNotHeardOfADowngrade) {
+    hold& held = reading_and_writing();
+    subject.downgrade(held, answer, now + 2s, now);
+    send_one();
+    receive("-ERR not today\r\n");
+    EXPECT_EQ(answer.code, errc::server_error);
+    recorded_request again;
+    subject.upgrade(held, again, {waiting::in_line, now + 1s}, now);
+    EXPECT_EQ(send_one().script, "rw/acquire");
+    later(1s);
+    EXPECT_EQ(again.refusal_code, errc::timed_out);
+    EXPECT_FALSE(life->lost);
+}
+
 // The answer under way is one to a downgrade, whatever else is to be done by then.
 TEST_F(EngineUpgrade, GivenUpWhileItWaitsForADowngradeDoesNotMisreadTheDowngradesAnswer) {
     subject.acquire(first, terms(access::shared), now);

@@ -82,7 +82,7 @@ bool section(const lease& held, const store& resource, milliseconds pause) {
 std::vector<std::string> split(const std::string& text) {
     std::istringstream words(text);
     std::vector<std::string> found;
-    for (std::string word; std::getline(words, word, ',');) found.push_back(word);
+    for (std::string word; words >> word;) found.push_back(word);
     return found;
 }
 

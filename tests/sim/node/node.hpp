@@ -47,7 +47,9 @@ public:
     void subscribe(std::uint64_t connection, std::string_view channel, channel_kind kind = channel_kind::plain);
     void unsubscribe(std::uint64_t connection, std::string_view channel, channel_kind kind = channel_kind::plain);
     void unsubscribe_all(std::uint64_t connection);
-    bool listens(std::string_view channel) const { return channels_.listeners(channel_kind::plain, channel) > 0; }
+    bool listens(std::string_view channel, channel_kind kind = channel_kind::plain) const {
+        return channels_.listeners(kind, channel) > 0;
+    }
     /// Called for each listener in turn while the publishing command runs, hence before that command's reply:
     /// the order in which 7.0 writes them, if the publisher itself listens. It must not call execute().
     void on_message(std::function<void(const message&)> callback);

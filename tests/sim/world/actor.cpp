@@ -127,6 +127,7 @@ void actor::acquired(engine::hold& held) {
 
 void actor::refused(const engine::refusal& why) {
     asking_ = false;
+    where_.watch.told(name_, why.code);
     if (walking_out_) return;
     note("is refused, code " + std::to_string(static_cast<int>(why.code)));
     if (held_ != nullptr) {

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "world/cluster_way.hpp"
+#include "world/port.hpp"
+
 namespace holdfast::sim {
 namespace {
 
@@ -15,16 +18,22 @@ client::client(timeline& time, chance luck, engine::random_source& ids, client_s
     : time_(time), luck_(luck), setup_(std::move(setup)) {
     std::vector<engine::node_link> nodes;
     for (std::size_t i = 0; i < setup_.servers; ++i) {
-        ports_.push_back(std::make_unique<port>(*this, i, setup_.server, luck_.next(), net));
-        nodes.push_back({ports_.back().get(), "sim"});
+        ways_.push_back(make_way(i, net));
+        nodes.push_back(ways_.back()->link());
     }
     engine::observer& watched_by = *this;
     engine_ = std::make_unique<engine::engine>(setup_.engine, nodes, ids, watched_by);
+    for (std::size_t i = 0; i < ways_.size(); ++i) ways_[i]->attach(engine_->node(i));
     trouble_until_ = time_.now();
 }
 
+std::unique_ptr<way> client::make_way(std::size_t node, network& net) {
+    if (!setup_.server.seeds.empty()) return std::make_unique<cluster_way>(*this, setup_.server, luck_.next(), net);
+    return std::make_unique<port>(*this, node, setup_.server, luck_.next(), net);
+}
+
 void client::start() {
-    for (const auto& one : ports_) one->on_timer();
+    for (const auto& one : ways_) one->on_timer();
     settle();
 }
 
@@ -59,11 +68,11 @@ void client::pause_until(instant then) {
 void client::die() {
     dead_ = true;
     postponed_.clear();
-    for (const auto& one : ports_) one->forget_links();
+    for (const auto& one : ways_) one->forget_links();
 }
 
 void client::close() {
-    for (const auto& one : ports_) one->close();
+    for (const auto& one : ways_) one->close();
     settle();
     dead_ = true;
 }
@@ -73,15 +82,15 @@ void client::trouble_passes(instant from) {
 }
 
 bool client::calm_since(instant since) const {
-    const bool up = std::all_of(ports_.begin(), ports_.end(), [](const auto& one) { return one->up(); });
+    const bool up = std::all_of(ways_.begin(), ways_.end(), [](const auto& one) { return one->all_up(); });
     return !dead_ && !paused_ && up && trouble_until_ < since;
 }
 
 void client::settle() {
     if (dead_) return;
-    for (const auto& one : ports_) one->catch_up();
+    for (const auto& one : ways_) one->catch_up();
     instant due = engine_->deadline();
-    for (const auto& one : ports_) {
+    for (const auto& one : ways_) {
         one->settle();
         due = std::min(due, one->deadline());
     }
@@ -96,7 +105,7 @@ void client::settle() {
 }
 
 void client::on_alarm() {
-    for (const auto& one : ports_) one->on_timer();
+    for (const auto& one : ways_) one->on_timer();
     engine_->on_timer(now());
 }
 

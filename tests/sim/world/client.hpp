@@ -1,5 +1,6 @@
-// A client process: the real engine and, by its ports, the real sessions, with the driver that src/api/core.cpp is to
-// them in a program. It can be paused (its events wait, as they do for a stopped process) and can die.
+// A client process: the real engine and, by its ways, the real sessions and routers, with the driver that
+// src/api/core.cpp is to them in a program. It can be paused (its events wait, as they do for a stopped process) and
+// can die.
 #pragma once
 
 #include <memory>
@@ -7,14 +8,15 @@
 #include <vector>
 
 #include "engine/engine.hpp"
-#include "world/port.hpp"
+#include "world/way.hpp"
 
 namespace holdfast::sim {
 
 struct client_setup {
     std::size_t number = 0;
     std::size_t servers = 1;
-    redis::server_settings server;
+    redis::server_settings server;  // with seeds: it is a Cluster, and the only one that votes
+    std::vector<std::shared_ptr<const scripts::lock_keys>> locks = {};  // those of the day
     engine::engine_settings engine;
     milliseconds max_lease{0};           // not zero: a restarted server is mistrusted for so long
     bool clock_stops_in_pauses = false;  // mutant: CLOCK_MONOTONIC where CLOCK_BOOTTIME is due
@@ -26,11 +28,12 @@ public:
 
     std::size_t number() const { return setup_.number; }
     engine::engine& engine() { return *engine_; }
-    port& way_to(std::size_t node) { return *ports_[node]; }
-    const std::vector<std::unique_ptr<port>>& ports() { return ports_; }
+    way& way_to(std::size_t node) { return *ways_[node]; }
+    const std::vector<std::unique_ptr<way>>& ways() { return ways_; }
     instant now() const { return time_.now() - slept_; }
     nanoseconds slept() const { return slept_; }
     milliseconds mistrusts_for() const { return setup_.max_lease; }
+    const std::vector<std::shared_ptr<const scripts::lock_keys>>& locks() const { return setup_.locks; }
 
     /// Does it now, or when the pause ends; never after death.
     void when_awake(timeline::action what);
@@ -50,6 +53,7 @@ public:
     instant resumed_at() const { return resumed_at_; }
 
 private:
+    std::unique_ptr<way> make_way(std::size_t node, network& net);
     void settle();
     void on_alarm();
 
@@ -65,7 +69,7 @@ private:
     timeline& time_;
     chance luck_;
     client_setup setup_;
-    std::vector<std::unique_ptr<port>> ports_;
+    std::vector<std::unique_ptr<way>> ways_;
     std::unique_ptr<engine::engine> engine_;
     bool dead_ = false;
     bool paused_ = false;

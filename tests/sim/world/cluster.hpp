@@ -1,9 +1,13 @@
 // A Cluster of simulated servers: which of them has which slot, and slots that move from one to another.
 //
-// Everything is known to all members at once; what a client has not heard of yet is its own affair. A move has the
-// steps that a real one has: it begins, keys go over one by one, and it ends or is called off. An expiry goes over as
-// what is left of it, so by another clock it is another moment. When a slot has gone, its old owner tells those who
-// listened on its channels that they do so no more.
+// A move has the steps that a real one has: it begins, keys go over one by one, and it ends or is called off. An expiry
+// goes over as what is left of it, so by another clock it is another moment. The new owner is told of its end first;
+// from then on it serves the slot, though the old one still sends clients there by ASK only. When the slot has gone,
+// its old owner tells those who listened on its channels that they do so no more. The other members may learn of it
+// later still: until then they send everybody to the old owner, and show a map that is as old.
+//
+// Replicas take over from a primary, with its slots. All know of that at once. Not modelled: that a replica lets
+// clients listen on the channels of its primary.
 #pragma once
 
 #include <functional>
@@ -25,25 +29,50 @@ public:
 
     explicit cluster(slot_function slot_of) : slot_of_(std::move(slot_of)) {}
 
-    /// A member, known to the others by this place (host:port). The first has all slots. It outlives the cluster.
+    /// A primary, known to the others by this place (host:port). The first has all slots. It outlives the cluster.
     void add(server& fresh, std::string place);
+    /// One that follows a primary.
+    void add_replica(server& fresh, std::string place, std::string_view of);
 
     const std::string& owner(unsigned slot) const;
+    bool is_moving(unsigned slot) const { return !look(slot).taker.empty(); }
+    /// The server that has the key, or would take it.
+    server& home_of(const std::string& key) const;
+    std::vector<std::string> primaries() const;
+    std::vector<std::string> replicas() const;
+    server& at(std::string_view place) const;
+
+    /// A slot is that primary's, as if it had always been.
+    void assign(unsigned slot, std::string_view to);
 
     void begin_move(unsigned slot, std::string_view to);
     /// One key of the slot. The one that has it must be a part of the move.
     void move_key(const std::string& key);
+    /// The new owner knows that it is one.
+    void arrive(unsigned slot);
     /// The slot is the other's from now on, with whatever keys have gone over; the rest is lost, as on a real one.
     void finish_move(unsigned slot);
+    /// Those who had no part in it have heard of the move.
+    void spread(unsigned slot);
     /// It stays where it is. What has gone over must have been moved back before.
     void call_off_move(unsigned slot);
 
+    /// The replica leads, with all slots of that primary, who follows it. Moves that either of them has a part in are
+    /// forgotten.
+    void promote(std::string_view replica, std::string_view instead_of);
+
+    /// Broken: every member refuses everything, because some slot has no living owner.
+    enum class coverage : std::uint8_t { whole, broken };
+    void serve(coverage now) { coverage_ = now; }
+
 private:
     // What one member says of a key.
-    class view final : public slot_guard {
+    class view final : public membership {
     public:
         view(const cluster& all, std::string place) : all_(all), place_(std::move(place)) {}
         slot_standing standing_of(std::string_view key) const override;
+        bool is_replica() const override { return !all_.members_.find(place_)->second.follows.empty(); }
+        std::string shards() const override { return all_.shards_as_seen_by(place_); }
 
     private:
         const cluster& all_;
@@ -51,21 +80,27 @@ private:
     };
     struct member {
         server* serves = nullptr;
-        std::unique_ptr<view> sees;
+        std::unique_ptr<view> sees{};
+        std::string follows{};  // empty: a primary
     };
     struct slot_state {
         std::string owner;
-        std::string taker;  // empty: it does not move
+        std::string taker{};   // empty: it does not move
+        std::string former{};  // not empty: whom those take for the owner who have not heard of the last move
+        bool arrived = false;  // the taker knows that the slot is its own
     };
 
-    server& at(std::string_view place) const;
+    member& enter(server& fresh, std::string place);
     slot_state& state_of(unsigned slot);
     slot_state look(unsigned slot) const;
+    const std::string& owner_as_seen_by(std::string_view place, const slot_state& state) const;
+    std::string shards_as_seen_by(const std::string& place) const;
 
     slot_function slot_of_;
     std::map<std::string, member, std::less<>> members_;
     std::string first_;
     std::map<unsigned, slot_state> slots_;  // those that are not as they were at first
+    coverage coverage_ = coverage::whole;
 };
 
 }  // namespace holdfast::sim

@@ -20,7 +20,20 @@ public:
     /// Whose client had no trouble since then, and has none now.
     std::function<bool(std::string_view client, instant since)> calm_since;
     std::function<void(const std::string&)> trace;
-    server* watched = nullptr;
+    server* watched = nullptr;  // the one where a script runs, or ran last
+    /// Where a lock is now.
+    std::function<server&(const std::string& lock)> home_of = [this](const std::string&) -> server& {
+        return *watched;
+    };
+    /// Since when its slot has not moved, nor anything that followed from that; never: it is moving.
+    std::function<instant(const std::string& lock)> settled_since = [](const std::string&) { return instant{}; };
+    /// Where that client hears that its turn has come.
+    std::function<std::string(const std::string& lock, std::string_view client)> channel_of =
+        [](const std::string&, std::string_view client) { return "hf:wake:" + std::string(client); };
+
+    bool listens(const std::string& lock, std::string_view client) const {
+        return watched->listens(channel_of(lock, client));
+    }
 
     void fail(std::string what) {
         if (verdict_.empty()) verdict_ = std::move(what);

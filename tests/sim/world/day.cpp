@@ -16,10 +16,31 @@ constexpr std::uint64_t read_write_salt = 49;
 constexpr std::uint64_t quorum_salt = 0x71756f72756d;
 constexpr std::uint64_t replica_salt = 0x7265706c696361;
 
+// Of the days that the seed gives one server, one in six has a Cluster instead. Such that those that once went wrong,
+// or are known for something, have none.
+constexpr std::uint64_t cluster_salt = 0x636c7573746572;
+constexpr std::uint64_t cluster_one_in = 6;
+constexpr std::uint64_t cluster_days = 3;
+
 // One day in five has three servers, one in twenty-five has five.
 std::size_t servers_on(const day_options& day) {
     if (day.replicated) return 1;
     return day.servers != 0 ? day.servers : day.seed % 25 == 1 ? 5 : day.seed % 5 == 3 ? 3 : 1;
+}
+
+bool has_cluster(const day_options& day) {
+    if (day.cluster == day_options::clusters::always) return true;
+    if (day.replicated || day.servers != 0 || servers_on(day) > 1) return false;
+    return chance(day.seed ^ cluster_salt).below(cluster_one_in) == cluster_days;
+}
+
+std::unique_ptr<cluster> make_cluster(const day_options& day) {
+    if (!has_cluster(day)) return nullptr;
+    return std::make_unique<cluster>([](std::string_view key) { return static_cast<unsigned>(redis::slot_of(key)); });
+}
+
+bool is_seen_by_beliefs(const day_options& day) {
+    return !has_cluster(day) && (servers_on(day) > 1 || day.replicated);
 }
 }  // namespace
 
@@ -30,8 +51,9 @@ day::day(const day_options& options)
       rw_luck_(options.seed ^ read_write_salt),
       network_luck_(luck_.fork()),
       replica_luck_(options.seed ^ replica_salt),
-      judge_(time_,
-             servers_on(options) > 1 || options.replicated ? judge::view::of_beliefs : judge::view::of_the_server),
+      judge_(time_, is_seen_by_beliefs(options) ? judge::view::of_beliefs : judge::view::of_the_server),
+      cluster_luck_(chance(options.seed ^ cluster_salt).fork()),
+      cluster_(make_cluster(options)),
       servers_(make_servers()),
       visitors_(time_, rw_luck_.fork(), *servers_[0], judge_),
       begin_(time_.now()) {
@@ -49,6 +71,7 @@ day::day(const day_options& options)
 std::vector<std::unique_ptr<server>> day::make_servers() {
     std::vector<std::unique_ptr<server>> made;
     const server_options setup = server_setup();
+    if (cluster_) return make_members(setup);
     made.push_back(std::make_unique<server>(time_, luck_.fork(), setup, judge_));
     // Most people's clocks agree within a second. Where they do not, data that is lost is like a clock that is set
     // back.
@@ -69,6 +92,9 @@ server_options day::server_setup() {
     out.kill_allowed = luck_.percent(80);
     out.runs_look_alike = options_.runs_look_alike;
     out.acks_write_nothing = options_.acks_write_nothing;
+    out.asks_remembered = options_.asks_remembered;
+    out.slots_leave_silently = options_.slots_leave_silently;
+    out.half_runs_look_refused = options_.half_runs_look_refused;
     return out;
 }
 
@@ -100,6 +126,7 @@ void day::draw_plan() {
     ways_.stop = begin_ + busy;
     draw_read_write();
     if (options_.replicated) draw_replicated();
+    if (cluster_) draw_cluster();
 }
 
 // Nothing happens that is outside the promise, so that nothing is excused.
@@ -145,7 +172,7 @@ void day::draw_read_write() {
 void day::draw_mishaps() {
     for (std::size_t i = 0; i < mishap_kinds; ++i) {
         const auto kind = static_cast<mishap>(i);
-        if (kind == mishap::fail_over) continue;
+        if (kind >= mishap::fail_over) continue;
         const bool outside = kind == mishap::restart_empty || kind == mishap::restart_older ||
                              kind == mishap::clock_forward || kind == mishap::clock_back || kind == mishap::vandal;
         if (luck_.percent(outside ? 8 : 30)) likely_.push_back(kind);
@@ -159,13 +186,15 @@ void day::draw_mishaps() {
 client& day::add_client() {
     client_setup setup;
     setup.number = clients_.size();
-    setup.servers = servers_.size();
+    setup.servers = several() ? servers_.size() : 1;
+    if (cluster_) setup.server = cluster_settings();
+    for (const lock_plan& lock : ways_.locks) setup.locks.push_back(lock.keys);
     setup.server.connect_timeout = 500ms;
     setup.server.request_timeout = 500ms;
     setup.server.health_interval = 1000ms;
     setup.server.backoff_max = 400ms;
     setup.engine.request_timeout = 500ms;
-    if (options_.replicated) setup.engine.clock_skew = clock_skew;
+    if (options_.replicated || cluster_) setup.engine.clock_skew = clock_skew;
     setup.engine.fence_retention = luck_.percent(50) ? 60'000ms : 3'600'000ms;
     if (mistrusted_ && !options_.forgetful_servers_vote) setup.max_lease = longest_lease;
     setup.clock_stops_in_pauses = options_.clock_stops_in_pauses;
@@ -259,10 +288,11 @@ day_result day::run() {
 }
 
 // A contended cycle costs two commands, an upgrade and a downgrade one each. A script that is not known yet costs one
-// more, once per client and script.
+// more, once per client and script, on each member of a Cluster.
 void day::check_commands() {
     if (!calm_) return;
-    std::uint64_t allowed = 2 * judge_.cycles() + judge_.changes() + 4 * actors_.size();
+    const std::size_t members = cluster_ ? servers_.size() : 1;
+    std::uint64_t allowed = 2 * judge_.cycles() + judge_.changes() + 4 * members * actors_.size();
     // A split vote costs more: votes are given up and granted again, tokens raised.
     if (several()) allowed = servers_.size() * (4 * judge_.cycles() + 2 * judge_.changes() + 6 * actors_.size());
     if (scripts_run() > allowed)

@@ -35,10 +35,12 @@ enum class mishap : std::uint8_t {
     clock_forward,
     clock_back,
     script_flush,
-    foreign,          // another program takes the lock
-    foreign_forever,  // the same without expiry
-    vandal,           // somebody writes nonsense
-    fail_over,        // to a replica that lags behind
+    foreign,              // another program takes the lock
+    foreign_forever,      // the same without expiry
+    vandal,               // somebody writes nonsense
+    fail_over,            // to a replica that lags behind
+    slot_move,            // of a Cluster: to another member
+    slot_move_cancelled,  // begun, and called off
     count_
 };
 constexpr std::size_t mishap_kinds = static_cast<std::size_t>(mishap::count_);
@@ -47,6 +49,8 @@ std::string_view to_string(mishap kind);
 struct day_options {
     std::uint64_t seed = 1;
     std::size_t servers = 0;  // 0: the seed decides that, too
+    /// Whether the server is a Cluster, whose slots move. By the seed: some of those days that it gives one server.
+    enum class clusters : std::uint8_t { by_seed, always } cluster = clusters::by_seed;
     /// One server with a replica that takes over again and again, and locks that count only what it has acknowledged:
     /// then a failover is no excuse for anything.
     bool replicated = false;
@@ -61,6 +65,9 @@ struct day_options {
     bool nobody_acknowledges = false;
     bool acks_write_nothing = false;
     bool runs_look_alike = false;
+    bool asks_remembered = false;
+    bool slots_leave_silently = false;
+    bool half_runs_look_refused = false;
 };
 
 struct day_result {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "world/cluster.hpp"
 #include "world/day.hpp"
 #include "world/foreigners.hpp"
 
@@ -52,7 +53,7 @@ private:
     void restart(mishap kind);
     void fail_over();
     void fail_over_to_replica();
-    plug& some_link_of(client& whose);
+    plug* some_link_of(client& whose);
     void trouble_all_until(instant then);
     void foreign_takes(mishap kind);
     void foreign_takes_a_vote();
@@ -61,8 +62,25 @@ private:
     void vandalize_line(const scripts::lock_keys& keys, std::uint64_t how);
     void vandalize_rw(const scripts::lock_keys& keys);
     client* somebody();
-    bool several() const { return servers_.size() > 1; }
+    bool several() const { return cluster_ == nullptr && servers_.size() > 1; }
     server& some_server();
+
+    // cluster_day.cpp
+    struct slot_move;
+    std::vector<std::unique_ptr<server>> make_members(server_options setup);
+    void draw_cluster();
+    redis::server_settings cluster_settings() const;
+    instant settled_since(const std::string& lock) const;
+    server& home_of(const std::string& lock);
+    std::string some_primary();
+    void move_slot(mishap kind);
+    void continue_move(const std::shared_ptr<slot_move>& move);
+    void move_some_keys(slot_move& move);
+    void end_move(const std::shared_ptr<slot_move>& move);
+    void forget_moves(const std::string& member);
+    void fail_over_member();
+    void switch_members(const std::string& from, const std::string& to);
+    void lose_member(const std::string& from, const std::string& to);
 
     day_options options_;
     timeline time_;
@@ -72,6 +90,8 @@ private:
     chance network_luck_;
     chance replica_luck_;
     judge judge_;
+    chance cluster_luck_;
+    std::unique_ptr<cluster> cluster_;  // null: none; else the servers are its members
     std::vector<std::unique_ptr<server>> servers_;
     foreigners visitors_;
     habits ways_;
@@ -92,6 +112,12 @@ private:
     std::map<std::pair<std::size_t, std::size_t>, std::pair<instant, instant>> blocked_;
     std::map<const server*, node::snapshot> older_;
     nanoseconds clock_ahead_{0};  // of the present primary, on replicated days
+    // Of a Cluster.
+    std::map<unsigned, std::shared_ptr<slot_move>> moves_;  // under way
+    std::map<unsigned, instant> moved_at_;
+    std::map<const server*, nanoseconds> member_ahead_;  // of whom it took over from, or he from it
+    bool members_crash_ = false;
+    bool replacing_ = false;  // one that has crashed
     day_result result_;
 };
 

@@ -115,6 +115,11 @@ void judge::lost_without_reason(const belief& held) {
     fail("a calm holder lost " + held.lock + ": " + held.id);
 }
 
+// No script goes wrong by itself, and that a slot is moving is no caller's business.
+void judge::told(const std::string& who, errc why) {
+    if (why == errc::server_error && !excused.vandalized) fail(who + " was told of a failure that is none of its own");
+}
+
 void judge::foreign_took(const std::string& lock, instant until) {
     belief fresh{.lock = lock, .id = "foreign", .token = 0, .until = until};
     check_overlap(fresh);
@@ -138,12 +143,19 @@ std::string_view script_of(const words& command) {
 }
 }  // namespace
 
+bool judge::has_one_key(step what) {
+    return what == step::renew || what == step::release_alone;
+}
+
 // EVALSHA sha1 keys lock [queue waiters fence] id ...
 judge::call judge::read(std::string_view script, const words& command) const {
     call out{};
-    out.what = script == "mutex/acquire" ? step::acquire : script == "mutex/release" ? step::release : step::renew;
+    out.what = script == "mutex/acquire"         ? step::acquire
+               : script == "mutex/release"       ? step::release
+               : script == "mutex/release_alone" ? step::release_alone
+                                                 : step::renew;
     out.lock = command[3];
-    if (out.what == step::renew) {
+    if (has_one_key(out.what)) {
         out.id = command[4];
         return out;
     }
@@ -161,14 +173,16 @@ std::string judge::get(const std::string& key) {
     return text == nullptr ? watched->run({"GET", key}).text : *text;
 }
 
-void judge::before_script(const words& command) {
+void judge::before_script(server& at, const words& command) {
     if (seen_ == view::of_beliefs) return;
+    watched = &at;
     const std::string_view script = script_of(command);
     if (script.starts_with("rw/")) return read_write_.before_script(script, command);
     const call asked = read(script, command);
     lock_state& state = locks_[asked.lock];
+    state.name = asked.lock;
     state.holder = get(asked.lock);
-    if (asked.what != step::renew) state.fence = get(asked.fence);
+    if (!has_one_key(asked.what)) state.fence = get(asked.fence);
 }
 
 void judge::after_script(const words& command, const value& answer) {
@@ -182,16 +196,21 @@ void judge::after_script(const words& command, const value& answer) {
     if (script.starts_with("rw/")) return read_write_.after_script(script, command, answer);
     const call asked = read(script, command);
     if (trace) {
-        constexpr std::string_view names[] = {"acquire", "release", "renew"};
+        constexpr std::string_view names[] = {"acquire", "release", "release alone", "renew"};
         trace("  " + std::string(names[static_cast<std::size_t>(asked.what)]) + " " + asked.lock + " by " + asked.id +
               ": " + answer.to_string());
     }
+    if (is_half_run(answer)) fail("a script was stopped half-way: " + answer.text);
     if (answer.is_error()) return;
     lock_state& state = locks_[asked.lock];
     const std::string holder = get(asked.lock);
     check_step(asked, state, holder);
     if (asked.what == step::renew) {
         if (holder == asked.id) state.free_from = now() + milliseconds(watched->run({"PTTL", asked.lock}).integer);
+        return;
+    }
+    if (asked.what == step::release_alone) {
+        if (holder != state.holder) state.free_from = now();
         return;
     }
     if (state.holder.empty()) check_slow(state);
@@ -215,7 +234,8 @@ void judge::check_step(const call& asked, const lock_state& was, const std::stri
     if (asked.what == step::renew && holder != was.holder) fail("a renewal changed the holder: " + asked.id);
     if (asked.what == step::acquire && !was.holder.empty() && holder != was.holder)
         fail("the lock was taken from " + was.holder + " by " + asked.id);
-    if (asked.what == step::release && !was.holder.empty() && was.holder != asked.id && holder != was.holder)
+    const bool releases = asked.what == step::release || asked.what == step::release_alone;
+    if (releases && !was.holder.empty() && was.holder != asked.id && holder != was.holder)
         fail("the hold of " + was.holder + " was released by " + asked.id);
 }
 
@@ -226,11 +246,13 @@ bool judge::calm(const lock_state& state, const std::string& id) const {
 
 void judge::check_slow(const lock_state& was) {
     if (was.free_from == never || excused.vandalized) return;
+    const instant could_be_had = std::max(was.free_from, settled_since(was.name));
+    if (could_be_had > now()) return;
     for (const std::string& id : was.line) {
         const auto found = was.known.find(id);
-        if (found == was.known.end() || found->second.arrived > was.free_from || !calm(was, id)) continue;
+        if (found == was.known.end() || found->second.arrived > could_be_had || !calm(was, id)) continue;
         const milliseconds allowed = found_out_within + (id == was.line[0] ? milliseconds(0) : found->second.interval);
-        if (now() - was.free_from > allowed) fail("the lock was free for too long while " + id + " waited");
+        if (now() - could_be_had > allowed) fail("the lock was free for too long while " + id + " waited");
     }
 }
 
@@ -239,8 +261,7 @@ void judge::granted(const call& asked, lock_state& state, const std::string& id)
     check_token(asked, state, id);
     check_order(state, id);
     if (id == asked.id) return;
-    if (!watched->listens("hf:wake:" + std::string(engine::client_of(id))))
-        fail("the lock was handed to one that is gone: " + id);
+    if (!listens(asked.lock, engine::client_of(id))) fail("the lock was handed to one that is gone: " + id);
     // An older snapshot may bring back a place in line that a release by token leaves alone.
     if (!excused.data_lost && state.last_step[id] == step::release)
         fail("the lock was handed to one that had given up: " + id);
@@ -266,6 +287,8 @@ void judge::check_order(const lock_state& state, const std::string& id) {
         if (last != state.last_step.end() && last->second == step::release) continue;
         // Nobody polls for it: a copy of a request that ran when its caller had long given up.
         if (now() - found->second.asked > 2 * found->second.interval) continue;
+        // Its subscription had to move, too.
+        if (settled_since(state.name) > found->second.arrived) continue;
         if (calm(state, other)) fail(other + " was passed over by " + id);
     }
 }
@@ -273,7 +296,8 @@ void judge::check_order(const lock_state& state, const std::string& id) {
 void judge::expect_entry(const std::string& lock, const std::string& id) {
     time().after(entered_within, [this, lock, id, since = now()] {
         if (holders_.contains(id) || locks_[lock].last_step[id] == step::release) return;
-        if (get(lock) != id || !calm_since(engine::client_of(id), since)) return;
+        watched = &home_of(lock);
+        if (get(lock) != id || !calm_since(engine::client_of(id), since) || settled_since(lock) > since) return;
         fail("handed to " + id + ", who did not enter");
     });
 }

@@ -9,7 +9,7 @@
 //   - nobody who stood in line without any trouble is passed over by one who came later
 //   - a lock that is free while somebody waits is given out soon; one that was handed over is entered soon
 //   - the lock is never taken from a living holder, nor given to one that is gone or has given up
-//   - no automatic renewal fails without a reason
+//   - no automatic renewal fails without a reason, and nobody is told of an error that is not about the lock
 // What is special to read-write locks on the server's side is in rw_watch.
 #pragma once
 
@@ -54,6 +54,8 @@ public:
     /// A reader writes as well, from now on.
     void upgraded(belief& held, std::uint64_t token);
     void lost_without_reason(const belief& held);
+    /// Why a request came to nothing.
+    void told(const std::string& who, errc why);
     bool is_believed(const std::string& lock);
     std::uint64_t cycles() const { return cycles_; }
     /// Commands beyond two for each cycle that the people's doings explain: upgrades, and holding less.
@@ -63,11 +65,11 @@ public:
     // --- the server's side
     void foreign_took(const std::string& lock, instant until);
     void foreign_left(const std::string& lock);
-    void before_script(const words& command) override;
+    void before_script(server& at, const words& command) override;
     void after_script(const words& command, const value& answer) override;
 
 private:
-    enum class step { acquire, release, renew };
+    enum class step { acquire, release, release_alone, renew };
     struct waiter {
         instant arrived;
         std::uint64_t number;
@@ -75,6 +77,7 @@ private:
         instant asked{};  // last
     };
     struct lock_state {
+        std::string name;
         std::string holder;
         std::string fence;
         std::vector<std::string> line;
@@ -92,6 +95,7 @@ private:
         milliseconds interval;
     };
 
+    static bool has_one_key(step what);
     call read(std::string_view script, const words& command) const;
     std::string get(const std::string& key);
     void check_overlap(const belief& fresh);

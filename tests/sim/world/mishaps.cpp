@@ -16,10 +16,11 @@ constexpr milliseconds aftermath{150};
 
 std::string_view to_string(mishap kind) {
     constexpr std::string_view names[] = {
-        "cut",          "server end gone", "client end gone",    "lost replies",  "one way up",
-        "one way down", "slow link",       "client pause",       "client death",  "server stall",
-        "restart",      "restart, empty",  "restart, older",     "clock forward", "clock back",
-        "script flush", "foreign holder",  "foreign, no expiry", "vandal",        "failover"};
+        "cut",          "server end gone",    "client end gone",    "lost replies",  "one way up",
+        "one way down", "slow link",          "client pause",       "client death",  "server stall",
+        "restart",      "restart, empty",     "restart, older",     "clock forward", "clock back",
+        "script flush", "foreign holder",     "foreign, no expiry", "vandal",        "failover",
+        "slot move",    "slot move cancelled"};
     static_assert(std::size(names) == mishap_kinds);
     return names[static_cast<std::size_t>(kind)];
 }
@@ -42,6 +43,7 @@ client* day::somebody() {
 }
 
 server& day::some_server() {
+    if (cluster_) return cluster_->at(some_primary());
     return several() ? *servers_[quorum_luck_.below(servers_.size())] : *servers_[0];
 }
 
@@ -55,22 +57,26 @@ void day::happen(mishap kind) {
     note("MISHAP " + std::string(to_string(kind)) + " (client " + std::to_string(whose->number()) + ")");
     ++result_.mishaps[static_cast<std::size_t>(kind)];
     if (kind <= mishap::slow_link) {
-        plug& way = some_link_of(*whose);
-        if (way.wire() != nullptr) to_a_link(kind, way);
+        plug* const way = some_link_of(*whose);
+        if (way != nullptr && way->wire() != nullptr) to_a_link(kind, *way);
     } else if (kind <= mishap::death) {
         to_a_client(kind, *whose);
     } else if (kind <= mishap::script_flush) {
         to_the_server(kind);
     } else if (kind == mishap::fail_over) {
         fail_over();
+    } else if (kind > mishap::fail_over) {
+        move_slot(kind);
     } else {
         to_the_data(kind);
     }
 }
 
-plug& day::some_link_of(client& whose) {
-    port& way = whose.way_to(several() ? quorum_luck_.below(servers_.size()) : 0);
-    return way.acks() != nullptr && replica_luck_.percent(30) ? *way.acks() : static_cast<plug&>(way);
+// Null: there is none at the moment.
+plug* day::some_link_of(client& whose) {
+    const std::vector<plug*> all = whose.way_to(several() ? quorum_luck_.below(servers_.size()) : 0).plugs();
+    if (cluster_) return all.empty() ? nullptr : all[cluster_luck_.below(all.size())];
+    return all.size() > 1 && replica_luck_.percent(30) ? all[1] : all[0];
 }
 
 void day::to_a_link(mishap kind, plug& way) {
@@ -135,9 +141,9 @@ void day::to_a_client(mishap kind, client& whose) {
         if (p.home == &whose) p.who->died();
     }
     std::vector<link*> wires;
-    for (const auto& way : whose.ports()) {
-        for (plug* const each : {static_cast<plug*>(way.get()), way->acks()}) {
-            if (each != nullptr && each->wire() != nullptr) wires.push_back(each->wire());
+    for (const auto& way : whose.ways()) {
+        for (plug* const each : way->plugs()) {
+            if (each->wire() != nullptr) wires.push_back(each->wire());
         }
     }
     whose.die();
@@ -191,7 +197,8 @@ void day::restart(mishap kind) {
     which.stop();
     const instant back = time_.now() + luck_.within({0ns, 1s});
     trouble_all_until(back + aftermath);
-    if (kind != mishap::restart) judge_.data_lost(mistrusted_);
+    // A slot may move from one whom nobody believes yet to one whom everybody does.
+    if (kind != mishap::restart) judge_.data_lost(mistrusted_ && cluster_ == nullptr);
     time_.at(back, [&which, data] { which.start(data); });
 }
 
@@ -199,6 +206,7 @@ void day::restart(mishap kind) {
 // promise, with one server or with several.
 void day::fail_over() {
     if (options_.replicated) return fail_over_to_replica();
+    if (cluster_) return fail_over_member();
     server& which = some_server();
     if (!which.accepts()) return;
     const nanoseconds ahead = quorum_luck_.within({0ms, 20ms}) - nanoseconds(10ms);
@@ -224,6 +232,7 @@ void day::fail_over_to_replica() {
 
 void day::to_the_data(mishap kind) {
     if (several()) return foreign_takes_a_vote();
+    if (cluster_) return foreign_takes(kind);
     if (!servers_[0]->accepts()) return;
     if (kind == mishap::vandal) return vandalize();
     foreign_takes(kind);
@@ -243,24 +252,28 @@ void day::foreign_takes(mishap kind) {
     const lock_plan& plan = ways_.locks[luck_.below(ways_.locks.size())];
     const nanoseconds stay = luck_.within({5ms, 1500ms});
     const bool for_ever = kind == mishap::foreign_forever;
-    if (plan.kind == scripts::lock_kind::read_write)
+    if (plan.kind == scripts::lock_kind::read_write) {
+        if (cluster_) return;  // they know one server only
         return visitors_.visit(plan, for_ever ? foreigners::expiry::none : foreigners::expiry::usual);
+    }
     const std::string& lock = plan.keys->lock();
+    if (!home_of(lock).accepts()) return;
     std::vector<std::string> command{"SET", lock, "foreign", "NX"};
     const auto ms = std::chrono::duration_cast<milliseconds>(stay).count();
     if (kind == mishap::foreign) command.insert(command.end(), {"PX", std::to_string(ms)});
-    if (servers_[0]->run(command).type == value::kind::nil) return;
+    if (home_of(lock).run(command).type == value::kind::nil) return;
     judge_.foreign_took(lock, for_ever ? never : time_.now() + stay);
     if (!for_ever && luck_.percent(50)) return;
     time_.after(for_ever ? stay : stay / 2, [this, plan] { foreign_leaves(plan); });
 }
 
 void day::foreign_leaves(const lock_plan& plan) {
-    if (!servers_[0]->accepts()) return time_.after(100ms, [this, plan] { foreign_leaves(plan); });
-    if (plan.kind == scripts::lock_kind::read_write) return visitors_.clear_out(plan);
     const std::string& lock = plan.keys->lock();
-    if (servers_[0]->run({"GET", lock}).text != "foreign") return;
-    servers_[0]->run({"DEL", lock});
+    server& home = home_of(lock);
+    if (!home.accepts()) return time_.after(100ms, [this, plan] { foreign_leaves(plan); });
+    if (plan.kind == scripts::lock_kind::read_write) return cluster_ ? void() : visitors_.clear_out(plan);
+    if (home.run({"GET", lock}).text != "foreign") return;
+    home.run({"DEL", lock});
     judge_.foreign_left(lock);
 }
 

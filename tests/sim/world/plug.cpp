@@ -44,6 +44,11 @@ void plug::forget_link() {
     link_ = nullptr;
 }
 
+void plug::drop() {
+    hang_up();
+    ++attempt_;
+}
+
 void plug::connected(link& fresh, unsigned attempt) {
     owner_.when_awake([this, &fresh, attempt] {
         if (attempt != attempt_ || session_.wishes_hang_up() || link_ != nullptr) {

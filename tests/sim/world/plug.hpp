@@ -39,6 +39,8 @@ public:
     void settle();
     void hang_up();
     void forget_link();
+    /// Hangs up, and takes nothing any more.
+    void drop();
 
     // --- for the network
     void connected(link& fresh, unsigned attempt);

@@ -50,6 +50,11 @@ void port::forget_links() {
     if (acks_) acks_->forget_link();
 }
 
+std::vector<plug*> port::plugs() {
+    if (acks_) return {this, acks_.get()};
+    return {this};
+}
+
 void port::close() {
     session().close(now());
     if (acks_) acks_->session().close(now());
@@ -64,20 +69,20 @@ void port::on_link_up(const redis::server_facts& facts, instant now) {
         owner().trouble_passes(trusted_from_ + owner().slept());
     }
     run_id_ = facts.run_id;
-    owner().engine().node(node()).on_link_up({.clock = facts.clock}, engine::all_locks(), now);
+    voter_->on_link_up({.clock = facts.clock}, engine::all_locks(), now);
 }
 
 void port::on_link_down(const failure&, instant now) {
     owner().trouble_passes();
-    owner().engine().node(node()).on_link_down(engine::all_locks(), now);
+    voter_->on_link_down(engine::all_locks(), now);
 }
 
 void port::on_subscription_refused(const failure& why, instant now) {
-    owner().engine().node(node()).on_subscription_refused(why, engine::all_locks(), now);
+    voter_->on_subscription_refused(why, engine::all_locks(), now);
 }
 
 void port::on_push(const redis::reply_view& message, instant now) {
-    owner().engine().node(node()).on_push(message, now);
+    voter_->on_push(message, now);
 }
 
 }  // namespace holdfast::sim

@@ -7,24 +7,26 @@
 #include "engine/voter.hpp"
 #include "redis/ack_line.hpp"
 #include "world/plug.hpp"
+#include "world/way.hpp"
 
 namespace holdfast::sim {
 
-class port final : private redis::session_listener, public engine::outbox, public plug {
+class port final : private redis::session_listener, private engine::outbox, public plug, public way {
 public:
     port(client& owner, std::size_t node, const redis::server_settings& server, std::uint64_t jitter_seed,
          network& net);
 
-    /// The link for acknowledgements; null before the first is asked for.
-    plug* acks() { return acks_.get(); }
-
-    /// Before anybody's settle(): see api::node.
-    void catch_up();
-    void settle();
-    void on_timer();
-    instant deadline();
-    void forget_links();
-    void close();
+    engine::node_link link() override { return {this, "sim"}; }
+    void attach(engine::voter& mine) override { voter_ = &mine; }
+    void catch_up() override;
+    void settle() override;
+    void on_timer() override;
+    instant deadline() override;
+    void forget_links() override;
+    void close() override;
+    bool all_up() const override { return up(); }
+    /// The second, if there is one, is for acknowledgements.
+    std::vector<plug*> plugs() override;
 
 private:
     // What becomes of its link is told by its commands.
@@ -55,6 +57,7 @@ private:
     void confirm(redis::command& request, const engine::lock_keys& lock, redis::acknowledgement wanted) override;
 
     network& net_;
+    engine::voter* voter_ = nullptr;
     std::string run_id_;
     instant trusted_from_{};
     std::unique_ptr<ack_way> acks_;

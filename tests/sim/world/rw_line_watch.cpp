@@ -35,7 +35,7 @@ instant rw_watch::opens_at(const lock_record& lock, const rw_state& now, std::si
         if (i == rank || (gave_up(lock, other) && !bench_.excused.data_lost)) continue;
         if (!comes_before({other.wants, i}, {who.wants, rank}, prefer)) continue;
         const bool stricter = other.wants != who.wants;
-        if (stricter && bench_.watched->listens("hf:wake:" + std::string(engine::client_of(other.id)))) return never;
+        if (stricter && bench_.listens(asked_.keys.lock(), engine::client_of(other.id))) return never;
     }
     return bench_.now() + milliseconds(last_ms - now.now_ms);
 }
@@ -43,6 +43,7 @@ instant rw_watch::opens_at(const lock_record& lock, const rw_state& now, std::si
 void rw_watch::check_slow(const call& asked, lock_record& lock) {
     if (bench_.excused.vandalized || lock.tampered) return;
     const rw_state& now = lock.before;
+    const instant settled = bench_.settled_since(asked.keys.lock());
     for (std::size_t rank = 0; rank < now.line.size(); ++rank) {
         const rw_state::waiter& who = now.line[rank];
         const auto found = lock.known.find(key_of(who));
@@ -55,7 +56,9 @@ void rw_watch::check_slow(const call& asked, lock_record& lock) {
         if (known.opens_at == never) known.opens_at = bench_.now();
         const milliseconds allowed = found_out_within + (rank == 0 ? milliseconds(0) : known.interval);
         const bool upgrades_nothing = who.wants == 'u' && !has_read(now.held(who.id));
-        if (bench_.now() - known.opens_at <= allowed || upgrades_nothing || gave_up(lock, who)) continue;
+        const instant opened = std::max(known.opens_at, settled);
+        if (opened > bench_.now() || bench_.now() - opened <= allowed) continue;
+        if (upgrades_nothing || gave_up(lock, who)) continue;
         if (bench_.calm_since(engine::client_of(who.id), std::min(known.arrived, known.opens_at)))
             bench_.fail(who.id + " could have been let in long ago");
     }

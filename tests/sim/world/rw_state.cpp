@@ -37,6 +37,15 @@ rw_state::grant read_grant(std::string_view text) {
     return shape == 'r' || shape == 'w' || shape == 'b' ? rw_state::grant{shape, out.token} : rw_state::grant{};
 }
 
+// A slot that has come from a member whose clock is behind: the expiry is a span that went along, the deadlines are
+// moments of the other clock. See common/deadlines.lua.
+void read_by_our_clock(rw_state& out) {
+    std::int64_t last = 0;
+    for (const auto& [id, ends] : out.leases) last = std::max(last, ends);
+    if (out.leases_expire_ms == no_expiry || out.leases_expire_ms - last <= 1) return;
+    for (auto& [id, ends] : out.leases) ends += out.leases_expire_ms - last;
+}
+
 // "lease interval seen floor kind channel"
 char read_wish(std::string_view entry) {
     for (int word = 0; word < 4; ++word) {
@@ -81,6 +90,7 @@ rw_state read_rw_state(server& from, const scripts::lock_keys& keys) {
         if (const auto* const set = std::get_if<sorted_set>(&leases->data)) {
             for (const auto& [score, id] : set->in_order())
                 out.leases[std::string(id)] = static_cast<std::int64_t>(score);
+            read_by_our_clock(out);
         }
     }
     if (const entry* const grants = from.peek(keys.grants())) {

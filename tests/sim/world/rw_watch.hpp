@@ -41,7 +41,7 @@ public:
     bool is_vandalized(const std::string& lock) { return locks_[lock].vandalized; }
 
 private:
-    enum class step : std::uint8_t { acquire, release, renew, cancel };
+    enum class step : std::uint8_t { acquire, release, renew, renew_alone, cancel };
     struct call {
         step what = step::acquire;
         scripts::lock_keys keys;
@@ -75,6 +75,7 @@ private:
         bool vandalized = false;
     };
 
+    static bool may_be_refused(const value& answer);
     static call read(std::string_view script, const words& command);
     static std::string key_of(const rw_state::waiter& who) { return who.wants == 'u' ? who.id + "+" : who.id; }
     static const waiter* find(const lock_record& lock, const rw_state::waiter& who);

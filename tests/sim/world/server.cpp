@@ -22,6 +22,10 @@ std::string shard_push(std::string_view what, std::string_view channel, std::siz
 
 }  // namespace
 
+bool is_half_run(const value& answer) {
+    return answer.is_error() && answer.text.find("non local key") != std::string::npos;
+}
+
 server::server(timeline& time, chance luck, server_options options, script_watcher& watcher)
     : time_(time),
       luck_(luck),
@@ -81,27 +85,41 @@ void server::serve(link& from) {
 }
 
 void server::answer(link& to, const words& command) {
-    const asking asked = std::exchange(to.asked, is(command[0], "ASKING") ? asking::yes : asking::no);
+    asking asked = std::exchange(to.asked, is(command[0], "ASKING") ? asking::yes : asking::no);
+    if (options_.asks_remembered) asked = asking::yes;
     if (is(command[0], "SUBSCRIBE")) return subscribe(to, command[1]);
     if (is(command[0], "WAIT")) return wait(to, command);
     if (is(command[0], "SSUBSCRIBE") || is(command[0], "SUNSUBSCRIBE")) return listen_in_shard(to, command, asked);
     std::string out;
     if (is(command[0], "HELLO")) {
-        out = "%4\r\n" + bulk("version") + bulk("7.0.15") + bulk("role") + bulk("master") + bulk("mode") +
-              bulk(slots_ == nullptr ? "standalone" : "cluster") + bulk("id") + ":" + std::to_string(to.id) + "\r\n";
+        out = greeting(to);
     } else if (is(command[0], "CLIENT") && is(command[1], "INFO")) {
         out = bulk("id=" + std::to_string(to.id) + " addr=" + to.address + " laddr=10.0.0.99:6379 fd=8\n");
     } else if (is(command[0], "INFO")) {
-        const auto up = std::chrono::duration_cast<std::chrono::seconds>(time_.now() - started_).count();
-        const std::string run = std::to_string(options_.runs_look_alike ? 0 : runs_);
-        out = bulk("# Server\r\nredis_version:7.0.15\r\nrun_id:run" + run +
-                   "\r\nserver_time_usec:" + std::to_string(now_us()) + "\r\nuptime_in_seconds:" + std::to_string(up) +
-                   "\r\n# Replication\r\nrole:master\r\nmaster_replid:history" + run + "\r\n");
+        out = bulk(info());
+    } else if (is(command[0], "CLUSTER") && member_ != nullptr) {
+        out = member_->shards();
     } else {
         append_resp(out, execute(command, asked));
         note_write(to, command);
     }
     if (to.server_open) to.down.send(std::move(out));
+}
+
+std::string server::greeting(const link& to) const {
+    const bool replica = member_ != nullptr && member_->is_replica();
+    return "%4\r\n" + bulk("version") + bulk("7.0.15") + bulk("role") + bulk(replica ? "replica" : "master") +
+           bulk("mode") + bulk(member_ == nullptr ? "standalone" : "cluster") + bulk("id") + ":" +
+           std::to_string(to.id) + "\r\n";
+}
+
+std::string server::info() const {
+    const auto up = std::chrono::duration_cast<std::chrono::seconds>(time_.now() - started_).count();
+    const std::string run = std::to_string(options_.runs_look_alike ? 0 : runs_);
+    const bool replica = member_ != nullptr && member_->is_replica();
+    return "# Server\r\nredis_version:7.0.15\r\nrun_id:run" + run + "\r\nserver_time_usec:" + std::to_string(now_us()) +
+           "\r\nuptime_in_seconds:" + std::to_string(up) +
+           "\r\n# Replication\r\nrole:" + (replica ? "slave" : "master") + "\r\nmaster_replid:history" + run + "\r\n";
 }
 
 void server::subscribe(link& to, std::string_view channel) {
@@ -128,9 +146,24 @@ void server::listen_in_shard(link& to, const words& command, asking asked) {
     to.down.send(shard_push(begins ? "ssubscribe" : "sunsubscribe", channel, to.channels.size()));
 }
 
-void server::join(const slot_guard* slots) {
-    slots_ = slots;
-    node_.guard_slots(slots);
+void server::join(const membership* as) {
+    member_ = as;
+    node_.guard_slots(as);
+}
+
+void server::drop(const std::string& key) {
+    node_.set_time(now_us());
+    node_.take(key);
+}
+
+void server::step_down() {
+    slot_left([](std::string_view) { return true; });
+    node_.restore({});
+}
+
+void server::step_up(node::snapshot data, std::int64_t clock_us) {
+    set_clock(clock_us);
+    node_.restore(std::move(data));
 }
 
 void server::give(const std::string& key, server& to) {
@@ -151,6 +184,7 @@ void server::slot_left(const std::function<bool(std::string_view)>& is_in_it) {
             const std::string channel = *at;
             at = each->channels.erase(at);
             node_.unsubscribe(id, channel, channel_kind::sharded);
+            if (options_.slots_leave_silently) continue;
             each->down.send(shard_push("sunsubscribe", channel, each->channels.size()));
         }
     }
@@ -178,9 +212,29 @@ value server::run_script(const words& command, asking asked) {
     words really = command;
     const auto& replaced = is(command[0], "EVAL") ? options_.replaced_scripts : replaced_sha1_;
     if (const auto found = replaced.find(command[1]); found != replaced.end()) really[1] = found->second;
-    watcher_.before_script(command);
+    watcher_.before_script(*this, command);
     value answer = node_.execute(arguments{really}, asked);
     watcher_.after_script(command, answer);
+    if (!answer.is_error() && is_stopped_half_way(command)) {
+        answer = value::make_error("ERR Script attempted to access a non local key in a cluster node script: " +
+                                   std::string(command[1]) + ", on @user_script:1.");
+    }
+    return as_clients_see_it(std::move(answer));
+}
+
+// Scripts of ours do not touch a key again that they have emptied, so real members do not stop them. Those of tomorrow
+// may: whoever asked must not rely on either, and the end is as good a place to stop as any.
+bool server::is_stopped_half_way(const words& command) {
+    if (options_.half_run_percent == 0 || member_ == nullptr || command[2] == "1") return false;
+    const bool leaving = member_->standing_of(command[3]).at == slot_standing::where::leaving;
+    return leaving && luck_.percent(options_.half_run_percent);
+}
+
+// Of mutants of clients: what they do is done to the answers.
+value server::as_clients_see_it(value answer) const {
+    if (!answer.is_error()) return answer;
+    if (options_.asks_remembered && answer.text.starts_with("ASK ")) answer.text.replace(0, 3, "MOVED");
+    if (options_.half_runs_look_refused && is_half_run(answer)) answer.text = "ERR refused";
     return answer;
 }
 
@@ -241,7 +295,7 @@ value server::run(const std::vector<std::string>& command) {
     node_.set_time(now_us());
     node_.guard_slots(nullptr);
     value answer = node_.execute(command);
-    node_.guard_slots(slots_);
+    node_.guard_slots(member_);
     return answer;
 }
 

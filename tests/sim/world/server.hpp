@@ -19,15 +19,31 @@ namespace holdfast::sim {
 
 using words = std::vector<std::string_view>;
 
+class server;
+
 /// Sees every script call, before and after.
 class script_watcher {
 public:
-    virtual void before_script(const words& command) = 0;
+    virtual void before_script(server& at, const words& command) = 0;
     virtual void after_script(const words& command, const value& answer) = 0;
 
 protected:
     ~script_watcher() = default;
 };
+
+/// What a member of a Cluster knows of itself and the others.
+class membership : public slot_guard {
+public:
+    virtual bool is_replica() const = 0;
+    /// The answer to CLUSTER SHARDS, as bytes.
+    virtual std::string shards() const = 0;
+
+protected:
+    ~membership() = default;
+};
+
+/// A script that a member of a Cluster has stopped in its middle.
+bool is_half_run(const value& answer);
 
 struct server_options {
     std::shared_ptr<script_engine> engine;
@@ -35,6 +51,10 @@ struct server_options {
     bool pushes_overtake = false;     // mutant: a push does not wait for the answers before it
     bool runs_look_alike = false;     // mutant: nobody can tell one run from another
     bool acks_write_nothing = false;  // mutant: a client's WAIT has no write of its own before it
+    unsigned half_run_percent = 0;    // of the scripts on a slot that is leaving: so many are stopped at their very end
+    bool asks_remembered = false;     // mutant: clients send all of a slot to where one command of it was sent by ASK
+    bool slots_leave_silently = false;    // mutant: clients do not hear that a slot has left
+    bool half_runs_look_refused = false;  // mutant: clients take a script that was stopped for one that did not run
     /// Mutants: called with a script's text, returns the text to run instead.
     std::map<std::string, std::string, std::less<>> replaced_scripts;
 };
@@ -54,6 +74,7 @@ public:
     void jump(nanoseconds by) { offset_us_ += std::chrono::duration_cast<microseconds>(by).count(); }
 
     // --- mishaps
+    bool stalls() const { return time_.now() < stalled_until_; }
     void stall_until(instant then) { stalled_until_ = std::max(stalled_until_, then); }
     void forbid_kill() { options_.kill_allowed = false; }
     void flush_scripts() { run({"SCRIPT", "FLUSH"}); }
@@ -74,16 +95,26 @@ public:
 
     // --- Cluster
     /// From now on a member, which refuses what that says; it stays the caller's.
-    void join(const slot_guard* slots);
+    void join(const membership* as);
     /// A key goes to the other, with what is left of its life.
     void give(const std::string& key, server& to);
     /// A slot is another's now: who listens on one of its channels is told that it listens no more.
     void slot_left(const std::function<bool(std::string_view)>& is_in_it);
 
+    void drop(const std::string& key);
+    /// It leads no more, and leaves its clients the links that they have. What it has as a replica is not modelled.
+    void step_down();
+    /// It leads from now on, with these data; its run and its links stay what they are. Its clock is set to that time.
+    void step_up(node::snapshot data, std::int64_t clock_us);
+
     /// A command of somebody outside, at once. On a member it does not matter where the slot is.
     value run(const std::vector<std::string>& command);
     node::snapshot snapshot() const { return node_.take_snapshot(); }
-    bool listens(std::string_view channel) const { return node_.listens(channel); }
+    /// A channel with a brace is a sharded one, as the scripts have it.
+    bool listens(std::string_view channel) const {
+        const bool sharded = channel.find('{') != channel.npos;
+        return node_.listens(channel, sharded ? channel_kind::sharded : channel_kind::plain);
+    }
     /// A key as it is now; null if there is none.
     const entry* peek(std::string_view key) {
         node_.set_time(now_us());
@@ -96,8 +127,12 @@ private:
     void read(link& from);
     void serve(link& from);
     void answer(link& to, const words& command);
+    std::string greeting(const link& to) const;
+    std::string info() const;
     value execute(const words& command, asking asked);
     value run_script(const words& command, asking asked);
+    bool is_stopped_half_way(const words& command);
+    value as_clients_see_it(value answer) const;
     value kill(const words& command);
     void note_write(link& by, const words& command);
     void replicate();
@@ -114,7 +149,7 @@ private:
     server_options options_;
     script_watcher& watcher_;
     node node_;
-    const slot_guard* slots_ = nullptr;
+    const membership* member_ = nullptr;
     std::map<std::uint64_t, link*> links_;  // those the server believes in
     std::map<std::string, std::string, std::less<>> replaced_sha1_;
     std::uint64_t next_link_ = 1;

@@ -1,0 +1,109 @@
+#include "world/cluster_way.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "world/client.hpp"
+
+namespace holdfast::sim {
+namespace {
+
+constexpr std::uint16_t first_port = 7000;
+
+}  // namespace
+
+redis::network_place place_of_member(std::size_t number) {
+    return {"member" + std::to_string(number), static_cast<std::uint16_t>(first_port + number)};
+}
+
+std::size_t member_at(const redis::network_place& place) {
+    if (place.port < first_port) throw std::logic_error("no member is at " + to_text(place));
+    return place.port - std::size_t{first_port};
+}
+
+cluster_way::cluster_way(client& owner, const redis::server_settings& cluster, std::uint64_t jitter_seed, network& net)
+    : owner_(owner), net_(net), next_seed_(jitter_seed), node_(cluster, *this, owner.mistrusts_for(), jitter_seed) {}
+
+engine::node_link cluster_way::link() {
+    return {&node_, "sim", engine::channels::one_per_tag};
+}
+
+instant cluster_way::now() const {
+    return owner_.now();
+}
+
+void cluster_way::catch_up() {
+    if (started_) node_.router().on_timer(now());
+    if (owner_.mistrusts_for() > milliseconds(0)) note_mistrust();
+}
+
+// Nothing is asked for before a lock's owner is believed: that is no fault of whoever waits.
+void cluster_way::note_mistrust() {
+    for (const auto& lock : owner_.locks()) {
+        const instant trusted_from = node_.trusted_from(*lock);
+        if (trusted_from > now()) owner_.trouble_passes(trusted_from + owner_.slept());
+    }
+}
+
+void cluster_way::settle() {
+    for (std::size_t i = 0; i < links_.size(); ++i) links_[i]->settle();
+}
+
+void cluster_way::on_timer() {
+    if (!std::exchange(started_, true)) node_.router().start(now());
+    for (std::size_t i = 0; i < links_.size(); ++i) links_[i]->session().on_timer(now());
+    node_.router().on_timer(now());
+}
+
+instant cluster_way::deadline() {
+    instant due = node_.router().deadline();
+    for (const auto& each : links_) due = std::min(due, each->session().deadline());
+    return due;
+}
+
+void cluster_way::forget_links() {
+    for (const auto& each : links_) each->forget_link();
+}
+
+void cluster_way::close() {
+    settle();
+    node_.router().close(now());
+}
+
+bool cluster_way::all_up() const {
+    return std::all_of(links_.begin(), links_.end(), [](const auto& each) { return each->up(); });
+}
+
+std::vector<plug*> cluster_way::plugs() {
+    std::vector<plug*> all;
+    for (const auto& each : links_) all.push_back(each.get());
+    return all;
+}
+
+redis::session& cluster_way::open(const redis::server_settings& member, redis::session_listener& told) {
+    const auto& made = links_.emplace_back(
+        std::make_unique<member_plug>(owner_, member_at({member.host, member.port}), told, member, ++next_seed_, net_));
+    made->session().on_timer(now());  // begins to connect
+    return made->session();
+}
+
+void cluster_way::close(redis::session& link) {
+    const auto found =
+        std::find_if(links_.begin(), links_.end(), [&](const auto& each) { return &each->session() == &link; });
+    if (found == links_.end()) throw std::logic_error("a link is closed that there is not");
+    (*found)->drop();
+    closed_.push_back(std::move(*found));
+    links_.erase(found);
+}
+
+void cluster_way::on_member_up(const redis::network_place&, const redis::server_facts&) {
+    owner_.trouble_passes();
+}
+
+void cluster_way::on_member_down(const failure&) {
+    owner_.trouble_passes();
+}
+
+}  // namespace holdfast::sim

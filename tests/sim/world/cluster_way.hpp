@@ -1,0 +1,55 @@
+// A client's way to a Cluster: the real router and, for each link that it wants, a plug. What src/api/cluster_place.cpp
+// is in a program.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/cluster_node.hpp"
+#include "world/way.hpp"
+
+namespace holdfast::sim {
+
+/// Where the others find the member of that number (of the day's servers), and the way back.
+redis::network_place place_of_member(std::size_t number);
+std::size_t member_at(const redis::network_place& place);
+
+class cluster_way final : public way, private engine::cluster_host {
+public:
+    cluster_way(client& owner, const redis::server_settings& cluster, std::uint64_t jitter_seed, network& net);
+
+    engine::node_link link() override;
+    void attach(engine::voter& mine) override { node_.attach(mine); }
+    /// News of slots are told here, and what follows from them is sent by the settle() after it.
+    void catch_up() override;
+    void settle() override;
+    void on_timer() override;
+    instant deadline() override;
+    void forget_links() override;
+    void close() override;
+    bool all_up() const override;
+    std::vector<plug*> plugs() override;
+
+private:
+    struct member_plug final : public plug {
+        using plug::plug;
+    };
+
+    redis::session& open(const redis::server_settings& member, redis::session_listener& told) override;
+    void close(redis::session& link) override;
+    instant now() const override;
+    void on_member_up(const redis::network_place& which, const redis::server_facts& facts) override;
+    void on_member_down(const failure& why) override;
+    void note_mistrust();
+
+    client& owner_;
+    network& net_;
+    std::uint64_t next_seed_;
+    bool started_ = false;
+    engine::cluster_node node_;
+    std::vector<std::unique_ptr<member_plug>> links_;
+    // The network may still have something for them; they take it no more.
+    std::vector<std::unique_ptr<member_plug>> closed_;
+};
+
+}  // namespace holdfast::sim
