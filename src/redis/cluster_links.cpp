@@ -200,6 +200,14 @@ void cluster_router::map_answered(link& by, const reply_view& reply, instant now
     ask_map_at_ = now + jitter_.spread(ask_map_rest_);
     map_due_at_ = now + map_interval;
     adopt(std::move(*fresh), now);
+    if (misses_a_primary()) want_map();
+}
+
+// Its successor may be named at any time, and nobody tells us. An attempt to reach one that hangs takes as long as the
+// request timeout: who waits for its end to ask again hears of a failover that much later.
+bool cluster_router::misses_a_primary() const {
+    return std::any_of(links_.begin(), links_.end(),
+                       [this](const auto& each) { return each.second->has_failed && map_->is_primary(each.first); });
 }
 
 // Those who are to have the slots of a primary that serves us, and do not serve us themselves, though another than that

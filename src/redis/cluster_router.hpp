@@ -195,6 +195,7 @@ private:
     void ask_map(instant now);
     void dial(instant now);
     void dial_some_of(std::span<const network_place> all, instant now);
+    [[nodiscard]] bool misses_a_primary() const;
     void map_answered(link& by, const reply_view& reply, instant now);
     std::vector<network_place> doubtful_owners(const slot_map& fresh, const link& by) const;
     void doubt(const slot_map& fresh, const std::vector<network_place>& owners, instant now);

@@ -92,6 +92,27 @@ TEST_F(ClusterRouter, WhatHasNoKeyDoesNotWaitForAPrimaryThatIsGone) {
     EXPECT_THAT(sent(three), HasSubstr(encoded({"PING"})));
 }
 
+// An attempt to reach one that hangs ends only when its time is over. Until then its successor may be known for long.
+TEST_F(ClusterRouter, WhileAPrimaryIsMissedOthersAreAskedAgainAndAgainWhoTakesOver) {
+    start_with_both();
+    fail(two);
+    recorded_command a = get("GET", key_a);
+    submit(a);
+    for (int i = 0; i < 5; ++i) {
+        ASSERT_EQ(asked_for_map(), one);
+        EXPECT_FALSE(is_asked_for_map()) << "one question at a time";
+        say(one, testing::two_halves());
+    }
+    ASSERT_EQ(asked_for_map(), one);
+    say(one, shards_answer(
+                 {shard_answer({{0, 8191}}, {node_answer(one)}), shard_answer({{8192, 16383}}, {node_answer(three)})}));
+    ASSERT_TRUE(has_link(three));
+    come_up(three);
+    EXPECT_THAT(sent(three), HasSubstr(encoded({"GET", key_a})));
+    for (int i = 0; i < 3; ++i) pass(300ms);
+    EXPECT_FALSE(is_asked_for_map()) << "nobody is missed any more";
+}
+
 TEST_F(ClusterRouter, WhatHasNoKeyOpensNoLinkWhereAnotherPrimaryIsUp) {
     start(
         shards_answer({shard_answer({{0, 8191}}, {node_answer(one)}), shard_answer({{8192, 16000}}, {node_answer(two)}),
