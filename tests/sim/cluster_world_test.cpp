@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "redis/resp_reader.hpp"
+#include "redis/slot_map.hpp"
 #include "scripts/registry.hpp"
 #include "world/cluster.hpp"
 
@@ -62,6 +65,18 @@ protected:
         while (time_.step(end)) {
         }
     }
+    redis::network_place owner_by(place& who, unsigned slot) {
+        const std::string answer = ask(who, {"CLUSTER", "SHARDS"});
+        redis::resp_reader reader;
+        const std::span<char> room = reader.prepare(answer.size());
+        std::copy(answer.begin(), answer.end(), room.begin());
+        reader.commit(answer.size());
+        redis::reply_view shards;
+        EXPECT_EQ(reader.next(shards), redis::resp_status::reply);
+        const auto map = redis::slot_map::read(shards, {"nobody", 9}, redis::transport::tcp);
+        const redis::network_place* const owner = map ? map->owner(static_cast<redis::hash_slot>(slot)) : nullptr;
+        return owner == nullptr ? redis::network_place{} : *owner;
+    }
     static std::string push(const std::string& what, const std::string& channel, const std::string& last) {
         return ">3\r\n" + bulk(what) + bulk(channel) + last;
     }
@@ -90,6 +105,33 @@ TEST_F(ClusterWorld, SendsToTheOwner) {
     EXPECT_EQ(ask(a_, {"SET", "hf:{y}", "me"}), "+OK\r\n") << "the other slots stay";
     EXPECT_EQ(all_.owner(7), "b:2");
     EXPECT_EQ(all_.owner(8), "a:1");
+}
+
+// Read as the router reads it.
+TEST_F(ClusterWorld, ShowsItsMap) {
+    const redis::network_place a{"a", 1}, b{"b", 2}, c{"c", 3}, r{"r", 4};
+    place third{*this, 4}, replica{*this, 5};
+    all_.add(third.serves, "c:3");
+    all_.add_replica(replica.serves, "r:4", "a:1");
+    EXPECT_NE(ask(replica, {"HELLO", "3"}).find(bulk("replica")), std::string::npos);
+    EXPECT_EQ(ask(replica, {"GET", lock_}), "-MOVED 7 a:1\r\n");
+    all_.begin_move(7, "b:2");
+    EXPECT_EQ(owner_by(a_, 7), a);
+    all_.arrive(7);
+    EXPECT_EQ(owner_by(b_, 7), b) << "the new owner knows it first";
+    EXPECT_EQ(ask(b_, {"GET", lock_}), "_\r\n");
+    EXPECT_EQ(ask(a_, {"GET", lock_}), "-ASK 7 b:2\r\n");
+    all_.finish_move(7);
+    EXPECT_EQ(owner_by(a_, 7), b);
+    EXPECT_EQ(owner_by(third, 7), a) << "it has not heard of it yet";
+    EXPECT_EQ(ask(third, {"GET", lock_}), "-MOVED 7 a:1\r\n");
+    all_.spread(7);
+    EXPECT_EQ(owner_by(third, 7), b);
+    EXPECT_EQ(owner_by(third, 8), a);
+    all_.promote("r:4", "a:1");
+    EXPECT_EQ(owner_by(third, 8), r);
+    EXPECT_EQ(owner_by(third, 7), b);
+    EXPECT_EQ(ask(a_, {"GET", "hf:{y}"}), "-MOVED 8 r:4\r\n");
 }
 
 TEST_F(ClusterWorld, LetsAskingCountForOneCommand) {

@@ -112,8 +112,11 @@ int main(int argc, char** argv) {
     if (!all.found) return 0;
     for (const auto& [seed, verdict] : all.finds)
         std::printf("  %llu: %s\n", static_cast<unsigned long long>(seed), verdict.c_str());
-    std::printf("FOUND at seed %llu: %s\n  replay: holdfast-sim --seed %llu --trace\n",
+    const day_options& day = wanted.campaign.day;
+    const bool clusters_only = day.cluster == day_options::clusters::always;
+    std::printf("FOUND at seed %llu: %s\n  replay: holdfast-sim --seed %llu --trace%s%s\n",
                 static_cast<unsigned long long>(all.found->seed), all.found->verdict.c_str(),
-                static_cast<unsigned long long>(all.found->seed));
+                static_cast<unsigned long long>(all.found->seed), day.replicated ? " --replicated" : "",
+                clusters_only ? " --cluster" : "");
     return 1;
 }

@@ -30,13 +30,6 @@ bool has_foreigners(const rw_state& state) {
 
 }  // namespace
 
-// Not run, and to be sent again, perhaps elsewhere.
-bool rw_watch::may_be_refused(const value& answer) {
-    constexpr std::string_view kinds[] = {"NOSCRIPT", "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN"};
-    return std::any_of(std::begin(kinds), std::end(kinds),
-                       [&](std::string_view word) { return answer.text.starts_with(word); });
-}
-
 bool comes_before(const turn& first, const turn& second, std::string_view prefer) {
     if (second.wants == 'u') return false;
     if (first.wants == 'u') return true;
@@ -44,8 +37,7 @@ bool comes_before(const turn& first, const turn& second, std::string_view prefer
     return first.wants == (prefer == "writers" ? 'w' : 'r');
 }
 
-// EVALSHA sha1 6 lock queue waiters fence leases grants id retention prefer ...
-// EVALSHA sha1 3 lock leases grants id lease
+// EVALSHA sha1 6 lock queue waiters fence leases grants id retention prefer ..., or 3 lock leases grants id lease
 rw_watch::call rw_watch::read(std::string_view script, const words& command) {
     call out;
     // Of any lock key, taken as it is, the side keys are those that the client made.
@@ -109,7 +101,7 @@ void rw_watch::after_script(std::string_view script, const words&, const value& 
                      answer.to_string());
     }
     if (answer.is_error()) {
-        if (!may_be_refused(answer)) bench_.fail(std::string(script) + " failed: " + answer.text);
+        if (!is_sent_again(answer)) bench_.fail(std::string(script) + " failed: " + answer.text);
         return;
     }
     lock_record& lock = locks_[asked.keys.lock()];
@@ -387,8 +379,8 @@ void rw_watch::expect_entry(const call& asked, const rw_state& then, const std::
         const bool gave_up = last != locks_[keys.lock()].last_step.end() && last->second != step::acquire;
         if (bench_.entered.contains({id, token}) || bench_.lost.contains(id) || gave_up) return;
         const rw_state now = read_rw_state(bench_.home_of(keys.lock()), keys);
-        if (now.held(id) != shape || now.token_of(id) != token) return;
-        if (bench_.settled_since(keys.lock()) > since) return;
+        const bool has_moved = bench_.settled_since(keys.lock()) > since;
+        if (now.held(id) != shape || now.token_of(id) != token || has_moved) return;
         if (bench_.calm_since(engine::client_of(id), since)) bench_.fail("handed to " + id + ", who did not enter");
     });
 }

@@ -75,7 +75,6 @@ private:
         bool vandalized = false;
     };
 
-    static bool may_be_refused(const value& answer);
     static call read(std::string_view script, const words& command);
     static std::string key_of(const rw_state::waiter& who) { return who.wants == 'u' ? who.id + "+" : who.id; }
     static const waiter* find(const lock_record& lock, const rw_state::waiter& who);

@@ -1,6 +1,8 @@
 #include "world/server.hpp"
 
+#include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <utility>
 
 namespace holdfast::sim {
@@ -21,6 +23,12 @@ std::string shard_push(std::string_view what, std::string_view channel, std::siz
 }
 
 }  // namespace
+
+bool is_sent_again(const value& answer) {
+    constexpr std::string_view kinds[] = {"NOSCRIPT", "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN"};
+    return std::any_of(std::begin(kinds), std::end(kinds),
+                       [&](std::string_view kind) { return answer.text.starts_with(kind); });
+}
 
 bool is_half_run(const value& answer) {
     return answer.is_error() && answer.text.find("non local key") != std::string::npos;

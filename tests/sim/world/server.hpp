@@ -42,6 +42,8 @@ protected:
     ~membership() = default;
 };
 
+/// A script that did not run, and is to be sent again as a whole, later or elsewhere.
+bool is_sent_again(const value& answer);
 /// A script that a member of a Cluster has stopped in its middle.
 bool is_half_run(const value& answer);
 
