@@ -59,9 +59,9 @@ int share(arguments given);
 /// back.
 int share_hold(arguments given);
 
-/// "URL URL..." NAME FILE MAX_LEASE_MS: reads, waits and writes the count in a store that checks tokens, under a lock on
-/// all those servers, until its input ends. Tells "interval <from us> <to us> <token>" of every belief that came to a
-/// write, "late" when the store did not even let it read, "told <us> <reason>" of every error, then "done <updates>".
+/// "URL URL..." NAME FILE MAX_LEASE_MS: reads, waits and writes the count in a store that checks tokens, under a lock
+/// on all those servers, until its input ends. Tells "interval <from us> <to us> <token>" of every belief that came to
+/// a write, "late" when the store did not even let it read, "told <us> <reason>" of every error, then "done <updates>".
 int lock_set(arguments given);
 
 }  // namespace holdfast::chaos
