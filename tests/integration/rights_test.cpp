@@ -205,7 +205,7 @@ TEST(LeastRights, OfLocksOnACluster) {
         program all{url, spans, [&](const std::string& key) -> redis_server& { return cluster.owner_of(key); }};
         all.use_mutexes();
         all.use_read_write_locks();
-        all.wait_for_many_locks();
+        if (where.refused() == "") all.wait_for_many_locks();  // takes long
     });
     expect_client_refused(errc::wrong_password, cluster.url(user.name + ":" + password), user.name + "@");
 }
