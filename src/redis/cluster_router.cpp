@@ -39,7 +39,7 @@ void cluster_router::submit(command& request, instant now) {
     HOLDFAST_ASSERT(request.life() == command::state::idle || request.life() == command::state::done);
     routing::begin(request);
     if (closed_) return routing::fail(request, {errc::client_closed, cluster_.display()}, now);
-    if (!must_queue(request) && !is_paced(request, now) && hand_over(request, now)) return;
+    if (!must_queue(request) && hand_over(request, now)) return;
     routing::set_waiting(request);
     line_.add(request);
     want_target(request, now);
@@ -175,14 +175,6 @@ void cluster_router::stopped_half_way(command& request, failure why, instant now
     rest_slot(slot, those.in_a_row++, why, now);
     why.code = errc::outcome_unknown;
     routing::fail(request, why, now);
-}
-
-// Also what has one key, and would pass: whoever repeats it at once would do so as fast as it is refused.
-bool cluster_router::is_paced(const command& request, instant now) const {
-    if (half_runs_.empty() || request.first_key().empty()) return false;
-    const hash_slot slot = slot_of(request.first_key());
-    const auto found = half_runs_.find(slot);
-    return found != half_runs_.end() && now <= found->second.last + half_runs_remembered_for && rests(slot);
 }
 
 // It goes before whatever others ask when they hear that the slot has moved.

@@ -26,8 +26,7 @@
 //      owners do not put the map back. Nor does a member that hears nothing of the others: a map by which one that
 //      serves is no primary any more counts only if that one says so itself, or those who are to have its slots serve.
 //  (4) Commands of several keys keep their order within a slot while it rests, and what is sent again goes before what
-//      is new. Those of one key pass, and renewals: they are not to wait for somebody's turn in line. Only if a script
-//      was stopped half way in that slot, new ones wait, too.
+//      is new. Those of one key pass, and renewals: they are not to wait for somebody's turn in line.
 //  (5) A wanted channel is asked for at the owner of its slot before any command that is submitted later.
 //  (6) Nobody is told of moved slots while a command is on its way from one place to the next: whoever is told may
 //      withdraw it. And of many that are read at once all are told in one: each time everything that waits is gone
@@ -158,7 +157,6 @@ private:
     bool must_queue(const command& request) const {
         return !routing::passes_others(request) && rests(slot_of(request.first_key()));
     }
-    bool is_paced(const command& request, instant now) const;
     link* target(const command& request) const;
     link* some_primary() const;
     bool hand_over(command& request, instant now);

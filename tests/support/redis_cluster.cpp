@@ -54,6 +54,12 @@ bool says(redis_server& member, const std::string& fact) {
     return member.call({"CLUSTER", "INFO"}).text.find(fact) != std::string::npos;
 }
 
+std::string epoch_of(redis_server& member) {
+    const std::string said = member.call({"CLUSTER", "INFO"}).text;
+    const std::size_t at = said.find("cluster_current_epoch:");
+    return said.substr(at, said.find('\r', at) - at);
+}
+
 }  // namespace
 
 redis_cluster::redis_cluster(const cluster_options& options) : options_{options} {
@@ -276,6 +282,18 @@ bool redis_cluster::comes_back(redis_server& gone) {
                    replica_of(gone).info("replication", "connected_slaves") == "1";
         },
         failover_limit);
+}
+
+bool redis_cluster::have_all_heard(const std::string& key) {
+    return eventually(
+        [&] {
+            const redis_server* const now = find_owner(key);
+            const std::string epoch = epoch_of(members.front());
+            return now != nullptr && std::ranges::all_of(members, [&](redis_server& each) {
+                       return owner_port(each, key) == now->port() && epoch_of(each) == epoch;
+                   });
+        },
+        start_limit);
 }
 
 bool redis_cluster::has_moved_from(const redis_server& former, const std::string& key) {

@@ -13,7 +13,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::key_a;
 using testing::key_b;
-using testing::key_c;
 using testing::name_of;
 using testing::node_answer;
 using testing::one;
@@ -327,24 +326,6 @@ TEST_F(ClusterRouter, ScriptsThatAreStoppedAgainAndAgainAreRepeatedAfterRests) {
     pass(2s);
     say(one, half_run);
     EXPECT_LE(router.deadline() - now, 5ms) << "that was long ago";
-}
-
-TEST_F(ClusterRouter, AScriptOfOneKeyThatIsStoppedAgainAndAgainIsRepeatedAfterRestsToo) {
-    start_with_both();
-    recorded_command b = get("RENEW", key_b);
-    b.afterwards = [&](instant) { router.submit(b, now); };
-    submit(b);
-    for (int i = 0; i < 3; ++i) {
-        EXPECT_EQ(sent(one), encoded({"RENEW", key_b}));
-        say(one, half_run);
-        EXPECT_EQ(sent(one), "") << "not at once";
-        pass(router.deadline() - now);
-    }
-    recorded_command c = get("GET", key_c);
-    say(one, half_run);
-    sent(one);
-    submit(c);
-    EXPECT_EQ(sent(one), encoded({"GET", key_c})) << "other slots do not rest";
 }
 
 TEST_F(ClusterRouter, OtherErrorsAreForTheOwner) {
