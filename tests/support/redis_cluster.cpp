@@ -219,6 +219,7 @@ void redis_cluster::finish_move(const move& which, told who) {
 }
 
 void redis_cluster::move_slot(const std::string& key, redis_server& to) {
+    if (!have_all_heard(key)) throw std::runtime_error{"the members do not agree whose slot it is"};
     const move which = begin_move(key, to);
     while (move_keys(which, 10)) {
     }

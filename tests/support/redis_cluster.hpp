@@ -58,8 +58,8 @@ public:
     /// All of it.
     void move_slot(const std::string& key, redis_server& to);
 
-    /// Waits until all know who owns the key's slot, and since which epoch. A move by one who has missed the last one may
-    /// be given the same epoch, and be undone when they find that out.
+    /// Waits until all know who owns the key's slot, and since which epoch. A move by one who has missed the last one
+    /// may be given the same epoch, and be undone when they find that out.
     [[nodiscard]] bool have_all_heard(const std::string& key);
 
     /// CLUSTER FAILOVER, by hand and without loss; returns when the replica owns the key's slot.
