@@ -215,6 +215,17 @@ void day::forget_moves(const std::string& member) {
     }
 }
 
+// An older snapshot may have brought back a foreign hold without expiry where the slot is no more.
+void day::clear_up_strays() {
+    for (const lock_plan& lock : ways_.locks) {
+        const std::string& name = lock.keys->lock();
+        for (const auto& one : servers_) {
+            const bool is_stray = one.get() != &home_of(name) && one->run({"TYPE", name}).text == "string";
+            if (is_stray && one->run({"GET", name}).text == "foreign") one->drop(name);
+        }
+    }
+}
+
 void day::fail_over_member() {
     if (replacing_) return;
     const std::string from = some_primary();
