@@ -149,12 +149,14 @@ void day::continue_move(const std::shared_ptr<slot_move>& move) {
 void day::move_some_keys(slot_move& move) {
     const scripts::lock_keys& keys = *move.lock.keys;
     server& from = cluster_->at(move.turned ? move.to : move.from);
+    server& to = cluster_->at(move.turned ? move.from : move.to);
     const std::vector<std::string> all{keys.lock(),  keys.leases(),  keys.grants(),
                                        keys.queue(), keys.waiters(), keys.fence()};
     const std::size_t chosen = cluster_luck_.below(all.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
         const bool goes_along = i == chosen || (i < 3 && chosen < 3);
-        if (goes_along && from.peek(all[i]) != nullptr) cluster_->move_key(all[i]);
+        // A clock that is set back may have brought it back where it was: what comes takes its place.
+        if (goes_along) from.give(all[i], to);
     }
 }
 
