@@ -152,7 +152,10 @@ void day::move_some_keys(slot_move& move) {
     server& to = cluster_->at(move.turned ? move.from : move.to);
     const std::vector<std::string> all{keys.lock(),  keys.leases(),  keys.grants(),
                                        keys.queue(), keys.waiters(), keys.fence()};
-    const std::size_t chosen = cluster_luck_.below(all.size());
+    std::size_t chosen = cluster_luck_.below(all.size());
+    // One that is there: by bad luck a slow move would go on for a minute.
+    for (std::size_t i = 0; i < all.size() && from.peek(all[chosen]) == nullptr; ++i)
+        chosen = (chosen + 1) % all.size();
     for (std::size_t i = 0; i < all.size(); ++i) {
         const bool goes_along = i == chosen || (i < 3 && chosen < 3);
         // A clock that is set back may have brought it back where it was: what comes takes its place.
