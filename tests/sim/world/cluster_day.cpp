@@ -149,12 +149,17 @@ void day::continue_move(const std::shared_ptr<slot_move>& move) {
 void day::move_some_keys(slot_move& move) {
     const scripts::lock_keys& keys = *move.lock.keys;
     server& from = cluster_->at(move.turned ? move.to : move.from);
+    server& to = cluster_->at(move.turned ? move.from : move.to);
     const std::vector<std::string> all{keys.lock(),  keys.leases(),  keys.grants(),
                                        keys.queue(), keys.waiters(), keys.fence()};
-    const std::size_t chosen = cluster_luck_.below(all.size());
+    std::size_t chosen = cluster_luck_.below(all.size());
+    // One that is there: by bad luck a slow move would go on for a minute.
+    for (std::size_t i = 0; i < all.size() && from.peek(all[chosen]) == nullptr; ++i)
+        chosen = (chosen + 1) % all.size();
     for (std::size_t i = 0; i < all.size(); ++i) {
         const bool goes_along = i == chosen || (i < 3 && chosen < 3);
-        if (goes_along && from.peek(all[i]) != nullptr) cluster_->move_key(all[i]);
+        // A clock that is set back may have brought it back where it was: what comes takes its place.
+        if (goes_along) from.give(all[i], to);
     }
 }
 
@@ -212,6 +217,17 @@ void day::forget_moves(const std::string& member) {
         moved_at_[move.slot] = time_.now();
         cluster_->call_off_move(move.slot);
         at = moves_.erase(at);
+    }
+}
+
+// An older snapshot may have brought back a foreign hold without expiry where the slot is no more.
+void day::clear_up_strays() {
+    for (const lock_plan& lock : ways_.locks) {
+        const std::string& name = lock.keys->lock();
+        for (const auto& one : servers_) {
+            const bool is_stray = one.get() != &home_of(name) && one->run({"TYPE", name}).text == "string";
+            if (is_stray && one->run({"GET", name}).text == "foreign") one->drop(name);
+        }
     }
 }
 

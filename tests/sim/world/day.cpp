@@ -324,6 +324,7 @@ void day::watch_progress(std::map<std::string, instant> idle_since) {
 }
 
 void day::check_night() {
+    if (cluster_) clear_up_strays();
     run_until(time_.now() + 5s);
     const auto check = [this](auto&& what) {
         for (const auto& one : servers_) {

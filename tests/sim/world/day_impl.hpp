@@ -78,6 +78,7 @@ private:
     void move_some_keys(slot_move& move);
     void end_move(const std::shared_ptr<slot_move>& move);
     void forget_moves(const std::string& member);
+    void clear_up_strays();
     void fail_over_member();
     void switch_members(const std::string& from, const std::string& to);
     void lose_member(const std::string& from, const std::string& to);

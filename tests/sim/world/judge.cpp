@@ -201,8 +201,9 @@ void judge::after_script(const words& command, const value& answer) {
               ": " + answer.to_string());
     }
     if (is_half_run(answer)) fail("a script was stopped half-way: " + answer.text);
-    if (answer.is_error()) return;
     lock_state& state = locks_[asked.lock];
+    if (asked.what == step::release) state.leaving.insert(asked.id);
+    if (answer.is_error()) return;
     const std::string holder = get(asked.lock);
     check_step(asked, state, holder);
     if (asked.what == step::renew) {
@@ -241,7 +242,8 @@ void judge::check_step(const call& asked, const lock_state& was, const std::stri
 
 bool judge::calm(const lock_state& state, const std::string& id) const {
     const auto found = state.known.find(id);
-    return found != state.known.end() && calm_since(engine::client_of(id), found->second.arrived);
+    return found != state.known.end() && !state.leaving.contains(id) &&
+           calm_since(engine::client_of(id), found->second.arrived);
 }
 
 void judge::check_slow(const lock_state& was) {

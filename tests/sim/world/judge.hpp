@@ -83,6 +83,7 @@ private:
         std::vector<std::string> line;
         std::map<std::string, waiter, std::less<>> known;
         std::map<std::string, step, std::less<>> last_step;
+        std::set<std::string, std::less<>> leaving;  // have asked for a release, be it in vain: its slot was moving
         double highest_token = 0;
         instant free_from{};  // when the present hold ends by itself, or ended
     };

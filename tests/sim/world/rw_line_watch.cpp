@@ -58,7 +58,7 @@ void rw_watch::check_slow(const call& asked, lock_record& lock) {
         const bool upgrades_nothing = who.wants == 'u' && !has_read(now.held(who.id));
         const instant opened = std::max(known.opens_at, settled);
         if (opened > bench_.now() || bench_.now() - opened <= allowed) continue;
-        if (upgrades_nothing || gave_up(lock, who)) continue;
+        if (upgrades_nothing || gave_up(lock, who) || lock.leaving.contains(who.id)) continue;
         if (bench_.calm_since(engine::client_of(who.id), std::min(known.arrived, known.opens_at)))
             bench_.fail(who.id + " could have been let in long ago");
     }

@@ -100,11 +100,10 @@ void rw_watch::after_script(std::string_view script, const words&, const value& 
         bench_.trace("  " + std::string(script) + " " + asked.keys.lock() + " by " + asked.id + more + ": " +
                      answer.to_string());
     }
-    if (answer.is_error()) {
-        if (!is_sent_again(answer)) bench_.fail(std::string(script) + " failed: " + answer.text);
-        return;
-    }
     lock_record& lock = locks_[asked.keys.lock()];
+    if (asked.what == step::release && asked.left_over.empty()) lock.leaving.insert(asked.id);
+    if (answer.is_error() && !is_sent_again(answer)) bench_.fail(std::string(script) + " failed: " + answer.text);
+    if (answer.is_error()) return;
     const rw_state now = read_rw_state(*bench_.watched, asked.keys);
     // That one takes nobody out: who is dead is found by the next that knows all keys.
     if (asked.what != step::renew_alone) check_agreement(asked, lock, now);
@@ -132,7 +131,8 @@ const rw_watch::waiter* rw_watch::find(const lock_record& lock, const rw_state::
 
 bool rw_watch::calm(const lock_record& lock, const rw_state::waiter& who) const {
     const waiter* const known = find(lock, who);
-    return known != nullptr && bench_.calm_since(engine::client_of(who.id), known->arrived) &&
+    return known != nullptr && !lock.leaving.contains(who.id) &&
+           bench_.calm_since(engine::client_of(who.id), known->arrived) &&
            bench_.settled_since(asked_.keys.lock()) <= known->arrived;
 }
 

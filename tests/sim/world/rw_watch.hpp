@@ -69,6 +69,7 @@ private:
         std::map<std::string, waiter, std::less<>> known;  // an upgrade under another name than the acquisition
         std::map<std::string, step, std::less<>> last_step;
         std::set<std::string, std::less<>> released;  // wholly, at some time
+        std::set<std::string, std::less<>> leaving;   // have asked for that, be it in vain: their slot was moving
         std::uint64_t highest_token = 0;
         std::int64_t foreign_until_ms = 0;
         bool tampered = false;
