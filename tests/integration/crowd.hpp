@@ -90,8 +90,11 @@ public:
     static constexpr milliseconds soon = std::chrono::seconds{2};
 #endif
 
+    static constexpr mutex_options usual{.lease = std::chrono::seconds{60}};
+
     /// The URL with options, if any: "?...".
-    explicit crowd(const std::string& url) : holding{clients(url)}, waiting{clients(url)} {}
+    explicit crowd(const std::string& url, const mutex_options& wanted = usual)
+        : holding{clients(url)}, waiting{clients(url)}, terms{wanted} {}
 
     static std::string name_of(std::size_t i) {
         return "shelf " + std::to_string(i);
@@ -105,14 +108,13 @@ public:
 
     /// Returns when all are held; those who wait may not stand in line yet.
     void hold_and_wait() {
-        const mutex_options terms{.lease = std::chrono::seconds{60}};
         for (std::size_t i = 0; i < many; ++i) {
             mutex theirs{holding[i % holding.size()], name_of(i), terms};
             held.push_back(theirs.acquire());
             believers.begins(name_of(i), held.back().token());
         }
         for (std::size_t i = 0; i < many; ++i) {
-            waiters.emplace_back([this, i, terms](const std::stop_token& giving_up) {
+            waiters.emplace_back([this, i](const std::stop_token& giving_up) {
                 mutex ours{waiting[i % waiting.size()], name_of(i), terms};
                 try {
                     lease got = ours.try_acquire_for(4 * an_age, {.stop = giving_up});
@@ -170,6 +172,7 @@ public:
     std::atomic<int> served = 0;
     std::atomic<int> told = 0;
     belief believers;
+    const mutex_options terms;
     std::vector<std::jthread> waiters;  // last, for they use all the others; stopped and joined however a test ends
 
 private:

@@ -24,6 +24,9 @@ using namespace std::chrono_literals;
 
 class SentinelFailover : public ::testing::Test {
 protected:
+    explicit SentinelFailover(const std::string& url_options = "", const mutex_options& terms = crowd::usual)
+        : all{set.url() + url_options, terms} {}
+
     static constexpr std::size_t many = crowd::many;
 
     void hold_and_wait() {
@@ -76,7 +79,14 @@ protected:
     }
 
     sentinel_set set{{.config = {"min-replicas-to-write 1"}}};  // as docs/deployment.md recommends
-    crowd all{set.url()};
+    crowd all;
+};
+
+/// Every grant and every renewal is on a replica before it counts.
+class AcknowledgedFailover : public SentinelFailover {
+protected:
+    AcknowledgedFailover()
+        : SentinelFailover{"?timeout=6s", {.lease = 60s, .replicas = 1, .replica_timeout = 3000ms}} {}
 };
 
 TEST_F(SentinelFailover, WhenThePrimaryIsKilledAllGoOnWithItsSuccessor) {
@@ -100,6 +110,21 @@ TEST_F(SentinelFailover, WhenThePrimaryHangsAllGoOnWithItsSuccessor) {
     lease afterwards = again.acquire();
     EXPECT_EQ(set.primary().call({"GET", "hf:{afterwards}"}).text, afterwards.id());
     EXPECT_EQ(links_at(set.primary()), all.holding.size() + all.waiting.size());
+}
+
+TEST_F(AcknowledgedFailover, WhenThePrimaryIsKilledThereAreNoTwoBelievers) {
+    ASSERT_NO_FATAL_FAILURE(hold_and_wait());
+    const auto killed = crowd::steady::now();
+    set.servers[0].kill();
+    expect_all_go_on(killed);
+}
+
+TEST_F(AcknowledgedFailover, WhenThePrimaryHangsThereAreNoTwoBelievers) {
+    ASSERT_NO_FATAL_FAILURE(hold_and_wait());
+    const auto paused = crowd::steady::now();
+    set.servers[0].pause();
+    expect_all_go_on(paused);
+    set.servers[0].resume();
 }
 
 // The old primary is well, and goes on for a moment; what it grants then is forgotten.
