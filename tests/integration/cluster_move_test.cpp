@@ -177,5 +177,25 @@ TEST_F(ClusterMove, AReleaseDuringAMoveIsToldAtOnceAndServesTheLineAfterwards) {
     EXPECT_TRUE(eventually([&] { return served.load(); }, an_age));
 }
 
+TEST_F(ClusterMove, AMemberThatJoinsServesItsSlotsUntilItLeaves) {
+    mutex lock{subject, mutex_name, {.lease = 60s, .keys = keys::raw}};
+    mutex theirs{other, mutex_name, {.lease = 60s, .keys = keys::raw}};
+    lease held = lock.acquire();
+    redis_server& home = cluster.owner_of(mutex_name);
+    redis_server& fresh = cluster.join_another();
+    cluster.move_slot(mutex_name, fresh);
+    EXPECT_FALSE(held.renew());
+    EXPECT_EQ(fresh.call({"GET", mutex_name}).text, held.id());
+    EXPECT_FALSE(held.release());
+    lease next = theirs.try_acquire_for(an_age);
+    ASSERT_TRUE(next);
+    EXPECT_EQ(fresh.call({"GET", mutex_name}).text, next.id());
+    cluster.move_slot(mutex_name, home);
+    cluster.dismiss_last();
+    EXPECT_FALSE(next.renew());
+    EXPECT_FALSE(next.release());
+    EXPECT_TRUE(lock.try_acquire_for(an_age));
+}
+
 }  // namespace
 }  // namespace holdfast::testing

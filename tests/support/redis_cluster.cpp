@@ -65,6 +65,7 @@ std::string epoch_of(redis_server& member) {
 redis_cluster::redis_cluster(const cluster_options& options) : options_{options} {
     const int count = options.primaries * (options.replicas ? 2 : 1);
     if (options.tls) material_ = make_tls_material(directory_.path());
+    members.reserve(static_cast<std::size_t>(count) + 1);  // who joins later moves nobody
     for (int i = 0; i < count; ++i) members.emplace_back(member_options());
     join();
     if (!is_settled()) throw std::runtime_error{"the members do not find together:\n" + members[0].log_tail()};
@@ -99,21 +100,45 @@ void redis_cluster::join() {
         must(each, {"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
     }
     for (redis_server& each : members) {
-        if (&each != &members.front()) {
-            must(each, {"CLUSTER", "MEET", "127.0.0.1", port_among_members(members.front())});
-        }
+        if (&each != &members.front()) meet_first(each);
     }
-    const std::string all = "cluster_known_nodes:" + std::to_string(members.size());
-    const auto know_all = [&] {
-        return std::ranges::all_of(members, [&](redis_server& each) { return says(each, all); });
-    };
-    if (!eventually(know_all, start_limit)) throw std::runtime_error{"the members did not meet"};
+    know_each_other();
     for (std::size_t i = static_cast<std::size_t>(options_.primaries); i < members.size(); ++i) {
         const std::string primary = id_of(members[i - static_cast<std::size_t>(options_.primaries)]);
         // Refused as long as it does not know that one well enough.
         const auto follows = [&] { return !members[i].call({"CLUSTER", "REPLICATE", primary}).is_error(); };
         if (!eventually(follows, start_limit)) throw std::runtime_error{"a replica knows no primary"};
     }
+}
+
+void redis_cluster::meet_first(redis_server& member) {
+    must(member, {"CLUSTER", "MEET", "127.0.0.1", port_among_members(members.front())});
+}
+
+void redis_cluster::know_each_other() {
+    const std::string all = "cluster_known_nodes:" + std::to_string(members.size());
+    const auto know_all = [&] {
+        return std::ranges::all_of(members, [&](redis_server& each) { return says(each, all); });
+    };
+    if (!eventually(know_all, start_limit)) throw std::runtime_error{"the members did not meet"};
+}
+
+redis_server& redis_cluster::join_another() {
+    redis_server& fresh = members.emplace_back(member_options());
+    meet_first(fresh);
+    know_each_other();
+    if (!eventually([&] { return says(fresh, "cluster_state:ok"); }, start_limit)) {
+        throw std::runtime_error{"the member that joined does not serve"};
+    }
+    set_node_timeout(practically_never);
+    return fresh;
+}
+
+// Whoever is slow to forget it tells the others of it again; they do not listen for a minute.
+void redis_cluster::dismiss_last() {
+    const std::string id = id_of(members.back());
+    members.pop_back();
+    for (redis_server& each : members) must(each, {"CLUSTER", "FORGET", id});
 }
 
 bool redis_cluster::is_settled() {

@@ -58,6 +58,11 @@ public:
     /// All of it.
     void move_slot(const std::string& key, redis_server& to);
 
+    /// One more primary, without a slot yet.
+    redis_server& join_another();
+    /// The one that joined last is gone, and forgotten by all. It must not have a slot any more.
+    void dismiss_last();
+
     /// Waits until all know who owns the key's slot, and since which epoch. A move by one who has missed the last one
     /// may be given the same epoch, and be undone when they find that out.
     [[nodiscard]] bool have_all_heard(const std::string& key);
@@ -75,6 +80,8 @@ public:
 
 private:
     void join();
+    void meet_first(redis_server& member);
+    void know_each_other();
     [[nodiscard]] bool is_settled();
     void set_node_timeout(std::chrono::milliseconds silence, const redis_server* not_asked = nullptr);
     // A running member other than `former` owns the key's slot, and all who run agree.
