@@ -33,7 +33,7 @@ teardown_file() {
 sees_all() {
     local told
     told=$(on_member "$1" cluster info)
-    [[ $told == *cluster_state:ok* && $told == *cluster_known_nodes:3* ]]
+    [[ $told == *cluster_state:ok* && $told == *cluster_known_nodes:3* && $(on_member "$1" cluster nodes) != *fail* ]]
 }
 member_port() { echo $PORTS | cut -d ' ' -f "$1"; }
 # on_member NUMBER COMMAND...
@@ -152,6 +152,7 @@ examine() { run --separate-stderr holdfast doctor --json; }
 @test "Cluster.APrimaryThatDoesNotAnswerHidesNoLocksOfTheOthers" {
     use_cluster
     on_each config set cluster-require-full-coverage no
+    on_each config set cluster-node-timeout 60000  # the others are not to take it for failed
     hold b
     local b=$last
     hold c
@@ -189,6 +190,7 @@ examine() { run --separate-stderr holdfast doctor --json; }
     [ "$status" -eq 0 ]
     on_member 3 del "hf:{a}"
     on_each config set cluster-require-full-coverage yes
+    on_each config set cluster-node-timeout 5000
     for i in 1 2 3; do wait_until sees_all $i; done
 }
 
