@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "chaos/beliefs.hpp"
 #include "chaos/chaos_fixture.hpp"
 #include "support/redis_cluster.hpp"
 #include "support/temp_directory.hpp"
@@ -22,12 +23,6 @@ namespace holdfast::testing {
 namespace {
 
 using namespace std::chrono_literals;
-
-struct interval {
-    std::int64_t from_us = 0;
-    std::int64_t to_us = 0;
-    std::int64_t token = 0;
-};
 
 /// One lock, the store that it guards, and those who work on it.
 class workplace {
@@ -49,26 +44,8 @@ public:
         return count;
     }
 
-    /// By what the workers say.
-    std::int64_t updates() {
-        std::int64_t sum = 0;
-        for (worker& each : workers_) each.process().close_input();
-        for (worker& each : workers_) {
-            EXPECT_EQ(each.finish(), went_well) << each.process().errors();
-            sum += to_number(each.wait_for("done").at(1));
-        }
-        return sum;
-    }
-
-    std::vector<interval> beliefs() const {
-        std::vector<interval> all;
-        for (const worker& each : workers_) {
-            for (const told_line& line : each.lines("interval"))
-                all.push_back({to_number(line.at(1)), to_number(line.at(2)), to_number(line.at(3))});
-        }
-        std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.from_us < b.from_us; });
-        return all;
-    }
+    std::int64_t updates() { return updates_of(workers_); }
+    std::vector<interval> beliefs() const { return beliefs_of(workers_); }
 
     const std::string name;
 

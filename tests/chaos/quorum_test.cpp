@@ -11,6 +11,7 @@
 #include <random>
 #include <thread>
 
+#include "chaos/beliefs.hpp"
 #include "chaos/chaos_fixture.hpp"
 #include "support/temp_directory.hpp"
 
@@ -18,12 +19,6 @@ namespace holdfast::testing {
 namespace {
 
 using namespace std::chrono_literals;
-
-struct interval {
-    std::int64_t from_us = 0;
-    std::int64_t to_us = 0;
-    std::int64_t token = 0;
-};
 
 class SeveralServers : public ::testing::TestWithParam<std::size_t> {
 protected:
@@ -86,25 +81,8 @@ protected:
         ++faults;
     }
 
-    std::int64_t updates() {
-        std::int64_t sum = 0;
-        for (worker& each : workers) each.process().close_input();
-        for (worker& each : workers) {
-            EXPECT_EQ(each.finish(), went_well) << each.process().errors();
-            sum += to_number(each.wait_for("done").at(1));
-        }
-        return sum;
-    }
-
-    std::vector<interval> beliefs() const {
-        std::vector<interval> all;
-        for (const worker& each : workers) {
-            for (const told_line& line : each.lines("interval"))
-                all.push_back({to_number(line.at(1)), to_number(line.at(2)), to_number(line.at(3))});
-        }
-        std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.from_us < b.from_us; });
-        return all;
-    }
+    std::int64_t updates() { return updates_of(workers); }
+    std::vector<interval> beliefs() const { return beliefs_of(workers); }
 
     temp_directory directory;
     std::string path = directory.path() / "store";
