@@ -58,15 +58,14 @@ bool cluster_router::withdraw(command& request) {
     return true;
 }
 
-// Null: nobody knows, or there is no link to it yet. Anybody will do for what has no key.
+// Null: there is no link to it yet. Anybody will do for what has no key; and for what is nobody's by the map, because
+// some servers leave out slots that were taken over: whoever knows better says MOVED, and all others that they are
+// down.
 cluster_router::link* cluster_router::target(const command& request) const {
     if (!map_) return nullptr;
     const std::string_view key = request.first_key();
-    if (!key.empty()) {
-        const network_place* const owner = map_->owner(slot_of(key));
-        return owner == nullptr ? nullptr : find_link(*owner);
-    }
-    return some_primary();
+    const network_place* const owner = key.empty() ? nullptr : map_->owner(slot_of(key));
+    return owner == nullptr ? some_primary() : find_link(*owner);
 }
 
 // One that can be asked; null if there is none.

@@ -47,11 +47,7 @@ public:
             const auto first = (*at).to_integer();
             const auto last = (*++at).to_integer();
             if (!first || !last || *first < 0 || *last < *first || *last >= std::int64_t{hash_slots}) return false;
-            slots_named_ += *last - *first + 1;
-            if (slots_named_ > std::int64_t{hash_slots}) return false;
-            if (owner == nobody) continue;
-            std::fill(map_.owners_.begin() + *first, map_.owners_.begin() + *last + 1, owner);
-            has_slots_ = true;
+            if (owner != nobody) give(*first, *last, owner);
         }
         return true;
     }
@@ -67,6 +63,16 @@ public:
     }
 
 private:
+    // Some servers name the slots of a shard more than once. So a range ends where one begins that has an owner, and
+    // all ranges together cost no more than there are slots.
+    void give(std::int64_t first, std::int64_t last, index owner) {
+        for (auto slot = static_cast<std::size_t>(first); slot <= static_cast<std::size_t>(last); ++slot) {
+            if (map_.owners_[slot] != nobody) return;
+            map_.owners_[slot] = owner;
+            has_slots_ = true;
+        }
+    }
+
     // Those of a shard that say they are its primary; a dead one may be listed beside the one that took its place.
     struct shard_primary {
         std::optional<network_place> alive;
@@ -104,7 +110,6 @@ private:
     std::vector<network_place> others_;
     std::vector<network_place> dead_;
     bool has_slots_ = false;
-    std::int64_t slots_named_ = 0;  // every slot is named once at most: it bounds what a hostile answer costs
 };
 
 std::optional<slot_map> slot_map::read(const reply_view& shards, const network_place& asked, transport how) {

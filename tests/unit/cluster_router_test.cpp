@@ -278,6 +278,23 @@ TEST_F(ClusterRouter, AClusterThatIsDownIsAskedAgainAndForItsMap) {
     EXPECT_EQ(sent(one), encoded({"GET", key_b}));
 }
 
+// Some servers name no slots for a shard whose primary was replaced.
+TEST_F(ClusterRouter, WhatIsNobodysByTheMapIsAskedOfAnyPrimary) {
+    start_with_both();
+    recorded_command b = get("GET", key_b);
+    submit(b);
+    sent(one);
+    now += 1s;
+    say(one, "-CLUSTERDOWN The cluster is down\r\n");
+    say(asked_for_map(), shards_answer({shard_answer({}, {node_answer(one, {.health = "fail"}), node_answer(three)}),
+                                        shard_answer({{8192, 16383}}, {node_answer(two)})}));
+    pass(5ms);
+    EXPECT_EQ(sent(two), encoded({"GET", key_b}));
+    say(two, "-MOVED 3300 three:7003\r\n");
+    come_up(three);
+    EXPECT_EQ(sent(three), encoded({"GET", key_b}));
+}
+
 TEST_F(ClusterRouter, AMemberThatIsNoPrimaryAnyMoreIsLeftAndNothingIsLost) {
     start_with_both();
     recorded_command b = get("GET", key_b);
