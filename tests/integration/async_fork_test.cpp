@@ -15,6 +15,8 @@
 namespace holdfast::testing {
 namespace {
 
+#ifndef __SANITIZE_THREAD__  // which does not support threads started after a fork
+
 using namespace std::chrono_literals;
 
 // False also if no handler is run.
@@ -33,7 +35,6 @@ int forked_child(lease& held) {
     return 0;
 }
 
-#ifndef __SANITIZE_THREAD__  // which does not support threads started after a fork
 TEST(AsyncFork, AnOperationOnTheParentsLeaseIsToldSoThoughTheCallbackThreadIsTheParents) {
     redis_server server;
     client subject{server.url()};
@@ -49,6 +50,7 @@ TEST(AsyncFork, AnOperationOnTheParentsLeaseIsToldSoThoughTheCallbackThreadIsThe
     EXPECT_EQ(status, 0);
     EXPECT_FALSE(held.release());
 }
+
 #endif
 
 }  // namespace
