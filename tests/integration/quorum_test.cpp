@@ -117,14 +117,24 @@ TEST_P(Quorum, CostsTwoCommandsAServerAndCycle) {
     ASSERT_TRUE(eventually([&] { return holders_of(held.id()) == servers.size(); }));
     EXPECT_FALSE(held.release());
     ASSERT_TRUE(eventually([&] { return free_ones() == servers.size(); }));
-    for (redis_server& each : servers) each.reset_stats();
     constexpr int cycles = 50;
-    for (int i = 0; i < cycles; ++i) lock.acquire().release();
-    for (redis_server& each : servers) {
-        EXPECT_TRUE(eventually([&] { return each.command_calls("evalsha") >= 2 * cycles; }));
-        EXPECT_EQ(each.command_calls("evalsha"), 2 * cycles);
-        EXPECT_EQ(each.command_calls("eval"), 0);
-    }
+    const auto costs_two = [&] {
+        for (redis_server& each : servers) each.reset_stats();
+        for (int i = 0; i < cycles; ++i) lock.acquire().release();
+        const auto have_all = [&] {
+            return std::ranges::all_of(servers,
+                                       [&](auto& each) { return each.command_calls("evalsha") >= 2 * cycles; });
+        };
+        EXPECT_TRUE(eventually(have_all));
+        EXPECT_TRUE(eventually([&] { return free_ones() == servers.size(); }));
+        return std::ranges::all_of(servers, [&](auto& each) {
+            return each.command_calls("evalsha") == 2 * cycles && each.command_calls("eval") == 0;
+        });
+    };
+    // Where servers give different tokens they are raised, a command more; seldom, and so not three times in a row.
+    bool exact = false;
+    for (int i = 0; i < 3 && !exact; ++i) exact = costs_two();
+    EXPECT_TRUE(exact);
 }
 
 // Nobody comes to harm in a split vote: many begin at the same time, again and again, and all get their turn.
