@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "integration/quorum_fixture.hpp"
+#include "scripts/registry.hpp"
 
 namespace holdfast::testing {
 namespace {
@@ -131,9 +132,16 @@ TEST_P(Quorum, CostsTwoCommandsAServerAndCycle) {
             return each.command_calls("evalsha") == 2 * cycles && each.command_calls("eval") == 0;
         });
     };
-    // Where servers give different tokens they are raised, a command more; seldom, and so not three times in a row.
-    bool exact = false;
-    for (int i = 0; i < 3 && !exact; ++i) exact = costs_two();
+    // Where servers give different tokens they are raised, which is one command more. That is seldom, and shows: a
+    // server knows the script by then. Whatever else is more than two commands is a failure.
+    bool exact = costs_two();
+    if (!exact) {
+        const std::string raise{scripts::find("mutex/raise").sha1};
+        EXPECT_TRUE(std::ranges::any_of(servers, [&](auto& each) {
+            return each.call({"SCRIPT", "EXISTS", raise}).elements.at(0).integer == 1;
+        }));
+        exact = costs_two();
+    }
     EXPECT_TRUE(exact);
 }
 
