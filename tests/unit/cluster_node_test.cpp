@@ -52,7 +52,8 @@ private:
         seen_.push_back("confirm at " + (at == nullptr ? "nobody" : at->host));
     }
     bool withdraw_confirmation(redis::command& request) override {
-        const bool is_it = request.life() == redis::command::state::waiting && seen_.back().starts_with("confirm");
+        const bool is_it =
+            request.life() == redis::command::state::waiting && !seen_.empty() && seen_.back().starts_with("confirm");
         if (is_it) redis::routing::set_idle(request);
         return is_it;
     }
@@ -209,10 +210,12 @@ TEST_F(ClusterNode, ReplicasAreAskedForAtTheOwnerOfTheLock) {
     start();
     acknowledged_acquire(first, "b");
     sent(one);
+    confirm(one, channel("b"));
     say(one, list({"1", "7"}));
     EXPECT_EQ(seen.back(), "confirm at " + one.host);
     acknowledged_acquire(second, "a");
     sent(two);
+    confirm(two, channel("a"));
     say(two, list({"1", "8"}));
     EXPECT_EQ(seen.back(), "confirm at " + two.host);
 }
