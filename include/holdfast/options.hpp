@@ -85,8 +85,8 @@ struct mutex_options {
     unsigned max_repeats = static_cast<unsigned>(-1);
     /// A grant or a renewal counts only when so many replicas of the server have it; at most 15. So a replica that has
     /// acknowledged a hold still knows it when it is promoted. A grant that too few have in time is undone and reported
-    /// as errc::not_replicated; a renewal is not counted and tried again. Takes one connection more. Not in a Cluster,
-    /// nor where one of several servers is a Cluster (errc::bad_option): docs/guarantees.md says why.
+    /// as errc::not_replicated; a renewal is not counted and tried again. Takes one connection more, in a Cluster
+    /// one to each primary whose locks ask for it; docs/guarantees.md says what to know while a slot moves.
     /// Who holds the lock by an object that asks for fewer is refused by one that asks for more (errc::not_replicated).
     unsigned replicas = 0;
     /// How long the replicas may take: from 1 ms to half the request timeout, and 4 s at most. Who asks while the same

@@ -17,6 +17,11 @@ redis::server_settings alone(redis::server_settings server) {
     return server;
 }
 
+redis::ack_line line_on(redis::session& link, const std::string& client_id) {
+    if (link.settings().use == redis::link_use::server) return redis::ack_line(link, client_id);
+    return redis::ack_line(link);
+}
+
 }  // namespace
 
 // What becomes of a link is told by its commands.
@@ -27,7 +32,7 @@ struct ack_links::one final : redis::session_listener {
           told(owner.told_),
           link(owner.context_, owner.section_, alone(std::move(server)), *this,
                owner.jitter_seed_ + owner.links_.size()),
-          line(link.session(), client_id) {}
+          line(line_on(link.session(), client_id)) {}
 
     void on_link_up(const redis::server_facts& facts, instant now) override { told.on_ack_link_up(facts, now); }
     void on_link_down(const failure&, instant) override {}
@@ -85,6 +90,17 @@ void ack_links::pump(instant now) {
 
 void ack_links::close(instant now) {
     for (const auto& each : links_) each->link.close(now);
+}
+
+void ack_links::give_up(const failure& why, instant now) {
+    for (const auto& each : links_) {
+        each->line.give_up(why, now);
+        each->link.drop();
+    }
+}
+
+bool ack_links::is_quiet() const noexcept {
+    return std::all_of(links_.begin(), links_.end(), [](const auto& each) { return each->link.is_quiet(); });
 }
 
 void ack_links::on_timer(instant now) {

@@ -5,7 +5,7 @@
 // few such wishes in a program; those beyond the last link share.
 //
 // Each link goes where the node's own goes. Where both are up and lead to different servers, the one that came up
-// earlier is the wrong one: the address leads elsewhere by now.
+// earlier is the wrong one: the address leads elsewhere by now. With members of a Cluster that does not matter.
 #pragma once
 
 #include "redis/ack_line.hpp"
@@ -43,6 +43,9 @@ public:
     void flush(instant now);
     void pump(instant now);
     void close(instant now);
+    // Whoever waits is told that reason, and the links are left. To be kept until they are quiet.
+    void give_up(const failure& why, instant now);
+    bool is_quiet() const noexcept;
     void on_timer(instant now);
     instant deadline() const noexcept;
 

@@ -14,7 +14,8 @@ cluster_place::cluster_place(const surroundings& where, redis::server_settings s
       section_(where.section),
       watcher_(where.watcher),
       next_seed_(where.jitter_seed),
-      node_(settings_, *this, where.mistrusted_for, where.jitter_seed) {}
+      node_(settings_, *this, where.mistrusted_for, where.jitter_seed),
+      acks_(where.context, where.section, settings_, where.jitter_seed) {}
 
 engine::node_link cluster_place::link() {
     return {&node_, settings_.display(), engine::channels::one_per_tag};
@@ -36,12 +37,20 @@ std::vector<redis::server_settings> cluster_place::members() const {
     return all;
 }
 
+void cluster_place::look_around(instant now) {
+    node_.router().on_timer(now);
+    if (std::exchange(has_new_map_, false)) acks_.keep_primaries(*node_.router().map(), now);
+    acks_.flush(now);
+}
+
 void cluster_place::pump(instant now) {
     for (std::size_t i = 0; i < links_.size(); ++i) links_[i]->pump(now);
     std::erase_if(closed_, [](const auto& each) { return each->is_quiet(); });
+    acks_.pump(now);
 }
 
 void cluster_place::close(instant now) {
+    acks_.close(now);
     // No link is made for it now: it expires by itself.
     if (node_.router().is_up(redis::slot_of(card_->key()))) card_->withdraw(*this, now);
     pump(now);
@@ -52,11 +61,12 @@ void cluster_place::on_timer(instant now) {
     if (!std::exchange(started_, true)) node_.router().start(now);
     for (std::size_t i = 0; i < links_.size(); ++i) links_[i]->session().on_timer(now);
     node_.router().on_timer(now);
+    acks_.on_timer(now);
     card_->refresh(*this, now);
 }
 
 instant cluster_place::deadline() const noexcept {
-    instant due = std::min(node_.router().deadline(), card_->due());
+    instant due = std::min({node_.router().deadline(), card_->due(), acks_.deadline()});
     for (const auto& each : links_) due = std::min(due, each->session().deadline());
     return due;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/client_card.hpp"
+#include "api/member_acks.hpp"
 #include "api/place.hpp"
 #include "engine/cluster_node.hpp"
 #include "redis/connection.hpp"
@@ -20,7 +21,8 @@ public:
     bool up() const override { return node_.router().anybody_is_up(); }
     void submit(redis::command& request, instant now) override { node_.router().submit(request, now); }
     std::vector<redis::server_settings> members() const override;
-    void look_around(instant now) override { node_.router().on_timer(now); }
+    // Where slots are, and who asks for replicas.
+    void look_around(instant now) override;
     void pump(instant now) override;
     void close(instant now) override;
     void on_timer(instant now) override;
@@ -33,6 +35,11 @@ private:
     void on_member_up(const redis::network_place& which, const redis::server_facts& facts) override;
     void on_member_down(const failure& why) override { watcher_.on_link_down(why); }
     void on_slots_up(const redis::slot_set& which, instant now) override;
+    void on_map() override { has_new_map_ = true; }
+    void confirm(redis::command& request, const redis::network_place* at, redis::acknowledgement wanted) override {
+        acks_.submit(request, at, wanted);
+    }
+    bool withdraw_confirmation(redis::command& request) override { return acks_.withdraw(request); }
 
     const redis::server_settings settings_;
     boost::asio::io_context& context_;
@@ -40,11 +47,13 @@ private:
     api::watcher& watcher_;
     std::uint64_t next_seed_;
     bool started_ = false;
+    bool has_new_map_ = false;
     engine::cluster_node node_;
     std::unique_ptr<client_card> card_;
     std::vector<std::unique_ptr<redis::connection>> links_;
     // Closed; freed when no operation on their buffers is under way any more.
     std::vector<std::unique_ptr<redis::connection>> closed_;
+    member_acks acks_;
 };
 
 }  // namespace holdfast::api

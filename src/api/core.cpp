@@ -83,7 +83,6 @@ core::core(const std::vector<redis::server_settings>& servers, client_options op
     : made_in_(fork_generation()),
       options_(std::move(options)),
       shortest_request_timeout_(timeouts(servers).first),
-      has_cluster_(std::any_of(servers.begin(), servers.end(), [](const auto& each) { return !each.seeds.empty(); })),
       request_timeout_(timeouts(servers).second),
       display_(names_of(servers)),
       notifier_(loop_),

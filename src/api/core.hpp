@@ -38,8 +38,6 @@ public:
     // The longest of the servers'.
     milliseconds request_timeout() const noexcept { return request_timeout_; }
     milliseconds shortest_request_timeout() const noexcept { return shortest_request_timeout_; }
-    // One of the servers is a whole Cluster.
-    bool has_cluster() const noexcept { return has_cluster_; }
     // The servers, without their passwords.
     const std::string& display() const noexcept { return display_; }
     api::loop& loop() noexcept { return loop_; }
@@ -64,7 +62,6 @@ private:
     const std::uint64_t made_in_;
     const client_options options_;
     const milliseconds shortest_request_timeout_;
-    const bool has_cluster_;
     const milliseconds request_timeout_;
     const std::string display_;
     api::loop loop_;

@@ -74,7 +74,6 @@ struct lockable::parts {
     // A WAIT must not look like a server that hangs.
     void check_replicas(redis::acknowledgement wanted) const {
         using limits = engine::packed_acknowledgement;
-        if (where->has_cluster()) throw error(errc::bad_option, "replicas cannot be asked for in a Cluster");
         if (wanted.replicas > limits::most_replicas) {
             throw error(errc::bad_option, "replicas must be at most " + std::to_string(limits::most_replicas));
         }

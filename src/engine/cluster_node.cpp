@@ -30,6 +30,10 @@ private:
 
 }  // namespace
 
+void cluster_host::confirm(redis::command&, const redis::network_place*, redis::acknowledgement) {
+    HOLDFAST_ASSERT(false);
+}
+
 cluster_node::cluster_node(const redis::server_settings& cluster, cluster_host& host, milliseconds mistrusted_for,
                            std::uint64_t jitter_seed)
     : host_(host), mistrusted_for_(mistrusted_for), router_(cluster, cluster.seeds, host, *this, jitter_seed) {}
@@ -42,18 +46,20 @@ void cluster_node::want_link(const lock_keys& lock) {
     router_.want_link(redis::slot_of(lock.lock()), host_.now());
 }
 
-instant cluster_node::trusted_from(const lock_keys& lock) const {
+const redis::network_place* cluster_node::owner_of(const lock_keys& lock) const {
     const redis::slot_map* const map = router_.map();
-    const redis::network_place* const owner = map == nullptr ? nullptr : map->owner(redis::slot_of(lock.lock()));
+    return map == nullptr ? nullptr : map->owner(redis::slot_of(lock.lock()));
+}
+
+instant cluster_node::trusted_from(const lock_keys& lock) const {
+    const redis::network_place* const owner = owner_of(lock);
     const auto found = owner == nullptr ? primaries_.end() : primaries_.find(*owner);
     return found == primaries_.end() ? instant{} : found->second.trusted_from;
 }
 
-// Locks of a Cluster are refused the option: see lockable. While a slot moves, a grant may have been made by another
-// member than the one whose replicas would be asked. And the message that a WAIT waits for elsewhere is no write here:
-// members of a Cluster do not pass PUBLISH on to their replicas.
-void cluster_node::confirm(redis::command&, const lock_keys&, redis::acknowledgement) {
-    HOLDFAST_ASSERT(false);
+// Whoever granted it: the question shows whether it is there.
+void cluster_node::confirm(redis::command& request, const lock_keys& lock, redis::acknowledgement wanted) {
+    host_.confirm(request, owner_of(lock), wanted);
 }
 
 // The first map tells nothing of who was a primary before: then uptimes are all there is.
@@ -64,6 +70,7 @@ void cluster_node::on_map(const redis::slot_map& fresh, instant now) {
         if (is_new && has_map_) at->second.trusted_from = now + mistrusted_for_;
     }
     has_map_ = true;
+    host_.on_map();
     voter_->on_owners_changed();
 }
 

@@ -30,6 +30,13 @@ public:
     virtual void on_member_down(const failure& /*why*/) {}
     // Commands for keys in these slots can be sent, perhaps to another than before.
     virtual void on_slots_up(const redis::slot_set& /*which*/, instant /*now*/) {}
+    // There is another map. Nothing is to be sent now.
+    virtual void on_map() {}
+    // As outbox::confirm(), at the member that owns the lock's slot; null: nobody is known to. Whoever may be asked for
+    // replicas has it.
+    virtual void confirm(redis::command& request, const redis::network_place* at, redis::acknowledgement wanted);
+    // True: it was such a question, and will never be answered.
+    virtual bool withdraw_confirmation(redis::command& /*request*/) { return false; }
 
 protected:
     ~cluster_host() = default;
@@ -47,7 +54,9 @@ public:
     const redis::cluster_router& router() const noexcept { return router_; }
 
     void submit(redis::command& request) override { router_.submit(request, host_.now()); }
-    bool withdraw(redis::command& request) override { return router_.withdraw(request); }
+    bool withdraw(redis::command& request) override {
+        return host_.withdraw_confirmation(request) || router_.withdraw(request);
+    }
     void distrust(const failure& /*why*/) override {}  // the router has seen that answer before us
     void subscribe(const std::string& channel) override { router_.subscribe(channel, host_.now()); }
     void unsubscribe(const std::string& channel) override { router_.unsubscribe(channel, host_.now()); }
@@ -57,6 +66,8 @@ public:
     void confirm(redis::command& request, const lock_keys& lock, redis::acknowledgement wanted) override;
 
 private:
+    const redis::network_place* owner_of(const lock_keys& lock) const;
+
     struct primary {
         std::uint64_t link = 0;   // the last one; 0: none yet
         std::string run_id = {};  // at that link

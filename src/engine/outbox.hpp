@@ -45,7 +45,8 @@ public:
     // Nothing is asked for before this: the server may have forgotten holds that are still believed in.
     virtual instant trusted_from(const lock_keys& lock) const = 0;
     // Asks how many replicas have what the lock's server has done so far; answered as by redis::ack_line, never from
-    // within this call. Taken back by withdraw().
+    // within this call. Taken back by withdraw(). `request` is scripts::confirm_question, for a node whose locks may be
+    // with another server by now.
     virtual void confirm(redis::command& request, const lock_keys& lock, redis::acknowledgement wanted) = 0;
 
 protected:

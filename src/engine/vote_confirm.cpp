@@ -27,6 +27,8 @@ refusal voter::too_few_replicas() const {
 void voter::confirm(ballot& b, call* errands::*slot, purpose what, const proof& shown) {
     call& question = start_call(what, b);
     question.remember(shown);
+    scripts::write(question, {.keys = keys_of(b), .kind = terms_of(b).kind},
+                   scripts::confirm_question{.id = id_of(b), .token = shown.token});
     busy(b).*slot = &question;
     out_.confirm(question, keys_of(b), terms_of(b).acknowledged_by.get());
 }

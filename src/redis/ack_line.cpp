@@ -25,9 +25,39 @@ private:
     const end failed_;
 };
 
+// What one request of a burst is about is still there, and something was written behind it.
+class ack_line::showing final : public command {
+public:
+    showing(const command& request, const std::string& server)
+        : server_(server), trouble_({errc::outcome_unknown, server + ": not sent"}) {
+        copy_with_text(request);
+    }
+    // None: it was so.
+    const std::optional<failure>& trouble() const noexcept { return trouble_; }
+
+    void on_reply(const reply_view& reply, instant) override {
+        trouble_.reset();
+        if (reply.is_error()) {
+            trouble_ = classify_error(reply.text(), server_);
+        } else if (reply.to_integer() != 1) {
+            trouble_ = {errc::moving, server_ + ": what was granted is not there any more"};
+        }
+    }
+    void on_failure(const failure& why, instant) override { trouble_ = why; }
+
+private:
+    const std::string server_;
+    std::optional<failure> trouble_;
+};
+
+ack_line::ack_line(session& own_link) : ack_line(own_link, encoded{}) {}
+
 ack_line::ack_line(session& own_link, const std::string& client_id)
+    : ack_line(own_link, encoded{encoded_command({"PUBLISH", "hf:ack:" + client_id, "1"})}) {}
+
+ack_line::ack_line(session& own_link, encoded message)
     : link_(own_link),
-      message_(encoded_command({"PUBLISH", "hf:ack:" + client_id, "1"})),
+      message_(std::move(message.text)),
       say_(std::make_unique<part>(*this, &ack_line::said, &ack_line::not_said)),
       look_(std::make_unique<part>(*this, &ack_line::looked, &ack_line::not_said)),
       wait_(std::make_unique<part>(*this, &ack_line::counted, &ack_line::failed)) {}
@@ -41,7 +71,7 @@ void ack_line::submit(command& request, const question& about) {
         newest_run_ = about.run_id;
         ++runs_;
     }
-    entries& to = about.run_id.empty() ? nameless_ : queue_;
+    entries& to = about.run_id.empty() && !is_in_cluster() ? nameless_ : queue_;
     to.push_back({&request, about.wanted, runs_});
     spots_[&request] = {&to, std::prev(to.end())};
 }
@@ -52,12 +82,22 @@ bool ack_line::withdraw(command& request) {
     found->second.of->erase(found->second.at);
     spots_.erase(found);
     routing::set_idle(request);
-    // Nobody is left for whom it should be sent; a WAIT in vain would keep others waiting.
-    if (burst_.empty() && link_.withdraw(*say_)) {
-        link_.withdraw(*look_);
-        link_.withdraw(*wait_);
-    }
+    if (burst_.empty()) take_back_burst();
     return true;
+}
+
+// Nobody is left for whom it should be sent; a WAIT in vain would keep others waiting.
+void ack_line::take_back_burst() {
+    command& first = showings_.empty() ? static_cast<command&>(*say_) : *showings_.front();
+    if (!link_.withdraw(first)) return;
+    for (const auto& each : showings_) link_.withdraw(*each);
+    link_.withdraw(*look_);
+    link_.withdraw(*wait_);
+}
+
+void ack_line::give_up(const failure& why, instant now) {
+    while (!queue_.empty()) routing::fail(take_first(queue_), why, now);
+    failed(why, now);
 }
 
 command& ack_line::take_first(entries& from) {
@@ -99,15 +139,28 @@ void ack_line::begin_burst(instant now) {
         const auto each = next++;
         if (each->wanted == wanted) move(each, burst_);
     }
-    say_->set_payload(message_);
     look_->set_payload(encoded_command({"INFO", "replication"}));
     wait_->set_payload(
         encoded_command({"WAIT", std::to_string(wanted.replicas), std::to_string(wanted.within.count())}));
-    why_not_said_ = failure{errc::outcome_unknown, link_.settings().display() + ": not sent"};
     shown_ = {};
-    link_.submit(*say_, now);
+    say(now);
     link_.submit(*look_, now);
     link_.submit(*wait_, now);
+}
+
+void ack_line::say(instant now) {
+    if (!is_in_cluster()) {
+        why_not_said_ = failure{errc::outcome_unknown, link_.settings().display() + ": not sent"};
+        say_->set_payload(message_);
+        return link_.submit(*say_, now);
+    }
+    why_not_said_.reset();
+    showings_.clear();
+    for (entry& each : burst_) {
+        showings_.push_back(std::make_unique<showing>(*each.request, link_.settings().display()));
+        each.shows = showings_.back().get();
+        link_.submit(*each.shows, now);
+    }
 }
 
 void ack_line::said(const reply_view& reply, instant) {
@@ -128,7 +181,8 @@ void ack_line::not_said(const failure& why, instant) {
 }
 
 bool ack_line::leads_elsewhere(const std::optional<failure>& trouble) const {
-    return shown_.is_replica || link_.facts().run_id != newest_run_ || (trouble && spoils_link(trouble->code));
+    const bool is_another = !is_in_cluster() && link_.facts().run_id != newest_run_;
+    return shown_.is_replica || is_another || (trouble && spoils_link(trouble->code));
 }
 
 // The same process, and another history: it was a replica meanwhile.
@@ -140,26 +194,35 @@ bool ack_line::has_new_history() {
 
 void ack_line::counted(const reply_view& reply, instant now) {
     const std::string& server = link_.settings().display();
-    const failure wrong_server{errc::outcome_unknown,
-                               server + ": another server than before was asked for its replicas"};
     std::optional<failure> trouble = why_not_said_;
     if (!trouble && reply.is_error()) trouble = classify_error(reply.text(), server);
     if (leads_elsewhere(trouble)) {
-        failed(wrong_server, now);
-        return link_.distrust(wrong_server, now);
+        failed(wrong_server(), now);
+        return link_.distrust(wrong_server(), now);
     }
     if (trouble) return failed(*trouble, now);
-    if (has_new_history()) return failed(wrong_server, now);
+    if (has_new_history()) return failed(wrong_server(), now);
     const unsigned run = runs_;  // who is told may name another
     while (!burst_.empty()) {
-        const bool was_done_here = burst_.front().run == run;
+        const std::optional<failure> why = why_not(burst_.front(), run);
         command& request = take_first(burst_);
-        if (was_done_here) {
+        if (!why) {
             routing::answer(request, reply, now);
         } else {
-            routing::fail(request, wrong_server, now);
+            routing::fail(request, *why, now);
         }
     }
+}
+
+// None: the number is about it, too.
+std::optional<failure> ack_line::why_not(const entry& each, unsigned run) const {
+    if (each.shows != nullptr) return each.shows->trouble();
+    return each.run == run ? std::nullopt : std::optional(wrong_server());
+}
+
+failure ack_line::wrong_server() const {
+    return {errc::outcome_unknown,
+            link_.settings().display() + ": another server than before was asked for its replicas"};
 }
 
 void ack_line::failed(const failure& why, instant now) {

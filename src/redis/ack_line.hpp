@@ -6,12 +6,14 @@
 // answers everybody who asked before it was sent; who asks meanwhile is answered by the next.
 //
 // What is said is a message to a channel that nobody listens to. Unlike a key it needs no memory, so that a server that
-// is full, and still renews, can be asked, too.
+// is full, and still renews, can be asked, too. Members of a Cluster do not pass messages on to their replicas, and
+// what they did may be with another member by now. There each request is a script of its own, which shows that what was
+// done is still there, and writes something if it is: one for each who asked, and one WAIT for all of them.
 //
 // Two links to one address need not lead to one process: one may be older than a failover. And one process may be a
 // replica for a while and come back without what it did before. So a burst also asks what the server is: the number
 // counts for what was done by the same run of a server, which has the same history as at the last burst. Of a history
-// that ended before the first burst nothing is known.
+// that ended before the first burst nothing is known. In a Cluster any run will do: the scripts show what it has.
 //
 // Sans-I/O. flush() is called after every event, before output is sent. Lives in the client's serial section.
 //
@@ -35,6 +37,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace holdfast::redis {
 
@@ -48,6 +51,9 @@ public:
     };
 
     ack_line(session& own_link, const std::string& client_id);
+    // To a member of a Cluster. Each request is a script that is answered with 1 if what it is about is there, and
+    // then has written something; the run in its question does not matter.
+    explicit ack_line(session& own_link);
     ~ack_line();
     ack_line(const ack_line&) = delete;
     ack_line& operator=(const ack_line&) = delete;
@@ -59,13 +65,20 @@ public:
     bool withdraw(command& request);
     // Asks for those who wait, unless a burst is under way.
     void flush(instant now);
+    // Nobody is to wait any longer for what this link may say.
+    void give_up(const failure& why, instant now);
 
 private:
     class part;
+    class showing;
+    struct encoded {
+        std::string text;
+    };
     struct entry {
         command* request;
         acknowledgement wanted;
-        unsigned run;  // the how manieth that was named here
+        unsigned run;              // the how manieth that was named here
+        showing* shows = nullptr;  // in a Cluster, and a burst
     };
     using entries = std::list<entry>;
     // Where a request is: there may be a hundred thousand of them, and all may be withdrawn at once.
@@ -74,21 +87,28 @@ private:
         entries::iterator at;
     };
 
+    ack_line(session& own_link, encoded message);
+
+    bool is_in_cluster() const noexcept { return message_.empty(); }
     bool is_under_way() const noexcept;
     command& take_first(entries& from);
     void move(entries::iterator each, entries& to);
     void refuse_those_without_run(instant now);
     void begin_burst(instant now);
+    void say(instant now);
+    void take_back_burst();
     void said(const reply_view& reply, instant now);
     void looked(const reply_view& reply, instant now);
     void counted(const reply_view& reply, instant now);
     void not_said(const failure& why, instant now);
     void failed(const failure& why, instant now);
+    std::optional<failure> why_not(const entry& each, unsigned run) const;
+    failure wrong_server() const;
     bool leads_elsewhere(const std::optional<failure>& trouble) const;
     bool has_new_history();
 
     session& link_;
-    const std::string message_;  // encoded
+    const std::string message_;  // encoded; empty in a Cluster
     std::string newest_run_;
     unsigned runs_ = 0;
     entries queue_;
@@ -96,6 +116,7 @@ private:
     entries nameless_;
     std::unordered_map<const command*, spot> spots_;
     std::unique_ptr<part> say_;
+    std::vector<std::unique_ptr<showing>> showings_;  // of the last burst; said instead
     std::unique_ptr<part> look_;
     std::unique_ptr<part> wait_;
     std::optional<failure> why_not_said_;

@@ -33,6 +33,14 @@ void command::set_payload(std::string encoded) noexcept {
     reset_flags();
 }
 
+void command::copy_with_text(const command& other) {
+    script_ = other.script_;
+    payload_ = other.payload_;
+    payload_arguments_ = other.payload_arguments_;
+    reset_flags();
+    send_text_ = true;
+}
+
 void command::set_subscription(std::string_view channel) {
     set_payload(encoded_command({"SUBSCRIBE", channel}));
     confirmed_by_push_ = true;

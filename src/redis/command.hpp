@@ -58,6 +58,9 @@ public:
     // what precedes.
     void set_payload(std::string encoded) noexcept;
     std::string& script_payload(const script& source, std::uint32_t payload_arguments) noexcept;
+    // The same script and arguments as `other` has, sent with the script's text at once. So the server cannot miss it,
+    // and it is not put back in line: it runs before what is submitted behind it.
+    void copy_with_text(const command& other);
     // SUBSCRIBE of one channel. In RESP3 the server confirms it by a push and refuses it by an error reply.
     void set_subscription(std::string_view channel);
     // SSUBSCRIBE, which only the owner of the channel's slot takes.
@@ -98,7 +101,7 @@ private:
     state state_ = state::idle;
     bool confirmed_by_push_ : 1 = false;
     bool unsubscribes_ : 1 = false;
-    bool send_text_ : 1 = false;  // EVAL with the text, because the server answered NOSCRIPT
+    bool send_text_ : 1 = false;  // EVAL with the text; mostly because the server answered NOSCRIPT
     bool abandoned_ : 1 = false;
     bool of_the_link_ : 1 = false;  // part of a greeting, a sign of life: no filter's business
     bool tells_if_moving_ : 1 = false;

@@ -252,6 +252,22 @@ void write(redis::command& out, const lock_terms& lock, const raise_question& qu
         .add_token(question.to);
 }
 
+void write(redis::command& out, const lock_terms& lock, const confirm_question& question) {
+    if (lock.kind == lock_kind::mutex) {
+        static const script& source = find("mutex/confirm");
+        payload(out, source, 3).add(std::int64_t{1}).add(lock.keys.lock()).add(question.id);
+        return;
+    }
+    static const script& source = find("rw/confirm");
+    payload(out, source, 6)
+        .add(std::int64_t{3})
+        .add(lock.keys.lock())
+        .add(lock.keys, lock_keys::side::leases)
+        .add(lock.keys, lock_keys::side::grants)
+        .add(question.id)
+        .add_token(question.token);
+}
+
 std::optional<acquire_answer> read_acquire(const reply_view& reply) {
     using verdict = acquire_answer::verdict;
     if (!is_list(reply, 1)) return std::nullopt;

@@ -100,6 +100,13 @@ struct raise_question {
     std::uint64_t to = 0;
 };
 
+// Whether a grant is still there, which is answered with 1 if it is; then something has been written that changes
+// nothing, for replicas to acknowledge.
+struct confirm_question {
+    std::string_view id;
+    std::uint64_t token = 0;  // of a read-write lock; 0: whichever
+};
+
 // The answer of release, renew, cancel and raise.
 struct hold_answer {
     enum class verdict : std::uint8_t {
@@ -124,6 +131,7 @@ void write(redis::command& out, const lock_terms& lock, const release_alone_ques
 void write(redis::command& out, const lock_terms& lock, const renew_alone_question& question);
 void write(redis::command& out, const lock_terms& lock, const cancel_question& question);
 void write(redis::command& out, const lock_terms& lock, const raise_question& question);
+void write(redis::command& out, const lock_terms& lock, const confirm_question& question);
 
 // Nothing if the reply is not of the agreed form: a server that answers nonsense.
 std::optional<acquire_answer> read_acquire(const redis::reply_view& reply);

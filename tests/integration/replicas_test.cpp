@@ -259,8 +259,6 @@ TEST(ReplicaOptions, OutOfRangeAreRefused) {
     }
     EXPECT_EQ(condition_of([&] { client(server.url(), {.clock_skew = 15001ms}); }), errc::bad_option);
     EXPECT_EQ(condition_of([&] { client(server.url(), {.clock_skew = -1ms}); }), errc::bad_option);
-    client cluster{"redis+cluster://" + at_port(server.port())};
-    EXPECT_EQ(condition_of([&] { mutex{cluster, "stock", acknowledged_by(1, 100ms)}; }), errc::bad_option);
     EXPECT_EQ(condition_of([&] { client(server.url(), {.lost_margin_percent = 50, .clock_skew = 6001ms}); }),
               errc::bad_option)
         << "nothing would be left for the first renewal";

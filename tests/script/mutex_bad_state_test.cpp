@@ -163,6 +163,14 @@ TEST_F(MutexBadQuestion, IsRefusedBeforeAnythingIsWritten) {
     }
 }
 
+// The short way of a free lock leaves it to what follows.
+TEST_F(MutexBadQuestion, OfALeaseBeyondAllNumbersIsRefusedForAFreeLockToo) {
+    for (const std::int64_t lease : {std::int64_t{9'007'199'254'740'993}, INT64_MAX}) {
+        EXPECT_THAT(acquire("me", {.lease = lease}), IsError("ERR holdfast"));
+        EXPECT_TRUE(everything().empty());
+    }
+}
+
 // --- a full server ---------------------------------------------------------------------------------------
 
 class MutexFullServer : public script_rows {};

@@ -47,6 +47,16 @@ private:
         seen_.push_back("up " + which.host);
     }
     void on_member_down(const failure&) override { seen_.emplace_back("down"); }
+    void confirm(redis::command& request, const redis::network_place* at, redis::acknowledgement) override {
+        redis::routing::set_waiting(request);
+        seen_.push_back("confirm at " + (at == nullptr ? "nobody" : at->host));
+    }
+    bool withdraw_confirmation(redis::command& request) override {
+        const bool is_it =
+            request.life() == redis::command::state::waiting && !seen_.empty() && seen_.back().starts_with("confirm");
+        if (is_it) redis::routing::set_idle(request);
+        return is_it;
+    }
 
     played_members& members_;
     const instant& clock_;
@@ -82,6 +92,15 @@ protected:
     }
     void ask(recorded_request& request, const std::string& name) {
         subject.acquire(request, {.keys = keys_for(name), .lease = 30s, .limit = {waiting::in_line, now + 1h}}, now);
+        settle();
+    }
+    void acknowledged_acquire(recorded_request& request, const std::string& name) {
+        subject.acquire(request,
+                        {.keys = keys_for(name),
+                         .lease = 30s,
+                         .limit = {waiting::in_line, now + 1h},
+                         .acknowledged_by = packed_acknowledgement({1, 100ms})},
+                        now);
         settle();
     }
     std::string channel(const std::string& name) { return scripts::channel_of(*keys_for(name), subject.id().text()); }
@@ -185,6 +204,20 @@ TEST_F(ClusterNode, AWaiterListensAtTheOwnerOfItsLockAndBelievesWhatIsPushedTher
     say(two, ">3\r\n" + bulk("smessage") + bulk(channel("a")) + bulk("grant " + id + " 42"));
     ASSERT_NE(first.held, nullptr);
     EXPECT_EQ(first.held->token(), 42U);
+}
+
+TEST_F(ClusterNode, ReplicasAreAskedForAtTheOwnerOfTheLock) {
+    start();
+    acknowledged_acquire(first, "b");
+    sent(one);
+    confirm(one, channel("b"));
+    say(one, list({"1", "7"}));
+    EXPECT_EQ(seen.back(), "confirm at " + one.host);
+    acknowledged_acquire(second, "a");
+    sent(two);
+    confirm(two, channel("a"));
+    say(two, list({"1", "8"}));
+    EXPECT_EQ(seen.back(), "confirm at " + two.host);
 }
 
 TEST_F(ClusterNode, WhoMayNotListenIsRefusedAndNobodyElse) {

@@ -53,6 +53,11 @@ TEST(Questions, RenewAloneNamesTheKeysOfAHeldLock) {
                        "hf:{stock}:grants", "me", "30000"}));
 }
 
+TEST(Questions, ConfirmNamesTheLockOnly) {
+    EXPECT_EQ(written(confirm_question{.id = "me", .token = 7}),
+              encoded({"EVALSHA", find("mutex/confirm").sha1, "1", "hf:{stock}", "me"}));
+}
+
 TEST(Questions, ReleaseAloneIsAnsweredThatTheLineIsStillToBeServed) {
     EXPECT_EQ(answer(read_release_alone, "*1\r\n:2\r\n")->what, verdict::alone);
     EXPECT_EQ(answer(read_release_alone, "*1\r\n:0\r\n")->what, verdict::not_held);

@@ -16,7 +16,7 @@ if redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 and not redis.call('GET', KEYS[1]
     local past, clock = redis.call('GET', KEYS[4]), redis.call('TIME')
     local time_us, wish = clock[1] * 1000000 + clock[2], tonumber(ARGV[9])
     local last = math.max(past and tonumber(past) or 0, tonumber(ARGV[3]))
-    if time_us > last and #ARGV[4] < 16 then
+    if time_us > last and #ARGV[2] < 16 and #ARGV[4] < 16 then
         local near = wish and wish > last and math.abs(wish - time_us) <= 1000000 and string.find(ARGV[9], '^%d+$')
         local token = near and ARGV[9] or clock[1] .. string.sub('000000', #clock[2] + 1) .. clock[2]
         redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])

@@ -1,0 +1,54 @@
+// mutex/confirm: whether a hold is there, and a write that changes nothing for replicas to acknowledge.
+#include "script/script_rows.hpp"
+
+namespace holdfast::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Gt;
+using ::testing::Le;
+
+class MutexConfirm : public script_rows {
+protected:
+    redis_reply confirm(const std::string& id) { return run("mutex/confirm", {lock}, {id}); }
+    std::int64_t changes() { return std::stoll(server().info("persistence", "rdb_changes_since_last_save")); }
+
+    void expect_no(const std::string& id) {
+        const keyspace before = everything();
+        const std::int64_t changed = changes();
+        EXPECT_EQ(confirm(id).integer, 0);
+        EXPECT_EQ(everything(), before);
+        EXPECT_EQ(changes(), changed);
+    }
+};
+
+TEST_F(MutexConfirm, OfAHoldThatIsThereWritesAndChangesNothing) {
+    hold("me");
+    must({"PEXPIRE", lock, text(minute)});
+    const std::int64_t changed = changes();
+    EXPECT_EQ(confirm("me").integer, 1);
+    EXPECT_EQ(changes(), changed + 1) << "or a WAIT behind it would say nothing";
+    EXPECT_EQ(value(lock), "me");
+    EXPECT_THAT(left(lock), AllOf(Gt(minute / 2), Le(minute)));
+}
+
+TEST_F(MutexConfirm, OfNobodysOrAnothersLockSaysNo) {
+    expect_no("me");
+    hold("next");
+    expect_no("me");
+}
+
+TEST_F(MutexConfirm, OfALockWithoutAnEndSaysNoAndLeavesIt) {
+    hold("me");
+    must({"PERSIST", lock});
+    expect_no("me");
+}
+
+TEST_F(MutexConfirm, IsDoneByAFullServer) {
+    hold("me");
+    server_is_full();
+    EXPECT_EQ(confirm("me").integer, 1);
+}
+
+}  // namespace
+}  // namespace holdfast::testing
