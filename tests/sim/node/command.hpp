@@ -44,6 +44,7 @@ struct context {
     std::int64_t now_us;
     const slot_guard* slots = nullptr;  // null: not a member of a Cluster
     asking asked = asking::no;
+    std::uint64_t* writes = nullptr;  // counts what replicas are told of
 
     std::int64_t now_ms() const { return now_us / 1000; }
     keyspace::instant instant() const { return {now_ms(), state.as}; }

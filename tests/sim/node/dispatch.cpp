@@ -137,6 +137,15 @@ value script_error(std::string_view text) {
     return value::make_error("ERR " + std::string{text});
 }
 
+// What only removes things, or gives them an end, has told replicas nothing if it found none.
+value run_and_count(context& ctx, const command& c, arguments args) {
+    value answer = c.run(ctx, args);
+    const bool found_none = answer == value::make_integer(0) && !c.has(adds_memory);
+    const bool wrote = c.has(writes) && !answer.is_error() && answer.type != value::kind::nil && !found_none;
+    if (wrote && ctx.writes != nullptr) ++*ctx.writes;
+    return answer;
+}
+
 }  // namespace
 
 value execute_command(context& ctx, arguments args) {
@@ -151,7 +160,7 @@ value execute_command(context& ctx, arguments args) {
     if (auto refusal = refused_by_slot(ctx, *c, args)) return *std::move(refusal);
     if (c->has(adds_memory) && ctx.state.memory == server_state::memory_state::full) return out_of_memory_error();
     if (c->has(writes) && ctx.state.as == role::replica) return read_only_error();
-    return c->run(ctx, args);
+    return run_and_count(ctx, *c, args);
 }
 
 value execute_in_script(context& ctx, arguments args, script_run& run) {
@@ -169,7 +178,7 @@ value execute_in_script(context& ctx, arguments args, script_run& run) {
     if (refused_by_slot(ctx, *c, args)) {
         return script_error("Script attempted to access a non local key in a cluster node");
     }
-    return c->run(ctx, args);
+    return run_and_count(ctx, *c, args);
 }
 
 }  // namespace holdfast::sim

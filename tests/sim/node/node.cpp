@@ -11,7 +11,7 @@ node::node(node_options options)
 
 value node::execute(arguments command, asking asked) {
     if (command.empty()) throw std::logic_error("simulated node: an empty command");
-    context ctx{keys_, channels_, scripts_, state_, now_us_, slots_, asked};
+    context ctx{keys_, channels_, scripts_, state_, now_us_, slots_, asked, &writes_};
     return execute_command(ctx, command);
 }
 

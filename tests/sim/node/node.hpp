@@ -76,6 +76,9 @@ public:
     std::optional<entry> take(std::string_view key);
     void put(std::string_view key, entry what) { keys_.insert(key, std::move(what)); }
 
+    /// Commands that a replica would be told of, those of scripts one by one; ever.
+    std::uint64_t writes() const { return writes_; }
+
     /// A key as it is now, without a command; null if there is none.
     const entry* peek(std::string_view key) { return keys_.find(key, {now_us_ / 1000, state_.as}); }
 
@@ -91,6 +94,7 @@ private:
     server_state state_;
     const slot_guard* slots_ = nullptr;
     std::int64_t now_us_ = 0;
+    std::uint64_t writes_ = 0;
 };
 
 }  // namespace holdfast::sim

@@ -62,6 +62,7 @@ private:
         const std::lock_guard guard(mutex_);
         ++total_.days;
         for (std::size_t i = 0; i < mishap_kinds; ++i) total_.mishaps[i] += one.mishaps[i];
+        total_.takeovers += one.takeovers;
         total_.holds += one.holds;
         total_.scripts += one.scripts;
         total_.simulated += one.simulated;

@@ -32,6 +32,7 @@ struct campaign_result {
     std::map<std::uint64_t, std::string> finds;
     std::uint64_t days = 0;
     std::array<std::uint64_t, mishap_kinds> mishaps{};
+    std::uint64_t takeovers = 0;
     std::uint64_t holds = 0;
     std::uint64_t scripts = 0;
     nanoseconds simulated{0};

@@ -231,6 +231,11 @@ void day::clear_up_strays() {
     }
 }
 
+bool day::moves_a_slot(const std::string& member) const {
+    return std::any_of(moves_.begin(), moves_.end(),
+                       [&](const auto& each) { return each.second->from == member || each.second->to == member; });
+}
+
 void day::fail_over_member() {
     if (replacing_) return;
     const std::string from = some_primary();
@@ -238,20 +243,22 @@ void day::fail_over_member() {
     const std::string to = replicas[cluster_luck_.below(replicas.size())];
     if (!cluster_->at(from).accepts() || !cluster_->at(to).accepts()) return;
     if (members_crash_) return lose_member(from, to);
-    const bool moves = std::any_of(moves_.begin(), moves_.end(), [&](const auto& each) {
-        return each.second->from == from || each.second->to == from;
-    });
-    if (!moves) switch_members(from, to);  // nobody sane would
+    if (!moves_a_slot(from)) switch_members(from, to);  // nobody sane would
+}
+
+// Those who lead one after the other agree within the skew, and so do the first of them and the last.
+std::int64_t day::clock_of_successor(const server& from, const server& to) {
+    const nanoseconds ahead = cluster_luck_.within({0ms, clock_skew});
+    const nanoseconds change = ahead - member_ahead_[&from];
+    member_ahead_[&to] = ahead;
+    return from.now_us() + std::chrono::duration_cast<microseconds>(change).count();
 }
 
 // Planned: the replica has all, and the other one's clients keep their links. But its clock is another.
 void day::switch_members(const std::string& from, const std::string& to) {
     server &old_primary = cluster_->at(from), &fresh = cluster_->at(to);
-    const nanoseconds ahead = cluster_luck_.within({0ms, clock_skew});
     note("SWITCH from " + from + " to " + to);
-    const auto us = std::chrono::duration_cast<microseconds>(ahead - member_ahead_[&old_primary]).count();
-    member_ahead_[&fresh] = ahead;
-    fresh.step_up(old_primary.snapshot(), old_primary.now_us() + us);
+    fresh.step_up(old_primary.snapshot(), clock_of_successor(old_primary, fresh));
     cluster_->promote(to, from);
     old_primary.step_down();
     trouble_all_until(time_.now() + 500ms);

@@ -24,7 +24,11 @@ std::size_t member_at(const redis::network_place& place) {
 }
 
 cluster_way::cluster_way(client& owner, const redis::server_settings& cluster, std::uint64_t jitter_seed, network& net)
-    : owner_(owner), net_(net), next_seed_(jitter_seed), node_(cluster, *this, owner.mistrusts_for(), jitter_seed) {}
+    : owner_(owner),
+      net_(net),
+      next_seed_(jitter_seed),
+      node_(cluster, *this, owner.mistrusts_for(), jitter_seed),
+      acks_(owner, cluster, net) {}
 
 engine::node_link cluster_way::link() {
     return {&node_, "sim", engine::channels::one_per_tag};
@@ -36,7 +40,13 @@ instant cluster_way::now() const {
 
 void cluster_way::catch_up() {
     if (started_) node_.router().on_timer(now());
+    if (std::exchange(has_new_map_, false)) acks_.keep_primaries(*node_.router().map());
+    acks_.flush();
     if (owner_.mistrusts_for() > milliseconds(0)) note_mistrust();
+}
+
+void cluster_way::confirm(redis::command& request, const redis::network_place* at, redis::acknowledgement wanted) {
+    acks_.submit(request, at, wanted);
 }
 
 // Nothing is asked for before a lock's owner is believed: that is no fault of whoever waits.
@@ -49,25 +59,29 @@ void cluster_way::note_mistrust() {
 
 void cluster_way::settle() {
     for (std::size_t i = 0; i < links_.size(); ++i) links_[i]->settle();
+    acks_.settle();
 }
 
 void cluster_way::on_timer() {
     if (!std::exchange(started_, true)) node_.router().start(now());
     for (std::size_t i = 0; i < links_.size(); ++i) links_[i]->session().on_timer(now());
     node_.router().on_timer(now());
+    acks_.on_timer();
 }
 
 instant cluster_way::deadline() {
-    instant due = node_.router().deadline();
+    instant due = std::min(node_.router().deadline(), acks_.deadline());
     for (const auto& each : links_) due = std::min(due, each->session().deadline());
     return due;
 }
 
 void cluster_way::forget_links() {
     for (const auto& each : links_) each->forget_link();
+    acks_.forget_links();
 }
 
 void cluster_way::close() {
+    acks_.close();
     settle();
     node_.router().close(now());
 }
@@ -79,6 +93,7 @@ bool cluster_way::all_up() const {
 std::vector<plug*> cluster_way::plugs() {
     std::vector<plug*> all;
     for (const auto& each : links_) all.push_back(each.get());
+    acks_.add_to(all);
     return all;
 }
 

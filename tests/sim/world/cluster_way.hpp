@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/cluster_node.hpp"
+#include "world/ack_plug.hpp"
 #include "world/way.hpp"
 
 namespace holdfast::sim {
@@ -40,13 +41,18 @@ private:
     instant now() const override;
     void on_member_up(const redis::network_place& which, const redis::server_facts& facts) override;
     void on_member_down(const failure& why) override;
+    void on_map() override { has_new_map_ = true; }
+    void confirm(redis::command& request, const redis::network_place* at, redis::acknowledgement wanted) override;
+    bool withdraw_confirmation(redis::command& request) override { return acks_.withdraw(request); }
     void note_mistrust();
 
     client& owner_;
     network& net_;
     std::uint64_t next_seed_;
     bool started_ = false;
+    bool has_new_map_ = false;
     engine::cluster_node node_;
+    member_ack_plugs acks_;
     std::vector<std::unique_ptr<member_plug>> links_;
     // The network may still have something for them; they take it no more.
     std::vector<std::unique_ptr<member_plug>> closed_;

@@ -52,6 +52,8 @@ public:
         bool vandalized = false;
         // A downgrade that the new primary never heard of: whoever upgrades then has its old grant, by its old token.
         bool downgrade_lost = false;
+        // Replicas cannot be asked for a hold that has moved before the rest of its slot: its lease may run out.
+        bool slow_moves = false;
     };
     excuses excused;
 

@@ -22,6 +22,10 @@ constexpr std::uint64_t cluster_salt = 0x636c7573746572;
 constexpr std::uint64_t cluster_one_in = 6;
 constexpr std::uint64_t cluster_days = 3;
 
+// One in three of those days has locks that ask for replicas.
+constexpr std::uint64_t acknowledged_salt = 0x61636b;
+constexpr std::uint64_t acknowledged_one_in = 3;
+
 // One day in five has three servers, one in twenty-five has five.
 std::size_t servers_on(const day_options& day) {
     if (day.replicated) return 1;
@@ -39,8 +43,13 @@ std::unique_ptr<cluster> make_cluster(const day_options& day) {
     return std::make_unique<cluster>([](std::string_view key) { return static_cast<unsigned>(redis::slot_of(key)); });
 }
 
+bool is_acknowledged(const day_options& day) {
+    if (day.replicated || !has_cluster(day)) return day.replicated;
+    return chance(day.seed ^ acknowledged_salt).below(acknowledged_one_in) == 0;
+}
+
 bool is_seen_by_beliefs(const day_options& day) {
-    return !has_cluster(day) && (servers_on(day) > 1 || day.replicated);
+    return is_acknowledged(day) || (!has_cluster(day) && servers_on(day) > 1);
 }
 }  // namespace
 
@@ -51,6 +60,7 @@ day::day(const day_options& options)
       rw_luck_(options.seed ^ read_write_salt),
       network_luck_(luck_.fork()),
       replica_luck_(options.seed ^ replica_salt),
+      is_acknowledged_(is_acknowledged(options)),
       judge_(time_, is_seen_by_beliefs(options) ? judge::view::of_beliefs : judge::view::of_the_server),
       cluster_luck_(chance(options.seed ^ cluster_salt).fork()),
       cluster_(make_cluster(options)),
@@ -95,6 +105,7 @@ server_options day::server_setup() {
     out.asks_remembered = options_.asks_remembered;
     out.slots_leave_silently = options_.slots_leave_silently;
     out.half_runs_look_refused = options_.half_runs_look_refused;
+    out.showings_overlooked = options_.showings_overlooked;
     return out;
 }
 
@@ -125,25 +136,31 @@ void day::draw_plan() {
     const nanoseconds busy = luck_.within({2s, 6s});
     ways_.stop = begin_ + busy;
     draw_read_write();
-    if (options_.replicated) draw_replicated();
+    if (is_acknowledged_) draw_acknowledged();
     if (cluster_) draw_cluster();
+    if (is_acknowledged_) draw_takeovers();
 }
 
 // Nothing happens that is outside the promise, so that nothing is excused.
-void day::draw_replicated() {
+void day::draw_acknowledged() {
     calm_ = mistrusted_ = false;
     if (!options_.nobody_acknowledges) {
         ways_.acknowledged_by = engine::packed_acknowledgement({.replicas = 1, .within = 50ms});
     }
-    servers_[0]->be_followed({50us, 5ms});
+    for (const auto& one : servers_) one->be_followed({50us, 5ms});
     std::erase_if(likely_, [](mishap kind) {
         return kind == mishap::restart_empty || kind == mishap::restart_older || kind == mishap::clock_forward ||
                kind == mishap::clock_back || kind == mishap::foreign || kind == mishap::foreign_forever ||
                kind == mishap::vandal;
     });
+    if (ways_.leases.front() > longest_lease) ways_.leases = {400ms, 2000ms};
+}
+
+void day::draw_takeovers() {
+    if (cluster_) std::erase(likely_, mishap::fail_over);
+    judge_.excused.slow_moves = cluster_ != nullptr;
     likely_.insert(likely_.end(), 1 + likely_.size() / 2, mishap::fail_over);
     pace_ = {10ms, 1s};
-    if (ways_.leases.front() > longest_lease) ways_.leases = {400ms, 2000ms};
 }
 
 // Half of all days have locks of that kind.
@@ -194,7 +211,7 @@ client& day::add_client() {
     setup.server.health_interval = 1000ms;
     setup.server.backoff_max = 400ms;
     setup.engine.request_timeout = 500ms;
-    if (options_.replicated || cluster_) setup.engine.clock_skew = clock_skew;
+    if (is_acknowledged_ || cluster_) setup.engine.clock_skew = clock_skew;
     setup.engine.fence_retention = luck_.percent(50) ? 60'000ms : 3'600'000ms;
     if (mistrusted_ && !options_.forgetful_servers_vote) setup.max_lease = longest_lease;
     setup.clock_stops_in_pauses = options_.clock_stops_in_pauses;

@@ -31,7 +31,8 @@ private:
     void draw_plan();
     void draw_read_write();
     void draw_mishaps();
-    void draw_replicated();
+    void draw_acknowledged();
+    void draw_takeovers();
     client& add_client();
     void note(const std::string& what) const;
     void connect(plug& from) override;
@@ -79,9 +80,18 @@ private:
     void end_move(const std::shared_ptr<slot_move>& move);
     void forget_moves(const std::string& member);
     void clear_up_strays();
+    bool moves_a_slot(const std::string& member) const;
     void fail_over_member();
+    std::int64_t clock_of_successor(const server& from, const server& to);
     void switch_members(const std::string& from, const std::string& to);
     void lose_member(const std::string& from, const std::string& to);
+
+    // member_replicas.cpp
+    void fail_over_to_replica_of_member();
+    void member_fails(const std::string& which);
+    void hold_up_answers_of(const server& lost);
+    void replace_in_place(const std::string& place);
+    void promote_lagging(const std::string& from, const std::string& to);
 
     day_options options_;
     timeline time_;
@@ -89,7 +99,8 @@ private:
     chance quorum_luck_;
     chance rw_luck_;  // so that days without read-write locks are what they were before there were any
     chance network_luck_;
-    chance replica_luck_;
+    chance replica_luck_;  // of replicas that acknowledge
+    const bool is_acknowledged_;
     judge judge_;
     chance cluster_luck_;
     std::unique_ptr<cluster> cluster_;  // null: none; else the servers are its members

@@ -207,8 +207,8 @@ void day::restart(mishap kind) {
 // Whoever connects for the first time afterwards takes the replica for the server that it replaced. That is outside the
 // promise, with one server or with several.
 void day::fail_over() {
-    if (options_.replicated) return fail_over_to_replica();
-    if (cluster_) return fail_over_member();
+    if (cluster_) return is_acknowledged_ ? fail_over_to_replica_of_member() : fail_over_member();
+    if (is_acknowledged_) return fail_over_to_replica();
     server& which = some_server();
     if (!which.accepts()) return;
     const nanoseconds ahead = quorum_luck_.within({0ms, 20ms}) - nanoseconds(10ms);
@@ -227,6 +227,7 @@ void day::fail_over_to_replica() {
         if (!servers_[0]->accepts()) return;
         const nanoseconds ahead = replica_luck_.within({0ms, clock_skew});
         judge_.excused.downgrade_lost = true;
+        ++result_.takeovers;
         servers_[0]->fail_over(servers_[0]->replica(), ahead - std::exchange(clock_ahead_, ahead));
         trouble_all_until(time_.now() + aftermath);
     });

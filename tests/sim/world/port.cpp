@@ -10,9 +10,6 @@ port::port(client& owner, std::size_t node, const redis::server_settings& server
            network& net)
     : plug(owner, node, *this, server, jitter_seed, net), net_(net) {}
 
-port::ack_way::ack_way(client& owner, std::size_t node, const redis::server_settings& server, network& net)
-    : plug(owner, node, *this, server, node + 1, net), line(session(), owner.engine().id().text()) {}
-
 bool port::withdraw(redis::command& request) {
     if (acks_ && acks_->line.withdraw(request)) return true;
     return session().withdraw(request);
@@ -20,10 +17,7 @@ bool port::withdraw(redis::command& request) {
 
 // As in src/api/node.cpp.
 void port::confirm(redis::command& request, const engine::lock_keys&, redis::acknowledgement wanted) {
-    if (!acks_) {
-        acks_ = std::make_unique<ack_way>(owner(), node(), session().settings(), net_);
-        acks_->session().on_timer(now());
-    }
+    if (!acks_) acks_ = std::make_unique<ack_plug>(owner(), node(), session().settings(), net_);
     acks_->line.submit(request, {wanted, run_id_});
 }
 

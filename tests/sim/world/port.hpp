@@ -5,8 +5,7 @@
 #include <string>
 
 #include "engine/voter.hpp"
-#include "redis/ack_line.hpp"
-#include "world/plug.hpp"
+#include "world/ack_plug.hpp"
 #include "world/way.hpp"
 
 namespace holdfast::sim {
@@ -29,19 +28,6 @@ public:
     std::vector<plug*> plugs() override;
 
 private:
-    // What becomes of its link is told by its commands.
-    struct ack_way final : private redis::session_listener, public plug {
-        ack_way(client& owner, std::size_t node, const redis::server_settings& server, network& net);
-
-        redis::ack_line line;
-
-    private:
-        void on_link_up(const redis::server_facts&, instant) override {}
-        void on_link_down(const failure&, instant) override {}
-        void on_subscription_refused(const failure&, instant) override {}
-        void on_push(const redis::reply_view&, instant) override {}
-    };
-
     void on_link_up(const redis::server_facts& facts, instant now) override;
     void on_link_down(const failure& why, instant now) override;
     void on_subscription_refused(const failure& why, instant now) override;
@@ -60,7 +46,7 @@ private:
     engine::voter* voter_ = nullptr;
     std::string run_id_;
     instant trusted_from_{};
-    std::unique_ptr<ack_way> acks_;
+    std::unique_ptr<ack_plug> acks_;
 };
 
 }  // namespace holdfast::sim

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "scripts/registry.hpp"
+
 namespace holdfast::sim {
 namespace {
 
@@ -20,6 +22,10 @@ bool is(std::string_view word, std::string_view upper) {
 
 std::string shard_push(std::string_view what, std::string_view channel, std::size_t left) {
     return ">3\r\n" + bulk(what) + bulk(channel) + ":" + std::to_string(left) + "\r\n";
+}
+
+bool is_a_showing(const words& command) {
+    return command[1] == scripts::find("mutex/confirm").text || command[1] == scripts::find("rw/confirm").text;
 }
 
 }  // namespace
@@ -108,8 +114,9 @@ void server::answer(link& to, const words& command) {
     } else if (is(command[0], "CLUSTER") && member_ != nullptr) {
         out = member_->shards();
     } else {
+        const std::uint64_t before = node_.writes();
         append_resp(out, execute(command, asked));
-        note_write(to, command);
+        if (lag_ && may_have_changed_something(command, before)) note_write(to, command);
     }
     if (to.server_open) to.down.send(std::move(out));
 }
@@ -124,10 +131,12 @@ std::string server::greeting(const link& to) const {
 std::string server::info() const {
     const auto up = std::chrono::duration_cast<std::chrono::seconds>(time_.now() - started_).count();
     const std::string run = std::to_string(options_.runs_look_alike ? 0 : runs_);
+    const std::string history = std::to_string(options_.runs_look_alike ? 0 : histories_);
     const bool replica = member_ != nullptr && member_->is_replica();
     return "# Server\r\nredis_version:7.0.15\r\nrun_id:run" + run + "\r\nserver_time_usec:" + std::to_string(now_us()) +
            "\r\nuptime_in_seconds:" + std::to_string(up) +
-           "\r\n# Replication\r\nrole:" + (replica ? "slave" : "master") + "\r\nmaster_replid:history" + run + "\r\n";
+           "\r\n# Replication\r\nrole:" + (replica ? "slave" : "master") + "\r\nmaster_replid:history" + history +
+           "\r\n";
 }
 
 void server::subscribe(link& to, std::string_view channel) {
@@ -161,16 +170,26 @@ void server::join(const membership* as) {
 
 void server::drop(const std::string& key) {
     node_.set_time(now_us());
-    node_.take(key);
+    if (node_.take(key)) note_move();
 }
 
+// Whoever is in a WAIT is told so, and loses its link.
 void server::step_down() {
     slot_left([](std::string_view) { return true; });
+    begin_history({});
     node_.restore({});
+    const auto links = links_;
+    for (const auto& [id, each] : links) {
+        if (each->waits == 0) continue;
+        each->waits = 0;
+        each->down.send("-UNBLOCKED force unblock from blocking operation, instance state changed\r\n");
+        close(*each);
+    }
 }
 
 void server::step_up(node::snapshot data, std::int64_t clock_us) {
     set_clock(clock_us);
+    begin_history(data);
     node_.restore(std::move(data));
 }
 
@@ -180,6 +199,8 @@ void server::give(const std::string& key, server& to) {
     if (!taken) return;
     if (taken->expires_ms != no_expiry) taken->expires_ms += to.now_us() / 1000 - now_us() / 1000;
     to.node_.put(key, *std::move(taken));
+    note_move();
+    to.note_move();
 }
 
 void server::slot_left(const std::function<bool(std::string_view)>& is_in_it) {
@@ -223,6 +244,7 @@ value server::run_script(const words& command, asking asked) {
     watcher_.before_script(*this, command);
     value answer = node_.execute(arguments{really}, asked);
     watcher_.after_script(command, answer);
+    if (options_.showings_overlooked && is_a_showing(command)) return value::make_integer(1);
     if (!answer.is_error() && is_stopped_half_way(command)) {
         answer = value::make_error("ERR Script attempted to access a non local key in a cluster node script: " +
                                    std::string(command[1]) + ", on @user_script:1.");
@@ -246,22 +268,33 @@ value server::as_clients_see_it(value answer) const {
     return answer;
 }
 
-// What may have changed something. A real server would count a script that only looked as none.
+// A lone server's scripts all count, though a real one would count those as none that only looked. On members that
+// matters: there a WAIT is for what a script of the same link wrote, and messages are not passed on.
+bool server::may_have_changed_something(const words& command, std::uint64_t writes_before) const {
+    if (member_ != nullptr) return node_.writes() != writes_before;
+    return is(command[0], "PUBLISH") || is(command[0], "EVAL") || is(command[0], "EVALSHA");
+}
+
 void server::note_write(link& by, const words& command) {
-    if (!lag_) return;
-    const bool acknowledges = is(command[0], "PUBLISH");
-    if (!acknowledges && !is(command[0], "EVAL") && !is(command[0], "EVALSHA")) return;
     ++writes_;
-    if (!acknowledges || !options_.acks_write_nothing) by.wrote = writes_;
+    if (!is(command[0], "PUBLISH") || !options_.acks_write_nothing) by.wrote = writes_;
+    replicate();
+}
+
+// By MIGRATE, on both sides of which it is a write as well.
+void server::note_move() {
+    if (!lag_) return;
+    moved_ = ++writes_;
     replicate();
 }
 
 void server::replicate() {
     last_replicated_ = std::max({last_replicated_, time_.now() + luck_.within(*lag_), replica_held_until_});
-    time_.at(last_replicated_, [this, run = runs_, writes = writes_, data = node_.take_snapshot()] {
+    time_.at(last_replicated_, [this, history = histories_, writes = writes_, data = node_.take_snapshot()] {
+        if (history != histories_ || !running_) return;
         // Those that a held back one gets later have more.
-        if (run == runs_ && time_.now() >= replica_held_until_) return replicated(writes, data);
-        if (run == runs_) replicate();
+        if (time_.now() >= replica_held_until_) return replicated(writes, data);
+        replicate();
     });
 }
 
@@ -276,6 +309,9 @@ void server::replicated(std::uint64_t writes, node::snapshot data) {
 
 // WAIT replicas ms: for what was written on this link before, and for nothing else.
 void server::wait(link& to, const words& command) {
+    if (member_ != nullptr && member_->is_replica()) {
+        return to.down.send("-ERR WAIT cannot be used with replica instances.\r\n");
+    }
     to.waits = ++waits_;
     if (!lag_ || replicated_ >= to.wrote) return end_wait(to);
     const milliseconds within(std::stoll(std::string(command[2])));
@@ -317,10 +353,15 @@ void server::stop() {
 }
 
 // Its replica has it all at first.
-void server::begin_run(node::snapshot data) {
+void server::begin_history(const node::snapshot& data) {
     replica_ = data;
-    node_.restart(std::move(data));
     replicated_ = writes_;
+    ++histories_;
+}
+
+void server::begin_run(node::snapshot data) {
+    begin_history(data);
+    node_.restart(std::move(data));
     ++runs_;
 }
 

@@ -57,6 +57,7 @@ struct server_options {
     bool asks_remembered = false;     // mutant: clients send all of a slot to where one command of it was sent by ASK
     bool slots_leave_silently = false;    // mutant: clients do not hear that a slot has left
     bool half_runs_look_refused = false;  // mutant: clients take a script that was stopped for one that did not run
+    bool showings_overlooked = false;     // mutant: clients do not look whether what they confirm is there
     /// Mutants: called with a script's text, returns the text to run instead.
     std::map<std::string, std::string, std::less<>> replaced_scripts;
 };
@@ -94,6 +95,8 @@ public:
     /// It gets nothing before that.
     void hold_replica_until(instant then) { replica_held_until_ = std::max(replica_held_until_, then); }
     const node::snapshot& replica() const { return replica_; }
+    /// It has whatever came from another member, or went there.
+    bool replica_knows_of_moves() const { return replicated_ >= moved_; }
 
     // --- Cluster
     /// From now on a member, which refuses what that says; it stays the caller's.
@@ -136,11 +139,14 @@ private:
     bool is_stopped_half_way(const words& command);
     value as_clients_see_it(value answer) const;
     value kill(const words& command);
+    bool may_have_changed_something(const words& command, std::uint64_t writes_before) const;
     void note_write(link& by, const words& command);
+    void note_move();
     void replicate();
     void replicated(std::uint64_t writes, node::snapshot data);
     void wait(link& to, const words& command);
     void end_wait(link& to);
+    void begin_history(const node::snapshot& data);
     void begin_run(node::snapshot data);
     void subscribe(link& to, std::string_view channel);
     void listen_in_shard(link& to, const words& command, asking asked);
@@ -156,6 +162,7 @@ private:
     std::map<std::string, std::string, std::less<>> replaced_sha1_;
     std::uint64_t next_link_ = 1;
     std::uint64_t runs_ = 0;
+    std::uint64_t histories_ = 0;  // one ends where it leads no more, or another does
     std::uint64_t scripts_run_ = 0;
     bool running_ = true;
     instant started_;
@@ -166,6 +173,7 @@ private:
     instant last_replicated_{};     // or will be
     std::uint64_t writes_ = 0;      // done
     std::uint64_t replicated_ = 0;  // of these, by the replica
+    std::uint64_t moved_ = 0;       // until then; the last of these was a key that came or went
     std::uint64_t waits_ = 0;       // ever
     std::int64_t offset_us_;
     double rate_;

@@ -1,0 +1,100 @@
+#include "world/ack_plug.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "world/client.hpp"
+#include "world/cluster_way.hpp"
+
+namespace holdfast::sim {
+namespace {
+
+redis::ack_line line_on(redis::session& link, const std::string& client_id) {
+    if (link.settings().use == redis::link_use::server) return redis::ack_line(link, client_id);
+    return redis::ack_line(link);
+}
+
+}  // namespace
+
+ack_plug::ack_plug(client& owner, std::size_t node, const redis::server_settings& server, network& net)
+    : plug(owner, node, *this, server, node + 1, net), line(line_on(session(), owner.engine().id().text())) {
+    session().on_timer(now());  // connects
+}
+
+void member_ack_plugs::submit(redis::command& request, const redis::network_place* at, redis::acknowledgement wanted) {
+    if (at == nullptr) {
+        redis::routing::begin(request);
+        redis::routing::set_waiting(request);
+        nowhere_.insert(&request);
+        return;
+    }
+    std::unique_ptr<ack_plug>& there = members_[*at];
+    if (there == nullptr) {
+        redis::server_settings server = cluster_.for_member(*at);
+        server.use = redis::link_use::member;
+        there = std::make_unique<ack_plug>(owner_, member_at(*at), server, net_);
+    }
+    there->line.submit(request, {.wanted = wanted, .run_id = {}});
+}
+
+bool member_ack_plugs::withdraw(redis::command& request) {
+    if (nowhere_.erase(&request) != 0) {
+        redis::routing::set_idle(request);
+        return true;
+    }
+    return std::any_of(members_.begin(), members_.end(),
+                       [&](const auto& each) { return each.second->line.withdraw(request); }) ||
+           std::any_of(left_.begin(), left_.end(), [&](const auto& each) { return each->line.withdraw(request); });
+}
+
+// All have left before the first is told: what that does may ask again.
+void member_ack_plugs::keep_primaries(const redis::slot_map& map) {
+    const std::size_t before = left_.size();
+    for (auto next = members_.begin(); next != members_.end();) {
+        const auto each = next++;
+        if (map.is_primary(each->first)) continue;
+        left_.push_back(std::move(each->second));
+        members_.erase(each);
+    }
+    for (std::size_t i = before; i < left_.size(); ++i) {
+        left_[i]->line.give_up({errc::outcome_unknown, "no primary now"}, owner_.now());
+        left_[i]->drop();
+    }
+}
+
+void member_ack_plugs::flush() {
+    while (!nowhere_.empty()) {
+        redis::command& request = **nowhere_.begin();
+        nowhere_.erase(nowhere_.begin());
+        redis::routing::fail(request, {errc::cluster_down, "nobody owns the lock's slot"}, owner_.now());
+    }
+    for (const auto& [place, each] : members_) each->line.flush(owner_.now());
+}
+
+void member_ack_plugs::settle() {
+    for (const auto& [place, each] : members_) each->settle();
+}
+
+void member_ack_plugs::on_timer() {
+    for (const auto& [place, each] : members_) each->session().on_timer(owner_.now());
+}
+
+instant member_ack_plugs::deadline() const {
+    instant due = never;
+    for (const auto& [place, each] : members_) due = std::min(due, each->session().deadline());
+    return due;
+}
+
+void member_ack_plugs::forget_links() {
+    for (const auto& [place, each] : members_) each->forget_link();
+}
+
+void member_ack_plugs::close() {
+    for (const auto& [place, each] : members_) each->session().close(owner_.now());
+}
+
+void member_ack_plugs::add_to(std::vector<plug*>& all) const {
+    for (const auto& [place, each] : members_) all.push_back(each.get());
+}
+
+}  // namespace holdfast::sim

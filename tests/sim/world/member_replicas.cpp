@@ -1,0 +1,93 @@
+// Days on which the locks of a Cluster ask for replicas: members fail, and what takes over has only what it has
+// acknowledged, or happens to have besides. Nobody may have believed in anything else, so nothing is excused.
+//
+// What guarantees.md leaves out does not happen. A slot that moves takes its holds to a member whose replicas have
+// acknowledged nothing of them: so nobody fails who has a part in a move, or whose replica has not yet heard of the
+// last one.
+//
+// The answers of one that has failed may be late: they were on their way. And at the place where it was there may be
+// another one at once, as where a name or an address goes over to the replica.
+
+#include <algorithm>
+
+#include "world/cluster_way.hpp"
+#include "world/day_impl.hpp"
+
+namespace holdfast::sim {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr milliseconds aftermath{500};  // until all have another map
+
+}  // namespace
+
+// The replica has been behind for a while when that happens.
+void day::fail_over_to_replica_of_member() {
+    if (replacing_) return;
+    if (replica_luck_.percent(15)) return fail_over_member();
+    const std::vector<std::string> primaries = cluster_->primaries();
+    const std::string which = primaries[replica_luck_.below(primaries.size())];
+    if (moves_a_slot(which)) return;
+    const instant then = time_.now() + replica_luck_.within({0ms, 400ms});
+    cluster_->at(which).hold_replica_until(then);
+    trouble_all_until(then + aftermath);
+    replacing_ = true;
+    time_.at(then, [this, which] { member_fails(which); });
+}
+
+void day::member_fails(const std::string& which) {
+    server& lost = cluster_->at(which);
+    replacing_ = false;
+    if (!lost.accepts() || moves_a_slot(which) || !lost.replica_knows_of_moves()) return;
+    ++result_.takeovers;
+    judge_.excused.downgrade_lost = true;
+    if (replica_luck_.percent(50)) hold_up_answers_of(lost);
+    std::vector<std::string> replicas = cluster_->replicas();
+    std::erase_if(replicas, [this](const std::string& each) { return !cluster_->at(each).accepts(); });
+    if (replicas.empty() || replica_luck_.percent(35)) return replace_in_place(which);
+    promote_lagging(which, replicas[replica_luck_.below(replicas.size())]);
+}
+
+void day::hold_up_answers_of(const server& lost) {
+    for (const auto& each : clients_) {
+        for (plug* const end : each->way_to(0).plugs()) {
+            const bool leads_there = end->wire() != nullptr && servers_[end->node()].get() == &lost;
+            if (leads_there && replica_luck_.percent(60)) {
+                end->wire()->down.hold_until(time_.now() + replica_luck_.within({1ms, 450ms}));
+            }
+        }
+    }
+}
+
+void day::replace_in_place(const std::string& place) {
+    server& lost = cluster_->at(place);
+    note("TAKEOVER at " + place);
+    const auto change = microseconds(clock_of_successor(lost, lost) - lost.now_us());
+    lost.fail_over(lost.replica(), change);
+    trouble_all_until(time_.now() + aftermath);
+}
+
+void day::promote_lagging(const std::string& from, const std::string& to) {
+    server& lost = cluster_->at(from);
+    note("CRASH of " + from + ", " + to + " takes over with what it has");
+    replacing_ = true;
+    lost.stop();
+    const instant noticed = time_.now() + replica_luck_.within({0ms, replica_luck_.percent(50) ? 20ms : 1000ms});
+    trouble_all_until(noticed + aftermath);
+    if (replica_luck_.percent(30)) {
+        time_.at(noticed - (noticed - time_.now()) / 3, [this] { cluster_->serve(cluster::coverage::broken); });
+    }
+    time_.at(noticed, [this, from, to, &lost] {
+        cluster_->serve(cluster::coverage::whole);
+        forget_moves(from);  // begun meanwhile; nothing has gone over
+        server& fresh = cluster_->at(to);
+        fresh.step_up(lost.replica(), clock_of_successor(lost, fresh));
+        cluster_->promote(to, from);
+        replacing_ = false;
+    });
+    time_.at(noticed + replica_luck_.within({1ms, 1s}), [&lost] { lost.start({}); });
+}
+
+}  // namespace holdfast::sim
