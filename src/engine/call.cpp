@@ -2,6 +2,8 @@
 
 #include "engine/voter.hpp"
 
+#include <algorithm>
+
 namespace holdfast::engine {
 
 call::slot call::place() const noexcept {
@@ -66,6 +68,12 @@ void call::on_reply(const redis::reply_view& reply, instant now) {
         }
     }
     owner_.finish_call(*this);
+}
+
+// Less than was proved, if the server that has it now took over from the one that proved it, and was behind.
+void call::on_shown(milliseconds left, instant asked_at) {
+    if (subject_ == nullptr) return;
+    shown_.at = std::min(shown_.at, asked_at + left - owner_.terms_of(*subject_).lease);
 }
 
 void call::on_failure(const failure& why, instant now) {

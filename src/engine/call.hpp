@@ -49,6 +49,7 @@ public:
 
     void on_reply(const redis::reply_view& reply, instant now) override;
     void on_failure(const failure& why, instant now) override;
+    void on_shown(milliseconds left, instant asked_at) override;
 
     // The ballot ended: the answer will be thrown away. What undoes this call may already be under way, so it
     // must not be sent again behind that.

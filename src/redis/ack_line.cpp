@@ -9,6 +9,8 @@
 #include <utility>
 
 namespace holdfast::redis {
+using std::chrono::milliseconds;
+
 // One command of a burst.
 class ack_line::part final : public command {
 public:
@@ -34,20 +36,26 @@ public:
     }
     // None: it was so.
     const std::optional<failure>& trouble() const noexcept { return trouble_; }
+    milliseconds left() const noexcept { return left_; }
 
     void on_reply(const reply_view& reply, instant) override {
         trouble_.reset();
+        left_ = std::min(milliseconds(reply.to_integer().value_or(0)), longest);
         if (reply.is_error()) {
             trouble_ = classify_error(reply.text(), server_);
-        } else if (reply.to_integer() != 1) {
+        } else if (left_ <= milliseconds(0)) {
             trouble_ = {errc::moving, server_ + ": what was granted is not there any more"};
         }
     }
     void on_failure(const failure& why, instant) override { trouble_ = why; }
 
 private:
+    // A server can say anything; no lease is longer, and clocks can count as far.
+    static constexpr milliseconds longest = std::chrono::hours(24 * 36500);
+
     const std::string server_;
     std::optional<failure> trouble_;
+    milliseconds left_{0};
 };
 
 ack_line::ack_line(session& own_link) : ack_line(own_link, encoded{}) {}
@@ -205,8 +213,10 @@ void ack_line::counted(const reply_view& reply, instant now) {
     const unsigned run = runs_;  // who is told may name another
     while (!burst_.empty()) {
         const std::optional<failure> why = why_not(burst_.front(), run);
+        const showing* const shows = burst_.front().shows;
         command& request = take_first(burst_);
         if (!why) {
+            if (shows != nullptr) request.on_shown(shows->left(), shows->written_at());
             routing::answer(request, reply, now);
         } else {
             routing::fail(request, *why, now);

@@ -51,8 +51,8 @@ public:
     };
 
     ack_line(session& own_link, const std::string& client_id);
-    // To a member of a Cluster. Each request is a script that is answered with 1 if what it is about is there, and
-    // then has written something; the run in its question does not matter.
+    // To a member of a Cluster. Each request is a script that is answered with the ms that are left of what it is
+    // about, and then has written something, or with 0; the run in its question does not matter.
     explicit ack_line(session& own_link);
     ~ack_line();
     ack_line(const ack_line&) = delete;

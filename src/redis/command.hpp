@@ -17,6 +17,7 @@
 #include "base/failure.hpp"
 #include "redis/resp_reply.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -39,6 +40,9 @@ public:
     // The views inside are valid during the call only.
     virtual void on_reply(const reply_view& reply, instant now) = 0;
     virtual void on_failure(const failure& why, instant now) = 0;
+    // To one who asks for replicas in a Cluster, before the answer: what it asks about was there at some time after
+    // that instant, and then had so much left of its lease.
+    virtual void on_shown(std::chrono::milliseconds /*left*/, instant /*asked_at*/) {}
 
     state life() const noexcept { return state_; }
 

@@ -100,8 +100,8 @@ struct raise_question {
     std::uint64_t to = 0;
 };
 
-// Whether a grant is still there, which is answered with 1 if it is; then something has been written that changes
-// nothing, for replicas to acknowledge.
+// Whether a grant is still there, which is answered with the ms that are left of its lease, 0 if it is not; if it is,
+// something has been written that changes nothing, for replicas to acknowledge.
 struct confirm_question {
     std::string_view id;
     std::uint64_t token = 0;  // of a read-write lock; 0: whichever

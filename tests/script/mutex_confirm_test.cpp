@@ -26,7 +26,7 @@ TEST_F(MutexConfirm, OfAHoldThatIsThereWritesAndChangesNothing) {
     hold("me");
     must({"PEXPIRE", lock, text(minute)});
     const std::int64_t changed = changes();
-    EXPECT_EQ(confirm("me").integer, 1);
+    EXPECT_THAT(confirm("me").integer, AllOf(Gt(minute / 2), Le(minute)));
     EXPECT_EQ(changes(), changed + 1) << "or a WAIT behind it would say nothing";
     EXPECT_EQ(value(lock), "me");
     EXPECT_THAT(left(lock), AllOf(Gt(minute / 2), Le(minute)));
@@ -47,7 +47,7 @@ TEST_F(MutexConfirm, OfALockWithoutAnEndSaysNoAndLeavesIt) {
 TEST_F(MutexConfirm, IsDoneByAFullServer) {
     hold("me");
     server_is_full();
-    EXPECT_EQ(confirm("me").integer, 1);
+    EXPECT_THAT(confirm("me").integer, Gt(0));
 }
 
 }  // namespace

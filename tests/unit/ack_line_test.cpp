@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "unit/counted_command.hpp"
 #include "unit/session_driver.hpp"
 
 namespace holdfast::redis {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::counted;
 using ::testing::ElementsAre;
 using testing::encoded;
 using testing::event_log;
@@ -18,20 +20,6 @@ using ::testing::IsEmpty;
 using testing::name_of;
 using testing::recorded_command;
 using testing::session_driver;
-
-/// Logs the number that it is answered with.
-class counted final : public recorded_command {
-public:
-    counted(event_log& log, const std::string& name) : recorded_command(log, name), log_(log), name_(name) {}
-    void on_reply(const reply_view& reply, instant now) override {
-        log_.push_back(name_ + "=" + std::to_string(reply.to_integer().value_or(-1)));
-        if (afterwards) afterwards(now);
-    }
-
-private:
-    event_log& log_;
-    const std::string name_;
-};
 
 class AckLine : public ::testing::Test {
 protected:
@@ -272,155 +260,6 @@ TEST_F(AckLine, WhoIsToldMayAskAgainAndWithdrawOthers) {
     EXPECT_EQ(sent(), burst());
     answer(":1\r\n");
     EXPECT_THAT(log, ElementsAre("first=0", "first=1"));
-}
-
-/// On a link to a member of a Cluster.
-class AckLineOfMember : public ::testing::Test {
-protected:
-    /// It asks whether its lock, which has the same name, is held.
-    void ask(recorded_command& request, const std::string& lock, acknowledgement wanted = {1, 100ms}) {
-        request.script_payload(confirm, 2) = "$1\r\n1\r\n" + testing::bulk(lock);
-        subject.submit(request, {.wanted = wanted, .run_id = {}});
-    }
-    std::string sent() {
-        subject.flush(link.now);
-        return link.pump();
-    }
-    static std::string look(const std::string& lock) { return encoded({"EVAL", "return 1", "1", lock}); }
-    static std::string info_and_wait() { return encoded({"INFO", "replication"}) + encoded({"WAIT", "1", "100"}); }
-    void answer_rest(const std::string& to_wait, const std::string& history = "history-one",
-                     const std::string& role = "master") {
-        link.receive(testing::bulk("# Replication\r\nrole:" + role + "\r\nmaster_replid:" + history + "\r\n"));
-        link.receive(to_wait);
-    }
-
-    const script confirm{"confirm", "0123456789012345678901234567890123456789", "return 1"};
-    event_log log;
-    session_driver link;
-    ack_line subject{link.subject};
-    counted first{log, "first"};
-    counted second{log, "second"};
-    counted third{log, "third"};
-};
-
-TEST_F(AckLineOfMember, LooksForEveryGrantAndWaitsOnceForAll) {
-    link.greet();
-    ask(first, "a");
-    ask(second, "b");
-    EXPECT_EQ(sent(), look("a") + look("b") + info_and_wait())
-        << "with the text: what is put back because nobody knows the script would run behind the WAIT";
-    link.receive(":1\r\n:1\r\n");
-    EXPECT_THAT(log, IsEmpty());
-    answer_rest(":1\r\n");
-    EXPECT_THAT(log, ElementsAre("first=1", "second=1"));
-}
-
-TEST_F(AckLineOfMember, TheNumberCountsForNobodyWhoseGrantIsGoneOrElsewhere) {
-    link.greet();
-    ask(first, "a");
-    ask(second, "b");
-    ask(third, "c");
-    sent();
-    link.receive(":0\r\n-MOVED 100 127.0.0.1:7001\r\n:1\r\n");
-    answer_rest(":1\r\n");
-    EXPECT_THAT(log, ElementsAre("first!" + name_of(errc::moving), "second!" + name_of(errc::moving), "third=1"));
-    EXPECT_EQ(link.hang_ups, 0);
-}
-
-TEST_F(AckLineOfMember, ASlotThatIsMovingSaysNothing) {
-    for (const std::string refusal : {"-ASK 100 127.0.0.1:7001\r\n", "-TRYAGAIN Multiple keys request\r\n"}) {
-        log.clear();
-        if (!link.subject.up()) link.greet();
-        ask(first, "a");
-        sent();
-        link.receive(refusal);
-        answer_rest(":1\r\n");
-        EXPECT_THAT(log, ElementsAre("first!" + name_of(errc::moving)));
-    }
-}
-
-TEST_F(AckLineOfMember, AClusterThatIsDownSaysSo) {
-    link.greet();
-    ask(first, "a");
-    sent();
-    link.receive("-CLUSTERDOWN Hash slot not served\r\n");
-    answer_rest(":1\r\n");
-    EXPECT_THAT(log, ElementsAre("first!" + name_of(errc::cluster_down)));
-}
-
-TEST_F(AckLineOfMember, AnyRunIsBelievedThatHasTheGrant) {
-    link.greet({.run_id = "run-two"});
-    ask(first, "a");
-    sent();
-    link.receive(":1\r\n");
-    answer_rest(":1\r\n");
-    EXPECT_THAT(log, ElementsAre("first=1"));
-}
-
-TEST_F(AckLineOfMember, AMemberThatWasAReplicaSinceTheLastTimeSaysNothing) {
-    link.greet();
-    ask(first, "a");
-    sent();
-    link.receive(":1\r\n");
-    answer_rest(":1\r\n");
-    ask(second, "b");
-    sent();
-    link.receive(":1\r\n");
-    answer_rest(":1\r\n", "history-two");
-    EXPECT_THAT(log, ElementsAre("first=1", "second!outcome_unknown"));
-}
-
-TEST_F(AckLineOfMember, AMemberThatHasBecomeAReplicaSaysNothingAndItsLinkIsMadeAnew) {
-    link.greet();
-    ask(first, "a");
-    sent();
-    link.receive("-MOVED 100 127.0.0.1:7001\r\n");
-    answer_rest("-ERR WAIT cannot be used with replica instances.\r\n", "history-two", "slave");
-    EXPECT_THAT(log, ElementsAre("first!outcome_unknown"));
-    EXPECT_EQ(link.hang_ups, 1);
-}
-
-TEST_F(AckLineOfMember, ALinkThatBreaksLeavesTheOutcomeUnknown) {
-    link.greet();
-    ask(first, "a");
-    sent();
-    link.receive(":1\r\n");
-    link.fail();
-    EXPECT_THAT(log, ElementsAre("first!outcome_unknown"));
-}
-
-TEST_F(AckLineOfMember, ABurstThatNobodyWantsAnyMoreIsNotSent) {
-    ask(first, "a");
-    ask(second, "b");
-    subject.flush(link.now);
-    EXPECT_TRUE(subject.withdraw(first));
-    EXPECT_TRUE(subject.withdraw(second));
-    EXPECT_THAT(link.greet(), IsEmpty());
-    ask(third, "c");
-    EXPECT_EQ(sent(), look("c") + info_and_wait());
-}
-
-TEST_F(AckLineOfMember, WhoIsWithdrawnIsNotTold) {
-    link.greet();
-    ask(first, "a");
-    ask(second, "b");
-    sent();
-    EXPECT_TRUE(subject.withdraw(first));
-    link.receive(":1\r\n:1\r\n");
-    answer_rest(":1\r\n");
-    EXPECT_THAT(log, ElementsAre("second=1"));
-}
-
-TEST_F(AckLineOfMember, WhenItIsGivenUpAllAreToldAndWhatIsStillAnsweredGoesNowhere) {
-    link.greet();
-    ask(first, "a");
-    sent();
-    ask(second, "b");
-    subject.give_up({errc::outcome_unknown, "gone"}, link.now);
-    EXPECT_THAT(log, ::testing::UnorderedElementsAre("first!outcome_unknown", "second!outcome_unknown"));
-    link.receive(":1\r\n");
-    answer_rest(":1\r\n");
-    EXPECT_EQ(log.size(), 2U);
 }
 
 }  // namespace

@@ -180,6 +180,8 @@ public:
         const redis::testing::parsed count(":" + std::to_string(replicas) + "\r\n");
         redis::routing::answer(take_confirmation(), count.reply, now);
     }
+    /// To the oldest confirmation, as a Cluster does before the number.
+    void show(milliseconds left, instant asked_at) { confirmations.at(0).request->on_shown(left, asked_at); }
     void fail_confirmation(errc code, instant now) {
         redis::routing::fail(take_confirmation(), {code, "the test says so"}, now);
     }

@@ -117,6 +117,35 @@ TEST_F(EngineReplica, ARenewalExtendsValidityOnlyWhenItIsConfirmed) {
     EXPECT_EQ(held.valid_until(), renewed_at + 3000ms - 32ms);
 }
 
+// A member of a Cluster that took over was behind: it has the hold, with the lease that it had before.
+TEST_F(EngineReplica, ARenewalIsBelievedForWhatIsLeftWhereItIsNow) {
+    const hold& held = acquired();
+    const instant before = held.valid_until();
+    renew();
+    later(60ms);
+    server.show(1940ms, now);
+    server.acknowledge(2, now);
+    EXPECT_EQ(held.valid_until(), before);
+    later(0ms);
+    EXPECT_EQ(send_one().script, "mutex/renew") << "at once: little is left";
+    receive(list({"1"}));
+    server.show(5000ms, now);
+    server.acknowledge(2, now);
+    EXPECT_EQ(held.valid_until(), now + 3000ms - 32ms) << "no longer than was asked for";
+}
+
+TEST_F(EngineReplica, AGrantOfWhichLittleIsLeftIsAskedForAgain) {
+    grant();
+    server.show(20ms, now);
+    server.acknowledge(2, now);
+    EXPECT_EQ(first.held, nullptr);
+    EXPECT_EQ(send_one().script, "mutex/acquire");
+    receive(list({"1", "42"}));
+    server.show(3000ms, now);
+    server.acknowledge(2, now);
+    EXPECT_NE(first.held, nullptr);
+}
+
 TEST_F(EngineReplica, ARenewalThatTooFewHaveIsNotCountedAndTriedAgain) {
     const hold& held = acquired();
     const instant before = held.valid_until();

@@ -2,7 +2,7 @@
 -- replicas have of its own link's writes: who has this one has the hold.
 -- KEYS  1 lock
 -- ARGV  1 hold id
--- Returns  1 held | 0 not, or not for another millisecond
+-- Returns  ms that are left of its lease | 0 not held, or not for another millisecond
 -- Repeatable. Runs on a full server, and where the slot is moving as long as the lock is there.
 
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
@@ -10,4 +10,4 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 local left = redis.call('PTTL', KEYS[1])
 if left < 1 then return 0 end
 redis.call('PEXPIRE', KEYS[1], left)
-return 1
+return left
