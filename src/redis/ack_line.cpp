@@ -2,6 +2,7 @@
 
 #include "redis/command_writer.hpp"
 #include "redis/error_reply.hpp"
+#include "redis/redirect.hpp"
 #include "redis/session.hpp"
 
 #include <algorithm>
@@ -43,6 +44,8 @@ public:
         left_ = std::min(milliseconds(reply.to_integer().value_or(0)), longest);
         if (reply.is_error()) {
             trouble_ = classify_error(reply.text(), server_);
+            // It was stopped in its middle, or because the Cluster is down.
+            if (trouble_->code == errc::server_error && read_redirect(reply.text(), {})) trouble_->code = errc::moving;
         } else if (left_ <= milliseconds(0)) {
             trouble_ = {errc::moving, server_ + ": what was granted is not there any more"};
         }

@@ -86,6 +86,20 @@ TEST_F(AckLineOfMember, ASlotThatIsMovingSaysNothing) {
     }
 }
 
+TEST_F(AckLineOfMember, AScriptThatWasStoppedSaysNothing) {
+    for (const std::string stopped :
+         {"-ERR Script attempted to access a non local key in a cluster node script: 1, on @user_script:1.\r\n",
+          "-ERR Script attempted to execute a write command while the cluster is down and readonly\r\n"}) {
+        log.clear();
+        if (!link.subject.up()) link.greet();
+        ask(first, "a");
+        sent();
+        link.receive(stopped);
+        answer_rest(":1\r\n");
+        EXPECT_THAT(log, ElementsAre("first!" + name_of(errc::moving)));
+    }
+}
+
 TEST_F(AckLineOfMember, AClusterThatIsDownSaysSo) {
     link.greet();
     ask(first, "a");
