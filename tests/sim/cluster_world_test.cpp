@@ -212,6 +212,63 @@ TEST_F(ClusterWorld, MovesBackWhatWasCalledOff) {
     EXPECT_EQ(ask(b_, {"GET", lock_}), "-MOVED 7 a:1\r\n");
 }
 
+TEST_F(ClusterWorld, WaitsForWhatALinkWroteAndForNothingElse) {
+    const std::vector<std::string> wait{"WAIT", "1", "5"};
+    a_.serves.be_followed({1ms, 1ms});
+    a_.serves.hold_replica_until(time_.now() + 1h);
+    ask(a_, {"EVAL", "return redis.call('GET', KEYS[1])", "1", lock_});
+    ask(a_, {"PUBLISH", "channel", "message"});
+    EXPECT_EQ(ask(a_, {"EVAL", "return redis.call('DEL', KEYS[1])", "1", lock_}), ":0\r\n");
+    EXPECT_EQ(ask(a_, wait), ":1\r\n") << "nothing of that is for replicas";
+    ask(a_, {"EVAL", "return redis.call('SET', KEYS[1], 'me')", "1", lock_});
+    EXPECT_EQ(ask(a_, wait), ":0\r\n");
+    pass(1h);
+    EXPECT_EQ(ask(a_, wait), ":1\r\n");
+}
+
+TEST_F(ClusterWorld, TellsReplicasOfKeysThatComeAndGo) {
+    for (place* each : {&a_, &b_}) each->serves.be_followed({1ms, 1ms});
+    ask(a_, {"SET", lock_, "me"});
+    EXPECT_TRUE(a_.serves.replica_knows_of_moves());
+    all_.begin_move(7, "b:2");
+    b_.serves.hold_replica_until(time_.now() + 1h);
+    all_.move_key(lock_);
+    pass(10ms);
+    EXPECT_TRUE(a_.serves.replica_knows_of_moves());
+    EXPECT_EQ(a_.serves.replica().size(), 0U);
+    EXPECT_FALSE(b_.serves.replica_knows_of_moves());
+    EXPECT_EQ(b_.serves.replica().size(), 0U);
+    pass(2h);
+    EXPECT_TRUE(b_.serves.replica_knows_of_moves());
+    EXPECT_EQ(b_.serves.replica().size(), 1U);
+}
+
+TEST_F(ClusterWorld, ReplicasCountNobodyAndHaveAHistoryOfTheirOwnWhenTheyLead) {
+    const auto history = [this](place& who) {
+        const std::string all = ask(who, {"INFO", "replication"});
+        const auto at = all.find("master_replid:");
+        return all.substr(at, all.find('\r', at) - at);
+    };
+    place replica{*this, 5};
+    all_.add_replica(replica.serves, "r:4", "a:1");
+    a_.serves.be_followed({1ms, 1ms});
+    const std::string before = history(a_);
+    EXPECT_NE(ask(replica, {"INFO", "replication"}).find("role:slave"), std::string::npos);
+    EXPECT_TRUE(ask(replica, {"WAIT", "1", "5"}).starts_with("-ERR"));
+    a_.serves.hold_replica_until(time_.now() + 1h);
+    ask(a_, {"EVAL", "return redis.call('SET', KEYS[1], 'me')", "1", lock_});
+    EXPECT_EQ(ask(a_, {"WAIT", "1", "0"}), "") << "as long as it takes";
+    replica.serves.step_up(a_.serves.snapshot(), a_.serves.now_us());
+    all_.promote("r:4", "a:1");
+    a_.serves.step_down();
+    const std::string told = listen(a_);
+    EXPECT_TRUE(told.starts_with("-UNBLOCKED")) << told;
+    EXPECT_TRUE(told.ends_with("<end>")) << told;
+    all_.promote("a:1", "r:4");
+    a_.serves.step_up({}, a_.serves.now_us());
+    EXPECT_NE(history(a_), before);
+}
+
 TEST_F(ClusterWorld, IsHeardOnAChannelOfItsOwnSlots) {
     EXPECT_EQ(ask(b_, {"SSUBSCRIBE", channel_}), "-MOVED 7 a:1\r\n");
     EXPECT_EQ(ask(a_, {"SSUBSCRIBE", channel_}), push("ssubscribe", channel_, ":1\r\n"));

@@ -53,8 +53,23 @@ TEST(Days, WithReplicasThatAcknowledgeHoldEveryRuleAcrossFailovers) {
     options.day.replicated = true;
     const campaign_result all = run_campaign(options);
     ASSERT_FALSE(all.found) << "seed " << all.found->seed << ": " << all.found->verdict;
-    EXPECT_GT(all.mishaps[static_cast<std::size_t>(mishap::fail_over)], all.days);
+    EXPECT_GT(all.takeovers, all.days);
     EXPECT_GT(all.holds, all.days);
+}
+
+// Nor that of a member of a Cluster.
+TEST(Days, WithReplicasThatAcknowledgeInAClusterHoldEveryRuleAcrossFailovers) {
+    campaign_options options;
+    options.seeds = seeds() / 4;
+    options.jobs = 2;
+    options.counted = 0;
+    options.day.replicated = true;
+    options.day.cluster = day_options::clusters::always;
+    const campaign_result all = run_campaign(options);
+    ASSERT_FALSE(all.found) << "seed " << all.found->seed << ": " << all.found->verdict;
+    EXPECT_GT(all.takeovers, all.days);
+    EXPECT_GT(all.mishaps[static_cast<std::size_t>(mishap::slot_move)], all.days / 2);
+    EXPECT_GT(all.holds, 10 * all.days);
 }
 
 TEST(Days, AreTheSameWheneverTheyArePlayed) {
@@ -64,6 +79,7 @@ TEST(Days, AreTheSameWheneverTheyArePlayed) {
             day_options options;
             options.seed = seed;
             if (seed % 4 == 0) options.cluster = day_options::clusters::always;
+            if (seed % 8 == 0) options.replicated = true;
             options.engine = std::make_shared<script_engine>();
             options.trace = [&text](const std::string& line) { text += line + "\n"; };
             simulate(options);

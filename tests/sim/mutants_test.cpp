@@ -88,6 +88,18 @@ mutant of_clusters(std::string name, bool day_options::*what) {
     return of_clusters({std::move(name), [what](day_options& day) { day.*what = true; }});
 }
 
+// One that only shows where members of a Cluster fail over to replicas that acknowledge.
+mutant of_member_replicas(mutant one) {
+    return of_clusters({std::move(one.name), [apply = std::move(one.apply)](day_options& day) {
+                            day.replicated = true;
+                            apply(day);
+                        }});
+}
+
+mutant of_member_replicas(std::string name, bool day_options::*what) {
+    return of_member_replicas({std::move(name), [what](day_options& day) { day.*what = true; }});
+}
+
 // With every hint to poll comes a grant from long ago.
 void forge_old_grants(day_options& day) {
     replace_in_scripts(day, "", "tell(wants.channel, 'poll ' .. first)",
@@ -200,6 +212,18 @@ std::vector<mutant> mutants() {
                                "return at_least > 1 and at_least + later_ms() - now_ms or 0", "return 0")),
         of_clusters(in_scripts("RenewalAloneInNameOnly", "rw/renew_alone",
                                "redis.call('ZADD', KEYS[2], 'GT', string.format('%.0f', now_ms + lease), id)", "")),
+        of_member_replicas("NobodyAcknowledgesInACluster", &day_options::nobody_acknowledges),
+        of_member_replicas("ShowingsAreNotLookedAt", &day_options::showings_overlooked),
+        of_member_replicas("WhatIsLeftOfALeaseIsNotLookedAt", &day_options::lease_left_overlooked),
+        of_member_replicas(in_scripts("ConfirmationOfWhatIsGone", "mutex/confirm",
+                                      "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end",
+                                      "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 3600000 end")),
+        of_member_replicas(
+            in_scripts("ConfirmationWithoutAWrite", "mutex/confirm", "redis.call('PEXPIRE', KEYS[1], left)", "")),
+        of_member_replicas(in_scripts("ConfirmationOfAReaderWithoutAWrite", "rw/confirm",
+                                      "redis.call('HSET', KEYS[3], id, grant)", "")),
+        of_member_replicas(in_scripts("ConfirmationOfAnotherGrant", "rw/confirm",
+                                      "(token ~= '0' and token ~= token_of(grant))", "false")),
         {"PushesOvertakeAnswers", [](day_options& day) { day.pushes_overtake = true; }},
         {"HoldIdsRepeat", [](day_options& day) { day.ids_repeat = true; }},
         {"ClockStopsInPauses", [](day_options& day) { day.clock_stops_in_pauses = true; }},

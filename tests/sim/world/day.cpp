@@ -106,6 +106,7 @@ server_options day::server_setup() {
     out.slots_leave_silently = options_.slots_leave_silently;
     out.half_runs_look_refused = options_.half_runs_look_refused;
     out.showings_overlooked = options_.showings_overlooked;
+    out.lease_left_overlooked = options_.lease_left_overlooked;
     return out;
 }
 
@@ -157,8 +158,7 @@ void day::draw_acknowledged() {
 }
 
 void day::draw_takeovers() {
-    if (cluster_) std::erase(likely_, mishap::fail_over);
-    judge_.excused.slow_moves = cluster_ != nullptr;
+    if (cluster_) draw_members_that_fail();
     likely_.insert(likely_.end(), 1 + likely_.size() / 2, mishap::fail_over);
     pace_ = {10ms, 1s};
 }

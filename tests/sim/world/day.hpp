@@ -70,6 +70,7 @@ struct day_options {
     bool slots_leave_silently = false;
     bool half_runs_look_refused = false;
     bool showings_overlooked = false;
+    bool lease_left_overlooked = false;
 };
 
 struct day_result {

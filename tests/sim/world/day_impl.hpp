@@ -87,9 +87,10 @@ private:
     void lose_member(const std::string& from, const std::string& to);
 
     // member_replicas.cpp
+    void draw_members_that_fail();
     void fail_over_to_replica_of_member();
     void member_fails(const std::string& which);
-    void hold_up_answers_of(const server& lost);
+    void hold_up_answers_of(const server& failing, instant until);
     void replace_in_place(const std::string& place);
     void promote_lagging(const std::string& from, const std::string& to);
 

@@ -23,6 +23,23 @@ constexpr milliseconds aftermath{500};  // until all have another map
 
 }  // namespace
 
+// Half of these days have no moves, which members must not fail in. And on some nobody renews but now and then: then it
+// shows if somebody believes in more than is left.
+void day::draw_members_that_fail() {
+    judge_.excused.slow_moves = true;
+    members_crash_ = false;  // but as below
+    std::erase(likely_, mishap::fail_over);
+    if (replica_luck_.percent(50)) {
+        std::erase_if(likely_, [](mishap kind) { return kind > mishap::fail_over; });
+        likely_.push_back(mishap::cut);
+    }
+    if (!replica_luck_.percent(60)) return;
+    ways_.fixed_percent = 90;
+    ways_.renew_percent = 60;
+    ways_.hold = {100us, 500ms};
+    ways_.leases = {600ms};
+}
+
 // The replica has been behind for a while when that happens.
 void day::fail_over_to_replica_of_member() {
     if (replacing_) return;
@@ -30,8 +47,11 @@ void day::fail_over_to_replica_of_member() {
     const std::vector<std::string> primaries = cluster_->primaries();
     const std::string which = primaries[replica_luck_.below(primaries.size())];
     if (moves_a_slot(which)) return;
-    const instant then = time_.now() + replica_luck_.within({0ms, 400ms});
+    const instant then = time_.now() + replica_luck_.within({0ms, 250ms});
     cluster_->at(which).hold_replica_until(then);
+    if (replica_luck_.percent(50)) {
+        hold_up_answers_of(cluster_->at(which), then + replica_luck_.within({1ms, 200ms}));
+    }
     trouble_all_until(then + aftermath);
     replacing_ = true;
     time_.at(then, [this, which] { member_fails(which); });
@@ -43,20 +63,19 @@ void day::member_fails(const std::string& which) {
     if (!lost.accepts() || moves_a_slot(which) || !lost.replica_knows_of_moves()) return;
     ++result_.takeovers;
     judge_.excused.downgrade_lost = true;
-    if (replica_luck_.percent(50)) hold_up_answers_of(lost);
     std::vector<std::string> replicas = cluster_->replicas();
     std::erase_if(replicas, [this](const std::string& each) { return !cluster_->at(each).accepts(); });
-    if (replicas.empty() || replica_luck_.percent(35)) return replace_in_place(which);
+    if (replicas.empty() || replica_luck_.percent(50)) return replace_in_place(which);
     promote_lagging(which, replicas[replica_luck_.below(replicas.size())]);
 }
 
-void day::hold_up_answers_of(const server& lost) {
+// Only those of the links for locks: who asks for replicas soon has another one, and asks there.
+void day::hold_up_answers_of(const server& failing, instant until) {
     for (const auto& each : clients_) {
         for (plug* const end : each->way_to(0).plugs()) {
-            const bool leads_there = end->wire() != nullptr && servers_[end->node()].get() == &lost;
-            if (leads_there && replica_luck_.percent(60)) {
-                end->wire()->down.hold_until(time_.now() + replica_luck_.within({1ms, 450ms}));
-            }
+            const bool leads_there = end->wire() != nullptr && servers_[end->node()].get() == &failing;
+            const bool is_for_locks = dynamic_cast<ack_plug*>(end) == nullptr;
+            if (leads_there && is_for_locks && replica_luck_.percent(70)) end->wire()->down.hold_until(until);
         }
     }
 }

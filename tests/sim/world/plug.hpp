@@ -49,7 +49,7 @@ public:
     unsigned attempt() const { return attempt_; }
 
 protected:
-    ~plug() = default;
+    virtual ~plug() = default;
     instant now() const;
 
 private:

@@ -244,7 +244,7 @@ value server::run_script(const words& command, asking asked) {
     watcher_.before_script(*this, command);
     value answer = node_.execute(arguments{really}, asked);
     watcher_.after_script(command, answer);
-    if (options_.showings_overlooked && is_a_showing(command)) return value::make_integer(1);
+    if (is_a_showing(command)) return showing_as_clients_see_it(std::move(answer));
     if (!answer.is_error() && is_stopped_half_way(command)) {
         answer = value::make_error("ERR Script attempted to access a non local key in a cluster node script: " +
                                    std::string(command[1]) + ", on @user_script:1.");
@@ -266,6 +266,13 @@ value server::as_clients_see_it(value answer) const {
     if (options_.asks_remembered && answer.text.starts_with("ASK ")) answer.text.replace(0, 3, "MOVED");
     if (options_.half_runs_look_refused && is_half_run(answer)) answer.text = "ERR refused";
     return answer;
+}
+
+value server::showing_as_clients_see_it(value answer) const {
+    constexpr std::int64_t more_than_any_lease_ms = 3'600'000;
+    const bool is_held = !answer.is_error() && answer.integer > 0;
+    const bool is_altered = options_.showings_overlooked || (options_.lease_left_overlooked && is_held);
+    return is_altered ? value::make_integer(more_than_any_lease_ms) : answer;
 }
 
 // A lone server's scripts all count, though a real one would count those as none that only looked. On members that

@@ -58,6 +58,7 @@ struct server_options {
     bool slots_leave_silently = false;    // mutant: clients do not hear that a slot has left
     bool half_runs_look_refused = false;  // mutant: clients take a script that was stopped for one that did not run
     bool showings_overlooked = false;     // mutant: clients do not look whether what they confirm is there
+    bool lease_left_overlooked = false;   // mutant: nor for how long
     /// Mutants: called with a script's text, returns the text to run instead.
     std::map<std::string, std::string, std::less<>> replaced_scripts;
 };
@@ -138,6 +139,7 @@ private:
     value run_script(const words& command, asking asked);
     bool is_stopped_half_way(const words& command);
     value as_clients_see_it(value answer) const;
+    value showing_as_clients_see_it(value answer) const;
     value kill(const words& command);
     bool may_have_changed_something(const words& command, std::uint64_t writes_before) const;
     void note_write(link& by, const words& command);
