@@ -59,7 +59,7 @@ instant cluster_node::trusted_from(const lock_keys& lock) const {
 
 // Whoever granted it: the question shows whether it is there.
 void cluster_node::confirm(redis::command& request, const lock_keys& lock, redis::acknowledgement wanted) {
-    host_.confirm(request, owner_of(lock), wanted);
+    host_.confirm(request, router_.whom_to_ask(redis::slot_of(lock.lock())), wanted);
 }
 
 // The first map tells nothing of who was a primary before: then uptimes are all there is.

@@ -47,8 +47,8 @@ void voter::confirm_grant(ballot& b, const proof& shown, instant now) {
     confirm(b, &errands::asking, purpose::confirm_grant, shown);
 }
 
-void voter::confirm_renewal(ballot& b, instant proved_at, instant now) {
-    confirm(b, &errands::renewing, purpose::confirm_renewal, {.at = proved_at});
+void voter::confirm_renewal(ballot& b, const proof& shown, instant now) {
+    confirm(b, &errands::renewing, purpose::confirm_renewal, shown);
     set_timer(b, now);
 }
 

@@ -36,7 +36,7 @@ void voter::answered_raise(ballot& b, const redis::reply_view& reply, instant no
     if (ran_out(b, now)) return lose(b, errc::lost, now);
     const bool believed = terms_of(b).kind == lock_kind::read_write && ballot::may_write(b.shape_);
     if (believed && !ballot::may_write(answer->held)) return lose(b, errc::held_by_other, now);
-    if (wants_replicas(b)) return confirm(b, &errands::raising, purpose::confirm_raise, {});
+    if (wants_replicas(b)) return confirm(b, &errands::raising, purpose::confirm_raise, {.token = b.raise_to_});
     raised(b, now);
 }
 

@@ -112,7 +112,7 @@ void voter::found_held(ballot& b, const call& asked, const hold_answer& answer, 
     notice(b, answer, now);
     if (b.state_ != state::held) return;
     if (wants_replicas(b)) {
-        confirm_renewal(b, proved_at, now);
+        confirm_renewal(b, {.token = answer.token, .at = proved_at}, now);
     } else {
         tell_renewed(b, now);
     }

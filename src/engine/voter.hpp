@@ -173,7 +173,7 @@ private:
     refusal too_few_replicas() const;
     void confirm(ballot& b, call* errands::*slot, purpose what, const proof& shown);
     void confirm_grant(ballot& b, const proof& shown, instant now);
-    void confirm_renewal(ballot& b, instant proved_at, instant now);
+    void confirm_renewal(ballot& b, const proof& shown, instant now);
     void renewal_confirmed(ballot& b, const proof& shown, instant now);
     void answered_confirm(ballot& b, const call& asked, const redis::reply_view& reply, instant now);
     void not_confirmed(ballot& b, const call& asked, const failure& why, instant now);

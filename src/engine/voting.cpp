@@ -241,6 +241,7 @@ void voter::believe(ballot& b, const proof& shown, instant now) {
         return told_.extended(b, now);
     }
     b.token_ = shown.token;
+    b.valid_until_ = {};  // that of another grant
     extend_validity(b, shown.at);
     if (b.valid_until_ - margin(terms_of(b).lease) <= now) return ask_after_late_grant(b, now);
     b.state_ = state::held;

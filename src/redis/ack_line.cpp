@@ -33,7 +33,7 @@ class ack_line::showing final : public command {
 public:
     showing(const command& request, const std::string& server)
         : server_(server), trouble_({errc::outcome_unknown, server + ": not sent"}) {
-        copy_with_text(request);
+        copy_script(request);
     }
     // None: it was so.
     const std::optional<failure>& trouble() const noexcept { return trouble_; }
@@ -46,6 +46,7 @@ public:
             trouble_ = classify_error(reply.text(), server_);
             // It was stopped in its middle, or because the Cluster is down.
             if (trouble_->code == errc::server_error && read_redirect(reply.text(), {})) trouble_->code = errc::moving;
+            if (reply.text().starts_with("NOSCRIPT")) trouble_->code = errc::outcome_unknown;  // flushed just now
         } else if (left_ <= milliseconds(0)) {
             trouble_ = {errc::moving, server_ + ": what was granted is not there any more"};
         }
@@ -170,7 +171,11 @@ void ack_line::say(instant now) {
     for (entry& each : burst_) {
         showings_.push_back(std::make_unique<showing>(*each.request, link_.settings().display()));
         each.shows = showings_.back().get();
+        // The first of its kind brings the text along, and then the server knows it.
+        const auto is_same = [&](const auto& other) { return other->source() == each.shows->source(); };
+        if (std::find_if(showings_.begin(), showings_.end(), is_same) + 1 == showings_.end()) each.shows->send_text();
         link_.submit(*each.shows, now);
+        each.shows->abandon();  // or it would be sent again behind the WAIT, which says nothing of that
     }
 }
 

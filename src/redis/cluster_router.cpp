@@ -64,15 +64,20 @@ bool cluster_router::withdraw(command& request) {
 cluster_router::link* cluster_router::target(const command& request) const {
     if (!map_) return nullptr;
     const std::string_view key = request.first_key();
-    const network_place* const owner = key.empty() ? nullptr : map_->owner(slot_of(key));
-    return owner == nullptr ? some_primary() : find_link(*owner);
+    const network_place* const place = key.empty() ? some_primary() : whom_to_ask(slot_of(key));
+    return place == nullptr ? nullptr : find_link(*place);
+}
+
+const network_place* cluster_router::whom_to_ask(hash_slot slot) const {
+    const network_place* const owner = map_ ? map_->owner(slot) : nullptr;
+    return owner == nullptr ? some_primary() : owner;
 }
 
 // One that can be asked; null if there is none.
-cluster_router::link* cluster_router::some_primary() const {
+const network_place* cluster_router::some_primary() const {
     if (!map_) return nullptr;
     for (const network_place& place : map_->primaries()) {
-        if (link* const each = find_link(place); each != nullptr && each->serves()) return each;
+        if (const link* const each = find_link(place); each != nullptr && each->serves()) return &place;
     }
     return nullptr;
 }

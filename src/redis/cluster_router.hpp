@@ -106,6 +106,8 @@ public:
     void submit(command& request, instant now);
     // True if it was not written: it never will be, and is idle again.
     bool withdraw(command& request);
+    // The member to which a command for this slot goes; null if there is none yet.
+    const network_place* whom_to_ask(hash_slot slot) const;
 
     void subscribe(const std::string& channel, instant now);
     // It stays subscribed for a while: most are wanted again soon.
@@ -158,7 +160,7 @@ private:
         return !routing::passes_others(request) && rests(slot_of(request.first_key()));
     }
     link* target(const command& request) const;
-    link* some_primary() const;
+    const network_place* some_primary() const;
     bool hand_over(command& request, instant now);
     void put_back(command& request, instant now);
     void want_target(const command& request, instant now);

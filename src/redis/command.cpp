@@ -33,12 +33,11 @@ void command::set_payload(std::string encoded) noexcept {
     reset_flags();
 }
 
-void command::copy_with_text(const command& other) {
+void command::copy_script(const command& other) {
     script_ = other.script_;
     payload_ = other.payload_;
     payload_arguments_ = other.payload_arguments_;
     reset_flags();
-    send_text_ = true;
 }
 
 void command::set_subscription(std::string_view channel) {

@@ -62,9 +62,11 @@ public:
     // what precedes.
     void set_payload(std::string encoded) noexcept;
     std::string& script_payload(const script& source, std::uint32_t payload_arguments) noexcept;
-    // The same script and arguments as `other` has, sent with the script's text at once. So the server cannot miss it,
-    // and it is not put back in line: it runs before what is submitted behind it.
-    void copy_with_text(const command& other);
+    // The same script and arguments as `other` has.
+    void copy_script(const command& other);
+    const script* source() const noexcept { return script_; }
+    // With the script's text at once: the server cannot miss it. Lasts until the payload is set anew.
+    void send_text() noexcept { send_text_ = true; }
     // SUBSCRIBE of one channel. In RESP3 the server confirms it by a push and refuses it by an error reply.
     void set_subscription(std::string_view channel);
     // SSUBSCRIBE, which only the owner of the channel's slot takes.

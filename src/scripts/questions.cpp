@@ -255,7 +255,16 @@ void write(redis::command& out, const lock_terms& lock, const raise_question& qu
 void write(redis::command& out, const lock_terms& lock, const confirm_question& question) {
     if (lock.kind == lock_kind::mutex) {
         static const script& source = find("mutex/confirm");
-        payload(out, source, 3).add(std::int64_t{1}).add(lock.keys.lock()).add(question.id);
+        if (question.token == 0) {
+            payload(out, source, 3).add(std::int64_t{1}).add(lock.keys.lock()).add(question.id);
+            return;
+        }
+        payload(out, source, 5)
+            .add(std::int64_t{2})
+            .add(lock.keys.lock())
+            .add(lock.keys, lock_keys::side::fence)
+            .add(question.id)
+            .add_token(question.token);
         return;
     }
     static const script& source = find("rw/confirm");

@@ -104,7 +104,7 @@ struct raise_question {
 // something has been written that changes nothing, for replicas to acknowledge.
 struct confirm_question {
     std::string_view id;
-    std::uint64_t token = 0;  // of a read-write lock; 0: whichever
+    std::uint64_t token = 0;  // 0: whichever; then a mutex is asked for by the lock's own key alone
 };
 
 // The answer of release, renew, cancel and raise.

@@ -38,6 +38,17 @@ TEST_F(MutexConfirm, OfNobodysOrAnothersLockSaysNo) {
     expect_no("me");
 }
 
+// Who took over may have an earlier grant of the same id, or not know that its token was raised.
+TEST_F(MutexConfirm, OfAnotherTokenSaysNo) {
+    hold("me");
+    must({"SET", fence, "41"});
+    EXPECT_EQ(run("mutex/confirm", {lock, fence}, {"me", "42"}).integer, 0);
+    must({"SET", fence, "42"});
+    EXPECT_THAT(run("mutex/confirm", {lock, fence}, {"me", "42"}).integer, Gt(0));
+    must({"DEL", fence});
+    EXPECT_EQ(run("mutex/confirm", {lock, fence}, {"me", "42"}).integer, 0);
+}
+
 TEST_F(MutexConfirm, OfALockWithoutAnEndSaysNoAndLeavesIt) {
     hold("me");
     must({"PERSIST", lock});

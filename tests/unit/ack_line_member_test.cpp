@@ -34,6 +34,7 @@ protected:
         return link.pump();
     }
     static std::string look(const std::string& lock) { return encoded({"EVAL", "return 1", "1", lock}); }
+    std::string by_name(const std::string& lock) const { return encoded({"EVALSHA", confirm.sha1, "1", lock}); }
     static std::string info_and_wait() { return encoded({"INFO", "replication"}) + encoded({"WAIT", "1", "100"}); }
     void answer_rest(const std::string& to_wait, const std::string& history = "history-one",
                      const std::string& role = "master") {
@@ -54,8 +55,7 @@ TEST_F(AckLineOfMember, LooksForEveryGrantAndWaitsOnceForAll) {
     link.greet();
     ask(first, "a");
     ask(second, "b");
-    EXPECT_EQ(sent(), look("a") + look("b") + info_and_wait())
-        << "with the text: what is put back because nobody knows the script would run behind the WAIT";
+    EXPECT_EQ(sent(), look("a") + by_name("b") + info_and_wait()) << "with the text: the server may not know it";
     link.receive(":1\r\n:1\r\n");
     EXPECT_THAT(log, IsEmpty());
     answer_rest(":1\r\n");
@@ -98,6 +98,18 @@ TEST_F(AckLineOfMember, AScriptThatWasStoppedSaysNothing) {
         answer_rest(":1\r\n");
         EXPECT_THAT(log, ElementsAre("first!" + name_of(errc::moving)));
     }
+}
+
+// Sent again it would run behind the WAIT.
+TEST_F(AckLineOfMember, OfAScriptThatWasForgottenJustThenNothingIsKnown) {
+    link.greet();
+    ask(first, "a");
+    ask(second, "b");
+    sent();
+    link.receive(":1000\r\n-NOSCRIPT No matching script.\r\n");
+    answer_rest(":1\r\n");
+    EXPECT_THAT(log, ElementsAre("first=1", "second!outcome_unknown"));
+    EXPECT_EQ(sent(), "");
 }
 
 TEST_F(AckLineOfMember, AClusterThatIsDownSaysSo) {

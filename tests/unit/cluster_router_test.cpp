@@ -290,7 +290,9 @@ TEST_F(ClusterRouter, WhatIsNobodysByTheMapIsAskedOfAnyPrimary) {
                                         shard_answer({{8192, 16383}}, {node_answer(two)})}));
     pass(5ms);
     EXPECT_EQ(sent(two), encoded({"GET", key_b}));
+    EXPECT_EQ(*driven().whom_to_ask(slot_of(key_b)), two);
     say(two, "-MOVED 3300 three:7003\r\n");
+    EXPECT_EQ(*driven().whom_to_ask(slot_of(key_b)), three);
     come_up(three);
     EXPECT_EQ(sent(three), encoded({"GET", key_b}));
 }

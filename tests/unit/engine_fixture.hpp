@@ -21,6 +21,7 @@
 #include "engine/engine.hpp"
 #include "redis/multiplexer.hpp"
 #include "scripts/registry.hpp"
+#include "unit/command_bytes.hpp"
 #include "unit/parsed_reply.hpp"
 
 namespace holdfast::engine::testing {
@@ -187,6 +188,7 @@ public:
     }
     struct confirmation {
         redis::command* request;
+        question asked;
         std::string lock;
         redis::acknowledgement wanted;
     };
@@ -205,7 +207,8 @@ private:
     }
     void confirm(redis::command& request, const lock_keys& lock, redis::acknowledgement wanted) override {
         redis::routing::set_waiting(request);
-        confirmations.push_back({&request, lock.lock(), wanted});
+        const question asked = read_questions(redis::testing::bytes_of(request)).at(0);
+        confirmations.push_back({&request, asked, lock.lock(), wanted});
     }
     void distrust(const failure&) override {
         if (ends_distrusted_) take_link_down(now_);

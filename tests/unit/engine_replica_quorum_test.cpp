@@ -90,6 +90,9 @@ TEST_F(EngineReplicaQuorum, ARaisedTokenCountsWhenItIsConfirmed) {
     EXPECT_EQ(ask(0).script, "mutex/raise");
     answer(0, {"1"});
     EXPECT_EQ(first.held, nullptr);
+    const question asked = servers.at(0).confirmations.at(0).asked;
+    EXPECT_EQ(asked.script, "mutex/confirm");
+    EXPECT_EQ(asked.arguments.at(1), "1700000000000009") << "the greater one: who took over may lack it";
     acknowledge(0, 1);
     ASSERT_NE(first.held, nullptr);
     EXPECT_EQ(first.held->token(), 1700000000000009U);

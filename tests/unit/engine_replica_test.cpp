@@ -5,6 +5,7 @@ namespace holdfast::engine {
 namespace {
 
 using namespace testing;
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -50,6 +51,8 @@ TEST_F(EngineReplica, AGrantCountsWhenEnoughReplicasHaveIt) {
     EXPECT_EQ(first.held, nullptr);
     ASSERT_THAT(server.confirmations, SizeIs(1));
     EXPECT_EQ(server.confirmations[0].lock, "hf:{x}");
+    EXPECT_EQ(server.confirmations[0].asked.script, "mutex/confirm");
+    EXPECT_THAT(server.confirmations[0].asked.arguments, ElementsAre(id, "42"));
     EXPECT_EQ(server.confirmations[0].wanted, (redis::acknowledgement{2, 100ms}));
     server.acknowledge(2, now);
     ASSERT_NE(first.held, nullptr);
@@ -110,6 +113,7 @@ TEST_F(EngineReplica, ARenewalExtendsValidityOnlyWhenItIsConfirmed) {
     const hold& held = acquired();
     const instant before = held.valid_until();
     renew();
+    EXPECT_THAT(server.confirmations.at(0).asked.arguments, ElementsAre(id)) << "by the lock's own key";
     const instant renewed_at = now;
     EXPECT_EQ(held.valid_until(), before);
     later(60ms);
@@ -362,6 +366,7 @@ TEST_F(EngineReplicaUpgrade, OfWhichARenewalTellsIsConfirmed) {
     expect_question(send_one(), "rw/renew");
     receive(list({"1", "b", "51"}));
     ASSERT_THAT(server.confirmations, SizeIs(2)) << "the renewal, and the upgrade";
+    for (const auto& each : server.confirmations) EXPECT_THAT(each.asked.arguments, ElementsAre(id, "51"));
     server.acknowledge(2, now);
     EXPECT_EQ(answer.code, errc{});
     EXPECT_EQ(upgrade.held, nullptr);

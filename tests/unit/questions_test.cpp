@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "redis/multiplexer.hpp"
 #include "redis/resp_reader.hpp"
 #include "scripts/registry.hpp"
+#include "unit/command_bytes.hpp"
 #include "unit/recorded_command.hpp"
 
 namespace holdfast::scripts {
@@ -22,14 +22,7 @@ std::string written(const Question& question) {
     redis::testing::event_log log;
     redis::testing::recorded_command request(log, "request");
     write(request, {.keys = keys}, question);
-    redis::multiplexer wires;
-    wires.link_up();
-    wires.open_gate();
-    wires.submit(request);
-    std::string bytes(wires.begin_write(instant{}));
-    wires.end_write();
-    wires.link_down({errc::unreachable, "the end"}, instant{});
-    return bytes;
+    return redis::testing::bytes_of(request);
 }
 
 template <class Read>
@@ -53,9 +46,11 @@ TEST(Questions, RenewAloneNamesTheKeysOfAHeldLock) {
                        "hf:{stock}:grants", "me", "30000"}));
 }
 
-TEST(Questions, ConfirmNamesTheLockOnly) {
-    EXPECT_EQ(written(confirm_question{.id = "me", .token = 7}),
+TEST(Questions, ConfirmNamesTheLockAndWithATokenTheFence) {
+    EXPECT_EQ(written(confirm_question{.id = "me"}),
               encoded({"EVALSHA", find("mutex/confirm").sha1, "1", "hf:{stock}", "me"}));
+    EXPECT_EQ(written(confirm_question{.id = "me", .token = 7}),
+              encoded({"EVALSHA", find("mutex/confirm").sha1, "2", "hf:{stock}", "hf:{stock}:fence", "me", "7"}));
 }
 
 TEST(Questions, ReleaseAloneIsAnsweredThatTheLineIsStillToBeServed) {
