@@ -25,7 +25,7 @@ std::string shard_push(std::string_view what, std::string_view channel, std::siz
 }
 
 bool is_a_showing(const words& command) {
-    const auto is_it = [&](const redis::script& one) { return command[1] == one.sha1 || command[1] == one.text; };
+    const auto is_it = [&](const scripts::script& one) { return command[1] == one.sha1 || command[1] == one.text; };
     return is_it(scripts::find("mutex/confirm")) || is_it(scripts::find("rw/confirm"));
 }
 
