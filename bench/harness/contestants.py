@@ -4,6 +4,7 @@ The server's own count of commands includes those that scripts run, so what is s
 """
 
 import os
+import subprocess
 
 from .floors import RedisBenchmark
 from .team import Team
@@ -20,6 +21,13 @@ class Field:
     def __init__(self, programs, workload, servers):
         self.programs, self.workload, self.servers = programs, workload, servers
         self.redis = servers[0]
+        if workload.times_script:
+            self.redis.time_script(self.sha1_of(workload.times_script))
+
+    def sha1_of(self, step):
+        """Of the script that acquires or releases a mutex."""
+        words = subprocess.run([self.program("bare"), f"print={step}", "token=1"], check=True, capture_output=True, text=True)
+        return words.stdout.splitlines()[1]
 
     def program(self, name):
         return os.path.join(self.programs, f"contestant_{name}")
@@ -67,6 +75,12 @@ class Everywhere:
 
     def processor_time_us(self):
         return sum(server.processor_time_us() for server in self.servers)
+
+    def forget_times(self):
+        self.servers[0].forget_times()
+
+    def script_times_us(self):
+        return self.servers[0].script_times_us()
 
     def commands(self):
         total = {}

@@ -70,6 +70,13 @@ class Server:
         """How often each command ran, where the server counts that."""
         return {}
 
+    def forget_times(self):
+        pass
+
+    def script_times_us(self):
+        """How long each run of a script took, where one is timed."""
+        return []
+
     def stop(self):
         if self.process.poll() is None:
             self.process.terminate()
@@ -83,6 +90,8 @@ class Server:
 
 
 class Redis(Server):
+    timed_script = ""
+
     @property
     def socket_path(self):
         return os.path.join(self.directory, "redis.sock")
@@ -107,6 +116,23 @@ class Redis(Server):
     def commands(self):
         stats = self.admin.info("commandstats")
         return {name.removeprefix("cmdstat_"): (int(row["calls"]), float(row["usec"])) for name, row in stats.items()}
+
+    def time_script(self, sha1):
+        """From now on every run of that script is timed; the log is long enough for a slice."""
+        self.timed_script = sha1
+        self.admin.config_set("slowlog-max-len", 20_000)
+        self.admin.config_set("slowlog-log-slower-than", 0)
+
+    def forget_times(self):
+        if self.timed_script:
+            self.admin.slowlog_reset()
+
+    def script_times_us(self):
+        """Of the timed script, since they were forgotten."""
+        if not self.timed_script:
+            return []
+        wanted = f"EVALSHA {self.timed_script} ".encode()
+        return [each["duration"] for each in self.admin.slowlog_get(-1) if each["command"].startswith(wanted)]
 
     def used_memory(self):
         return self.admin.info("memory")["used_memory"]

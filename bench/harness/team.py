@@ -12,7 +12,7 @@ from . import servers
 
 
 # Commands that no contestant sends while it is measured.
-THE_HARNESS_OWN = ("info", "config", "client", "select", "flushdb", "dbsize")
+THE_HARNESS_OWN = ("info", "config", "client", "select", "flushdb", "dbsize", "slowlog")
 
 
 class Silent(RuntimeError):
@@ -59,7 +59,7 @@ class Worker:
 class Slice:
     """What all processes of a team reported, together, and what the server says it cost."""
 
-    def __init__(self, reports, commands=None, server_cpu_us=0.0, top_level=()):
+    def __init__(self, reports, commands=None, server_cpu_us=0.0, top_level=(), script_times_us=()):
         self.reports = reports
         self.cycles = sum(each["cycles"] for each in reports)
         self.seconds = max(each["elapsed_us"] for each in reports) / 1e6
@@ -67,6 +67,7 @@ class Slice:
         self.server_cpu_us = server_cpu_us
         self.commands = commands or {}
         self.top_level = top_level
+        self.script_times_us = script_times_us
 
     def per_cycle(self, total):
         """Late cycles cost as much as others, though they count for no figure."""
@@ -123,12 +124,14 @@ class Team:
             raise
 
     def run(self, seconds):
+        self.server.forget_times()
         before, cpu_before = self.server.commands(), self.server.processor_time_us()
         for worker in self.workers:
             worker.go(seconds)
         reports = [json.loads(worker.line(seconds * 3 + 60)) for worker in self.workers]
         cpu = self.server.processor_time_us() - cpu_before
-        return Slice(reports, difference(before, self.server.commands()), cpu, self.top_level)
+        return Slice(reports, difference(before, self.server.commands()), cpu, self.top_level,
+                     self.server.script_times_us())
 
     def stop(self):
         for worker in self.workers:
