@@ -245,11 +245,11 @@ value server::run_script(const words& command, asking asked) {
     watcher_.before_script(*this, command);
     value answer = node_.execute(arguments{really}, asked);
     watcher_.after_script(command, answer);
-    if (is_a_showing(command)) return showing_as_clients_see_it(std::move(answer));
     if (!answer.is_error() && is_stopped_half_way(command)) {
         answer = value::make_error("ERR Script attempted to access a non local key in a cluster node script: " +
                                    std::string(command[1]) + ", on @user_script:1.");
     }
+    if (is_a_showing(command)) answer = showing_as_clients_see_it(std::move(answer));
     return as_clients_see_it(std::move(answer));
 }
 
