@@ -40,7 +40,8 @@ void print_names(const std::vector<lock_state>& locks) {
 
 void print_table(const std::vector<lock_state>& locks, const server_set& servers) {
     if (locks.empty()) {
-        tell(fmt::format("{}: nothing is locked", servers.text()));
+        const bool all_answered = servers.all_silent().empty();
+        tell(fmt::format("{}: nothing is locked{}", servers.text(), all_answered ? "" : " where somebody answers"));
         return;
     }
     for (const std::string& line : tabulate(locks).lines(palette::of(STDOUT_FILENO))) std::cout << line << "\n";

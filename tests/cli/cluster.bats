@@ -167,6 +167,7 @@ examine() { run --separate-stderr holdfast doctor --json; }
     # Nothing is judged before it goes on: other tests need it.
     kill -STOP "$(cat "$CLUSTER/m3.pid")"
     holdfast ls --json >"$BOX/ls" 2>"$BOX/ls.told" || touch "$BOX/failed"
+    holdfast ls 'no such' 2>"$BOX/none.told" || touch "$BOX/failed"
     holdfast metrics >"$BOX/metrics" 2>"$BOX/metrics.told" || touch "$BOX/failed"
     wait_until has_line "$BOX/lines" "\"server\":\"$third\"" || touch "$BOX/failed"
     is_alive "$top" || touch "$BOX/failed"
@@ -176,6 +177,7 @@ examine() { run --separate-stderr holdfast doctor --json; }
     [ "$(names)" = "['b', 'c']" ]
     [ "$(of_json '[s["server"] for s in d["silent"]]' <<<"$output")" = "['$third']" ]
     has_line "$BOX/ls.told" "$third"
+    has_line "$BOX/none.told" "nothing is locked where somebody answers"
     output=$(cat "$BOX/metrics")
     [ "$(series 'holdfast_holders{prefix=""}') $(series holdfast_servers_up) $(series holdfast_members_silent)" = "2 1 1" ]
     has_line "$BOX/metrics.told" "$third"
