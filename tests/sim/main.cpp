@@ -74,10 +74,12 @@ double seconds_since(steady::time_point begin) {
 }
 
 void summarize(const campaign_result& all, double took) {
-    std::printf("%llu days in %.1f s: %.0f seeds per second; %.1f hours simulated, %llu holds, %llu script calls, %llu takeovers\n",
-                static_cast<unsigned long long>(all.days), took, static_cast<double>(all.days) / took,
-                std::chrono::duration<double>(all.simulated).count() / 3600, static_cast<unsigned long long>(all.holds),
-                static_cast<unsigned long long>(all.scripts), static_cast<unsigned long long>(all.takeovers));
+    std::printf(
+        "%llu days in %.1f s: %.0f seeds per second; %.1f hours simulated, %llu holds, %llu script calls, %llu "
+        "takeovers\n",
+        static_cast<unsigned long long>(all.days), took, static_cast<double>(all.days) / took,
+        std::chrono::duration<double>(all.simulated).count() / 3600, static_cast<unsigned long long>(all.holds),
+        static_cast<unsigned long long>(all.scripts), static_cast<unsigned long long>(all.takeovers));
     for (std::size_t i = 0; i < mishap_kinds; ++i) {
         std::printf("  %-20s %llu\n", std::string(to_string(static_cast<mishap>(i))).c_str(),
                     static_cast<unsigned long long>(all.mishaps[i]));
