@@ -118,10 +118,11 @@ class Redis(Server):
         return {name.removeprefix("cmdstat_"): (int(row["calls"]), float(row["usec"])) for name, row in stats.items()}
 
     def time_script(self, sha1):
-        """From now on every run of that script is timed; the log is long enough for a slice."""
+        """From now on runs of that script are timed; the log is long enough for a slice."""
         self.timed_script = sha1
         self.admin.config_set("slowlog-max-len", 20_000)
-        self.admin.config_set("slowlog-log-slower-than", 0)
+        # Not 0: then what a script calls is logged as well, within the script's own time.
+        self.admin.config_set("slowlog-log-slower-than", 10)
 
     def forget_times(self):
         if self.timed_script:

@@ -20,7 +20,7 @@ void member_acks::submit(redis::command& request, const redis::network_place* at
     if (at == nullptr) {
         redis::routing::begin(request);
         redis::routing::set_waiting(request);
-        nowhere_.insert(&request);
+        nowhere_.push_back(&request);
         return;
     }
     std::unique_ptr<ack_links>& there = members_[*at];
@@ -34,7 +34,7 @@ void member_acks::submit(redis::command& request, const redis::network_place* at
 }
 
 bool member_acks::withdraw(redis::command& request) {
-    if (nowhere_.erase(&request) != 0) {
+    if (std::erase(nowhere_, &request) != 0) {
         redis::routing::set_idle(request);
         return true;
     }
@@ -58,8 +58,8 @@ void member_acks::keep_primaries(const redis::slot_map& map, instant now) {
 
 void member_acks::flush(instant now) {
     while (!nowhere_.empty()) {
-        redis::command& request = **nowhere_.begin();
-        nowhere_.erase(nowhere_.begin());
+        redis::command& request = *nowhere_.back();
+        nowhere_.pop_back();
         redis::routing::fail(request, {errc::cluster_down, cluster_.display() + ": nobody owns the lock's slot"}, now);
     }
     for (const auto& [place, each] : members_) each->flush(now);

@@ -14,7 +14,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 namespace holdfast::api {
@@ -47,7 +46,7 @@ private:
     std::uint64_t next_seed_;
     std::map<redis::network_place, std::unique_ptr<ack_links>> members_;
     std::vector<std::unique_ptr<ack_links>> left_;  // freed when they are quiet
-    std::unordered_set<redis::command*> nowhere_;   // there is nobody to ask
+    std::vector<redis::command*> nowhere_;          // there is nobody to ask
 };
 
 }  // namespace holdfast::api

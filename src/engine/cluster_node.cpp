@@ -46,20 +46,20 @@ void cluster_node::want_link(const lock_keys& lock) {
     router_.want_link(redis::slot_of(lock.lock()), host_.now());
 }
 
-const redis::network_place* cluster_node::owner_of(const lock_keys& lock) const {
-    const redis::slot_map* const map = router_.map();
-    return map == nullptr ? nullptr : map->owner(redis::slot_of(lock.lock()));
+const redis::network_place* cluster_node::whom_to_ask(const lock_keys& lock) const {
+    return router_.whom_to_ask(redis::slot_of(lock.lock()));
 }
 
+// By whom is asked, who need not be the owner by the map: some maps leave out slots that were taken over.
 instant cluster_node::trusted_from(const lock_keys& lock) const {
-    const redis::network_place* const owner = owner_of(lock);
-    const auto found = owner == nullptr ? primaries_.end() : primaries_.find(*owner);
+    const redis::network_place* const asked = whom_to_ask(lock);
+    const auto found = asked == nullptr ? primaries_.end() : primaries_.find(*asked);
     return found == primaries_.end() ? instant{} : found->second.trusted_from;
 }
 
 // Whoever granted it: the question shows whether it is there.
 void cluster_node::confirm(redis::command& request, const lock_keys& lock, redis::acknowledgement wanted) {
-    host_.confirm(request, router_.whom_to_ask(redis::slot_of(lock.lock())), wanted);
+    host_.confirm(request, whom_to_ask(lock), wanted);
 }
 
 // The first map tells nothing of who was a primary before: then uptimes are all there is.

@@ -66,7 +66,7 @@ public:
     void confirm(redis::command& request, const lock_keys& lock, redis::acknowledgement wanted) override;
 
 private:
-    const redis::network_place* owner_of(const lock_keys& lock) const;
+    const redis::network_place* whom_to_ask(const lock_keys& lock) const;
 
     struct primary {
         std::uint64_t link = 0;   // the last one; 0: none yet

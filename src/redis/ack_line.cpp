@@ -168,12 +168,16 @@ void ack_line::say(instant now) {
     }
     why_not_said_.reset();
     showings_.clear();
+    std::vector<const script*> brought;
     for (entry& each : burst_) {
         showings_.push_back(std::make_unique<showing>(*each.request, link_.settings().display()));
         each.shows = showings_.back().get();
-        // The first of its kind brings the text along, and then the server knows it.
-        const auto is_same = [&](const auto& other) { return other->source() == each.shows->source(); };
-        if (std::find_if(showings_.begin(), showings_.end(), is_same) + 1 == showings_.end()) each.shows->send_text();
+        // The first of its kind brings the text along, and then the server knows it; unless that one is sent elsewhere.
+        const script* const source = each.shows->source();
+        if (std::find(brought.begin(), brought.end(), source) == brought.end()) {
+            each.shows->send_text();
+            brought.push_back(source);
+        }
         link_.submit(*each.shows, now);
         each.shows->abandon();  // or it would be sent again behind the WAIT, which says nothing of that
     }

@@ -246,6 +246,23 @@ TEST_F(ClusterNode, OneThatRunsForLongIsBelievedAndOneThatJustStartedIsNot) {
     EXPECT_THAT(sent(one), HasSubstr("EVALSHA"));
 }
 
+// Some servers name no slots for a shard whose primary was replaced.
+TEST_F(ClusterNode, AReplicaThatTookOverIsMistrustedAlsoIfTheMapLeavesOutItsSlots) {
+    const std::string without_a = shards_answer({shard_answer({{0, 8191}}, {redis::testing::node_answer(one)}),
+                                                 shard_answer({}, {redis::testing::node_answer(three)})});
+    start(map_of(one, two));
+    ask(first, "a");
+    sent(two);
+    fail(two);
+    tell_map(without_a);
+    sent(one);
+    say(one, "-MOVED 15495 three:7003\r\n");
+    come_up(three, {.uptime_s = long_ago_s});
+    tell_map(without_a);
+    fail(one);
+    EXPECT_GT(mistrusted("a"), 0s) << "it is asked, whoever owns the slot";
+}
+
 TEST_F(ClusterNode, AReplicaThatTookOverIsMistrustedHoweverLongItRuns) {
     start(map_of(one, two));
     ask(first, "a");

@@ -25,7 +25,7 @@ void member_ack_plugs::submit(redis::command& request, const redis::network_plac
     if (at == nullptr) {
         redis::routing::begin(request);
         redis::routing::set_waiting(request);
-        nowhere_.insert(&request);
+        nowhere_.push_back(&request);
         return;
     }
     std::unique_ptr<ack_plug>& there = members_[*at];
@@ -38,7 +38,7 @@ void member_ack_plugs::submit(redis::command& request, const redis::network_plac
 }
 
 bool member_ack_plugs::withdraw(redis::command& request) {
-    if (nowhere_.erase(&request) != 0) {
+    if (std::erase(nowhere_, &request) != 0) {
         redis::routing::set_idle(request);
         return true;
     }
@@ -64,8 +64,8 @@ void member_ack_plugs::keep_primaries(const redis::slot_map& map) {
 
 void member_ack_plugs::flush() {
     while (!nowhere_.empty()) {
-        redis::command& request = **nowhere_.begin();
-        nowhere_.erase(nowhere_.begin());
+        redis::command& request = *nowhere_.back();
+        nowhere_.pop_back();
         redis::routing::fail(request, {errc::cluster_down, "nobody owns the lock's slot"}, owner_.now());
     }
     for (const auto& [place, each] : members_) each->line.flush(owner_.now());

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <unordered_set>
 #include <vector>
 
 #include "redis/ack_line.hpp"
@@ -53,7 +52,7 @@ private:
     std::map<redis::network_place, std::unique_ptr<ack_plug>> members_;
     // The network may still have something for them; they take it no more.
     std::vector<std::unique_ptr<ack_plug>> left_;
-    std::unordered_set<redis::command*> nowhere_;  // there is nobody to ask
+    std::vector<redis::command*> nowhere_;  // there is nobody to ask
 };
 
 }  // namespace holdfast::sim

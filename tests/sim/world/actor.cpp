@@ -117,7 +117,8 @@ void actor::acquired(engine::hold& held) {
                                          .id = held.id().text(where_.home.engine().id()),
                                          .token = held.token(),
                                          .until = held.valid_until() + where_.home.slept(),
-                                         .mode = held.terms().want});
+                                         .mode = held.terms().want,
+                                         .lease = held.terms().lease});
         if (held.valid_until() <= where_.home.now()) where_.watch.fail(name_ + " was given a hold that is over");
     } else if (held.levels(engine::access::exclusive) > 0 && belief_->mode == engine::access::shared) {
         where_.watch.upgraded(*belief_, held.token());

@@ -25,6 +25,8 @@ constexpr std::uint64_t cluster_days = 3;
 // One in three of those days has locks that ask for replicas.
 constexpr std::uint64_t acknowledged_salt = 0x61636b;
 constexpr std::uint64_t acknowledged_one_in = 3;
+// And some of these have nothing but moves.
+constexpr std::uint64_t moves_alone_salt = 0x6d6f766573;
 
 // One day in five has three servers, one in twenty-five has five.
 std::size_t servers_on(const day_options& day) {
@@ -107,6 +109,7 @@ server_options day::server_setup() {
     out.half_runs_look_refused = options_.half_runs_look_refused;
     out.showings_overlooked = options_.showings_overlooked;
     out.lease_left_overlooked = options_.lease_left_overlooked;
+    out.newcomers_unconfirmed = options_.newcomers_unconfirmed;
     return out;
 }
 
@@ -158,6 +161,7 @@ void day::draw_acknowledged() {
 }
 
 void day::draw_takeovers() {
+    if (cluster_ && chance(options_.seed ^ moves_alone_salt).percent(20)) return draw_moves_alone();
     if (cluster_) draw_members_that_fail();
     likely_.insert(likely_.end(), 1 + likely_.size() / 2, mishap::fail_over);
     pace_ = {10ms, 1s};

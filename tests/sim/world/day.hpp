@@ -71,6 +71,7 @@ struct day_options {
     bool half_runs_look_refused = false;
     bool showings_overlooked = false;
     bool lease_left_overlooked = false;
+    bool newcomers_unconfirmed = false;
 };
 
 struct day_result {

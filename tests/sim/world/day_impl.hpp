@@ -88,6 +88,7 @@ private:
 
     // member_replicas.cpp
     void draw_members_that_fail();
+    void draw_moves_alone();
     void fail_over_to_replica_of_member();
     void member_fails(const std::string& which);
     void hold_up_answers_of(const server& failing, instant until);

@@ -113,7 +113,8 @@ bool judge::is_believed(const std::string& lock) {
 
 void judge::lost_without_reason(const belief& held) {
     if (excused.jumped || excused.data_lost || excused.vandalized || read_write_.is_excused(held.lock)) return;
-    if (excused.slow_moves && settled_since(held.lock) > std::max(now() - longest_lease, instant{})) return;
+    // Once its slot has settled it can be renewed, and confirmed: soon enough, unless the lease was all but over.
+    if (excused.slow_moves && settled_since(held.lock) > std::max(now() - held.lease / 5, instant{})) return;
     fail("a calm holder lost " + held.lock + ": " + held.id);
 }
 

@@ -33,6 +33,7 @@ struct belief {
     std::uint64_t token = 0;  // 0: a foreign program's
     instant until{};
     engine::access mode = engine::access::exclusive;
+    milliseconds lease{0};  // 0: a foreign program's
     bool over = false;
 };
 

@@ -40,6 +40,17 @@ void day::draw_members_that_fail() {
     ways_.leases = {600ms};
 }
 
+// Nobody fails and no link breaks, so that nobody may lose to a move what is acknowledged where it moves to.
+void day::draw_moves_alone() {
+    judge_.excused.slow_moves = true;
+    members_crash_ = false;
+    likely_ = {mishap::slot_move, mishap::slot_move, mishap::slot_move_cancelled};
+    pace_ = {10ms, 1s};
+    ways_.fixed_percent = 0;
+    ways_.hold = {100us, 1500ms};
+    ways_.leases = {600ms, 2000ms};
+}
+
 // The replica has been behind for a while when that happens.
 void day::fail_over_to_replica_of_member() {
     if (replacing_) return;

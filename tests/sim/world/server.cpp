@@ -200,6 +200,7 @@ void server::give(const std::string& key, server& to) {
     if (!taken) return;
     if (taken->expires_ms != no_expiry) taken->expires_ms += to.now_us() / 1000 - now_us() / 1000;
     to.node_.put(key, *std::move(taken));
+    to.newcomers_.insert(key);
     note_move();
     to.note_move();
 }
@@ -249,7 +250,7 @@ value server::run_script(const words& command, asking asked) {
         answer = value::make_error("ERR Script attempted to access a non local key in a cluster node script: " +
                                    std::string(command[1]) + ", on @user_script:1.");
     }
-    if (is_a_showing(command)) answer = showing_as_clients_see_it(std::move(answer));
+    if (is_a_showing(command)) answer = showing_as_clients_see_it(command[3], std::move(answer));
     return as_clients_see_it(std::move(answer));
 }
 
@@ -269,7 +270,8 @@ value server::as_clients_see_it(value answer) const {
     return answer;
 }
 
-value server::showing_as_clients_see_it(value answer) const {
+value server::showing_as_clients_see_it(std::string_view lock, value answer) const {
+    if (options_.newcomers_unconfirmed && newcomers_.contains(lock)) return value::make_integer(0);
     constexpr std::int64_t more_than_any_lease_ms = 3'600'000;
     const bool is_held = !answer.is_error() && answer.integer > 0;
     const bool is_altered = options_.showings_overlooked || (options_.lease_left_overlooked && is_held);

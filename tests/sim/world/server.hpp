@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,7 @@ struct server_options {
     bool half_runs_look_refused = false;  // mutant: clients take a script that was stopped for one that did not run
     bool showings_overlooked = false;     // mutant: clients do not look whether what they confirm is there
     bool lease_left_overlooked = false;   // mutant: nor for how long
+    bool newcomers_unconfirmed = false;   // mutant: what has come by a move is never confirmed
     /// Mutants: called with a script's text, returns the text to run instead.
     std::map<std::string, std::string, std::less<>> replaced_scripts;
 };
@@ -139,7 +141,7 @@ private:
     value run_script(const words& command, asking asked);
     bool is_stopped_half_way(const words& command);
     value as_clients_see_it(value answer) const;
-    value showing_as_clients_see_it(value answer) const;
+    value showing_as_clients_see_it(std::string_view lock, value answer) const;
     value kill(const words& command);
     bool may_have_changed_something(const words& command, std::uint64_t writes_before) const;
     void note_write(link& by, const words& command);
@@ -164,7 +166,8 @@ private:
     std::map<std::string, std::string, std::less<>> replaced_sha1_;
     std::uint64_t next_link_ = 1;
     std::uint64_t runs_ = 0;
-    std::uint64_t histories_ = 0;  // one ends where it leads no more, or another does
+    std::set<std::string, std::less<>> newcomers_;  // keys that have come by a move, ever
+    std::uint64_t histories_ = 0;                   // one ends where it leads no more, or another does
     std::uint64_t scripts_run_ = 0;
     bool running_ = true;
     instant started_;
