@@ -8,20 +8,45 @@
 --          {2, holder's ms left, holder, ticket, place from 0, fence} the caller stands in line
 -- Repeatable: the same hold id again refreshes the lease it has, or its place in line.
 
--- Free, nobody in line, and the clock is ahead of every token: the common case, and so it comes before all that the
--- others need. Whatever looks odd here is left to what follows, which knows what to say about it. As in grant(), the
--- lock key is written first. The token is put together from the clock's two texts: that costs less than to format it.
-if redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 and not redis.call('GET', KEYS[1])
-    and string.find(ARGV[2] .. ' ' .. ARGV[3] .. ' ' .. ARGV[4], '^[1-9]%d* %d+ [1-9]%d*$') then
-    local past, clock = redis.call('GET', KEYS[4]), redis.call('TIME')
-    local time_us, wish = clock[1] * 1000000 + clock[2], tonumber(ARGV[9])
-    local last = math.max(past and tonumber(past) or 0, tonumber(ARGV[3]))
-    if time_us > last and #ARGV[2] < 16 and #ARGV[4] < 16 then
-        local near = wish and wish > last and math.abs(wish - time_us) <= 1000000 and string.find(ARGV[9], '^%d+$')
-        local token = near and ARGV[9] or clock[1] .. string.sub('000000', #clock[2] + 1) .. clock[2]
-        redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-        redis.call('SET', KEYS[4], token, 'PX', near and string.format('%.0f', ARGV[4] + 1000) or ARGV[4])
-        return {1, token}
+-- Free and nobody in line; or somebody has it, and the caller comes to stand at the end of the line. These are the common
+-- cases, and so they come before all that the others need. Whatever looks odd here is left to what follows, which knows
+-- what to say about it. As there, all keys are read before one is written, and the lock key first. Tokens and tickets are
+-- put together from the clock's two texts: that costs less than to format them.
+do
+    local holder = redis.call('GET', KEYS[1])
+    if not holder and redis.call('EXISTS', KEYS[2], KEYS[3]) == 0
+        and string.find(ARGV[2] .. ' ' .. ARGV[3] .. ' ' .. ARGV[4], '^[1-9]%d* %d+ [1-9]%d*$') then
+        local past, clock = redis.call('GET', KEYS[4]), redis.call('TIME')
+        local time_us, wish = clock[1] * 1000000 + clock[2], tonumber(ARGV[9])
+        local last = math.max(past and tonumber(past) or 0, tonumber(ARGV[3]))
+        if time_us > last and #ARGV[2] < 16 and #ARGV[4] < 16 then
+            local near = wish and wish > last and math.abs(wish - time_us) <= 1000000 and string.find(ARGV[9], '^%d+$')
+            local token = near and ARGV[9] or clock[1] .. string.sub('000000', #clock[2] + 1) .. clock[2]
+            redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+            redis.call('SET', KEYS[4], token, 'PX', near and string.format('%.0f', ARGV[4] + 1000) or ARGV[4])
+            return {1, token}
+        end
+    elseif holder and holder ~= ARGV[1] and ARGV[5] ~= '' and ARGV[6] == '0' and #ARGV[2] < 16 and #ARGV[4] < 16
+        and #ARGV[7] < 16 and #ARGV[8] < 16 and string.find(ARGV[2] .. ' ' .. ARGV[3] .. ' ' .. ARGV[4] .. ' '
+        .. ARGV[7] .. ' ' .. ARGV[8], '^[1-9]%d* %d+ [1-9]%d* %d+ [1-9]%d*$') then
+        local last, entries = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2], redis.call('HLEN', KEYS[3])
+        local past, clock = redis.call('GET', KEYS[4]), redis.call('TIME')
+        local left, now = redis.call('PTTL', KEYS[1]), clock[1] .. string.sub('000000', #clock[2] + 1) .. clock[2]
+        local time_us = tonumber(now)
+        -- The clock is ahead of all that it is compared with, and the line is whole. NX: who stands in line already
+        -- keeps its place. A full server's refusal is left to what follows, too, which may have a way around it.
+        if time_us > math.max(last or 0, tonumber(ARGV[3])) and (last ~= nil) == (entries > 0)
+            and (not past or string.find(past, '^[1-9]%d*$') and tonumber(past) < time_us)
+            and redis.pcall('ZADD', KEYS[2], 'NX', now, ARGV[1]) == 1 then
+            redis.call('HSET', KEYS[3], ARGV[1],
+                ARGV[2] .. ' ' .. ARGV[7] .. ' ' .. now .. ' ' .. ARGV[3] .. ' w ' .. ARGV[5])
+            -- Both have always been given their expiry together.
+            if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[8]) then
+                redis.call('PEXPIRE', KEYS[2], ARGV[8])
+                redis.call('PEXPIRE', KEYS[3], ARGV[8])
+            end
+            return {2, left, holder, now, entries, past or '0'}
+        end
     end
 end
 --@include common/line.lua

@@ -17,18 +17,15 @@ if ARGV[2] ~= '0' and redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('GET'
 --@include common/entry.lua
     local line, clock = redis.call('ZRANGE', KEYS[2], 0, 1), redis.call('TIME')
     local first, second = line[1], line[2]
-    local entry = redis.call('HGET', KEYS[3], first or '') or ''
-    local lease, interval, seen, floor, _, channel = string.match(entry, entry_form)
+    local wishes = redis.call('HMGET', KEYS[3], first or '', second or '')
+    local lease, interval, seen, floor, _, channel = string.match(wishes[1] or '', entry_form)
     local time_us, last = clock[1] * 1000000 + clock[2], math.max(tonumber(ARGV[2]) or 2 ^ 53, floor or 0)
     local is_plain = lease and #lease < 16 and #interval < 16 and string.find(ARGV[3], '^[1-9]%d*$') and #ARGV[3] < 16
         and (ARGV[4] or '0') == '0'
     local lives = is_plain and time_us >= tonumber(seen) and time_us - seen <= 2000 * interval
     if first and lives and time_us > last and is_listened_to(channel) then
         local token = clock[1] .. string.sub('000000', #clock[2] + 1) .. clock[2]
-        local _, rarely, next_channel
-        if second then
-            _, rarely, _, _, _, next_channel = string.match(redis.call('HGET', KEYS[3], second) or '', entry_form)
-        end
+        local _, rarely, _, _, _, next_channel = string.match(wishes[2] or '', entry_form)
         redis.call('ZREM', KEYS[2], first)
         redis.call('HDEL', KEYS[3], first)
         redis.call('SET', KEYS[1], first, 'PX', lease)
