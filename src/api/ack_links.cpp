@@ -61,6 +61,7 @@ void ack_links::submit(redis::command& request, const redis::ack_line::question&
     if (found == links_.end()) {
         links_.push_back(std::make_unique<one>(*this, about.wanted, server, client_id));
         found = std::prev(links_.end());
+        if (links_.size() > 1) (*found)->line.know_history_of(links_.front()->line);
         (*found)->link.session().on_timer(boot_now());  // connects
     }
     (*found)->line.submit(request, about);
@@ -78,6 +79,12 @@ void ack_links::follow(const redis::server_settings& server, const std::string& 
             session.distrust({errc::unreachable, server.display() + ": another server answers there by now"}, now);
         }
     }
+}
+
+unsigned ack_links::lost_histories() const noexcept {
+    unsigned sum = 0;
+    for (const auto& each : links_) sum += each->line.lost_histories();
+    return sum;
 }
 
 void ack_links::flush(instant now) {

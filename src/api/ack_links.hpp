@@ -40,6 +40,8 @@ public:
     bool withdraw(redis::command& request);
     // The node's own link is up, and goes there, to that run of a server.
     void follow(const redis::server_settings& server, const std::string& run_id, instant now);
+    // See redis::ack_line; of all links together.
+    unsigned lost_histories() const noexcept;
     void flush(instant now);
     void pump(instant now);
     void close(instant now);

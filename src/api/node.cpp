@@ -31,11 +31,21 @@ void node::attach(engine::voter& mine, const std::string& client_id) {
 
 void node::look_around(instant now) {
     look_for_primary(now);
+    look_for_lost_history(now);
     acks_.flush(now);
 }
 
 void node::look_for_primary(instant now) {
     if (sentinels_) sentinels_->look(session(), now);
+}
+
+// It was a replica for a while, and lacks what it did before. Somebody's request for replicas has shown it; answers
+// that tell others of such deeds may still be under way on our own link, and their requests would find the new history
+// only.
+void node::look_for_lost_history(instant now) {
+    const unsigned lost = acks_.lost_histories();
+    if (std::exchange(lost_histories_, lost) == lost || !session().up()) return;
+    session().distrust({errc::unreachable, settings().display() + ": it was a replica meanwhile"}, now);
 }
 
 void node::pump(instant now) {

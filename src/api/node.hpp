@@ -52,6 +52,7 @@ private:
     void on_ack_link_up(const redis::server_facts& facts, instant now) override;
 
     void look_for_primary(instant now);
+    void look_for_lost_history(instant now);
     std::chrono::nanoseconds known_for(const redis::server_facts& facts, instant now) const;
 
     void submit(redis::command& request) override;
@@ -66,9 +67,10 @@ private:
     api::watcher& watcher_;
     const milliseconds mistrusted_for_;
     std::string client_id_;
-    std::string run_id_;       // of the server at the last link
-    instant trusted_from_{};   // by now
-    instant primary_since_{};  // as the sentinels say
+    std::string run_id_;           // of the server at the last link
+    instant trusted_from_{};       // by now
+    unsigned lost_histories_ = 0;  // as far as they are known
+    instant primary_since_{};      // as the sentinels say
     redis::connection connection_;
     std::unique_ptr<redis::sentinel_links> sentinels_;  // none: the server is where the URL says
     engine::voter* voter_ = nullptr;

@@ -133,8 +133,9 @@ private:
     // An undo of whatever the node has was sent. Unless its answer came, a copy of it may run late: so the node is not
     // asked again by this id.
     bool undone_ = false;
-    bool orphaned_ask_ = false;  // given up while its acquiring request was written and unanswered
-    std::uint8_t expected_ = 0;  // answers, by kind
+    bool renewed_blindly_ = false;  // again at once, because nobody knew what had become of the renewal before
+    bool orphaned_ask_ = false;     // given up while its acquiring request was written and unanswered
+    std::uint8_t expected_ = 0;     // answers, by kind
 };
 
 using ballot_list = boost::intrusive::list<ballot>;

@@ -5,6 +5,7 @@
 // even these are at two places. If something is unclear then, the renewal in full has to wait for the end of the move.
 
 #include "engine/hold.hpp"
+#include "engine/passing.hpp"
 #include "engine/voter.hpp"
 
 #include <algorithm>
@@ -124,6 +125,7 @@ void voter::found_held(ballot& b, const call& asked, const hold_answer& answer, 
 }
 
 void voter::tell_renewed(ballot& b, instant now) {
+    b.renewed_blindly_ = false;
     set_timer(b, now);
     told_.renewed(b, {}, now);
 }
@@ -134,7 +136,11 @@ void voter::failed_renew(ballot& b, const failure& why, instant now) {
     // Repeatable, so the unknown outcome of a lost link is simply asked again, on the next one.
     const bool unknown = why.code == errc::outcome_unknown;
     const milliseconds lease = terms_of(b).lease;
-    b.renew_at_ = unknown ? now : now + std::chrono::nanoseconds(lease) / retry_part;
+    const std::chrono::nanoseconds rest = std::chrono::nanoseconds(lease) / retry_part;
+    // A link that was lost slows down what is sent on the next. Where it was not, that is for us to do, or whoever
+    // knows nothing again and again is asked as fast as it says so.
+    const bool at_once = unknown && !(link_is_up(b) && std::exchange(b.renewed_blindly_, true));
+    b.renew_at_ = at_once ? now : now + (unknown ? std::min<std::chrono::nanoseconds>(again_after, rest) : rest);
     if (terms_of(b).renewing == renewal::none) b.renew_at_ = never;
     set_timer(b, now);
     told_.renewed(b, {refusal{why.code, why.detail, {}, {}}}, now);

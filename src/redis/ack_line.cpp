@@ -209,19 +209,26 @@ bool ack_line::leads_elsewhere(const std::optional<failure>& trouble) const {
 bool ack_line::has_new_history() {
     const std::string run = std::exchange(last_run_, link_.facts().run_id);
     const std::string history = std::exchange(last_history_, shown_.history);
-    return run == last_run_ && history != last_history_;
+    const bool has_lost = run == last_run_ && history != last_history_;
+    if (has_lost) ++lost_histories_;
+    return has_lost;
 }
 
 void ack_line::counted(const reply_view& reply, instant now) {
     const std::string& server = link_.settings().display();
     std::optional<failure> trouble = why_not_said_;
     if (!trouble && reply.is_error()) trouble = classify_error(reply.text(), server);
+    // It became one after it had said what it is.
+    if (reply.is_error() && reply.text().starts_with("ERR WAIT cannot be used")) shown_.is_replica = true;
     if (leads_elsewhere(trouble)) {
         failed(wrong_server(), now);
         return link_.distrust(wrong_server(), now);
     }
     if (trouble) return failed(*trouble, now);
-    if (has_new_history()) return failed(wrong_server(), now);
+    if (has_new_history()) {
+        while (!queue_.empty()) move(queue_.begin(), burst_);  // they, too, may be about what was done before
+        return failed(wrong_server(), now);
+    }
     const unsigned run = runs_;  // who is told may name another
     while (!burst_.empty()) {
         const std::optional<failure> why = why_not(burst_.front(), run);

@@ -12,8 +12,9 @@
 //
 // Two links to one address need not lead to one process: one may be older than a failover. And one process may be a
 // replica for a while and come back without what it did before. So a burst also asks what the server is: the number
-// counts for what was done by the same run of a server, which has the same history as at the last burst. Of a history
-// that ended before the first burst nothing is known. In a Cluster any run will do: the scripts show what it has.
+// counts for what was done by the same run of a server, which has the same history as at the last burst; if it has
+// another, whoever asked before that was known is told that nobody knows. Of a history that ended before the first
+// burst nothing is known. In a Cluster any run will do: the scripts show what it has.
 //
 // Sans-I/O. flush() is called after every event, before output is sent. Lives in the client's serial section.
 //
@@ -67,6 +68,15 @@ public:
     void flush(instant now);
     // Nobody is to wait any longer for what this link may say.
     void give_up(const failure& why, instant now);
+
+    // How often a run of a server had another history than at the last burst: what it did before is not there any more,
+    // and answers that tell of it may still be under way on other links.
+    unsigned lost_histories() const noexcept { return lost_histories_; }
+    // That line has asked the same server: whatever ended since then is seen by the first burst here.
+    void know_history_of(const ack_line& other) {
+        last_run_ = other.last_run_;
+        last_history_ = other.last_history_;
+    }
 
 private:
     class part;
@@ -123,6 +133,7 @@ private:
     replication_facts shown_;  // by the burst under way
     std::string last_run_;     // of the last burst that was answered
     std::string last_history_;
+    unsigned lost_histories_ = 0;
 };
 
 }  // namespace holdfast::redis

@@ -194,6 +194,7 @@ void cluster_router::map_answered(link& by, const reply_view& reply, instant now
         if (!map_ && is_permanent(why_no_map_.code)) fail_all(line_.take_all(), why_no_map_, now);
         return;
     }
+    if (map_) fresh->fill_from(*map_);
     if (const auto owners = doubtful_owners(*fresh, by); !owners.empty()) return doubt(*fresh, owners, now);
     const bool is_news = !map_ || !fresh->moved_since(*map_).empty();
     ask_map_rest_ = is_news ? shortest_map_rest : std::min(ask_map_rest_ * 2, longest_map_rest);
@@ -239,12 +240,14 @@ void cluster_router::doubt(const slot_map& fresh, const std::vector<network_plac
     ask_map_at_ = now + jitter_.spread(ask_map_rest_);
     want_map();
     dialling_ = true;
+    doubted_ = owners;
     dial_some_of(owners, now);
     greet_promoted(fresh, now);
 }
 
 void cluster_router::adopt(slot_map fresh, instant now) {
     const std::optional<slot_map> before = std::exchange(map_, std::move(fresh));
+    doubted_.clear();
     slot_news& news = some_news({errc::moving, cluster_.display() + ": slots have moved"});
     for (std::size_t i = 0; i < hash_slots; ++i) {
         const auto slot = static_cast<hash_slot>(i);
@@ -335,10 +338,13 @@ bool cluster_router::is_named(const network_place& place) const {
 }
 
 // Nothing is for it, and it is no primary's. One that could not be made is not tried for ever; those that work may be
-// of use for as long as the map is in doubt, but whoever sends us to ever more places does not make us keep them all.
+// of use for as long as the map is in doubt, but whoever sends us to ever more places does not make us keep them all,
+// except those who could settle the doubt.
 bool cluster_router::may_close(const link& which) const {
     if (which.is_primary || !which.asked.empty()) return false;
     if (which.up() && !which.session().idle()) return false;
+    const bool is_doubted = std::find(doubted_.begin(), doubted_.end(), which.place()) != doubted_.end();
+    if (is_doubted && !which.has_failed) return false;
     const bool is_settled = !map_wanted_ && !question_->under_way();
     const bool is_too_many = links_.size() > most_links_in_doubt && !is_named(which.place());
     return (is_settled || which.has_failed || is_too_many) && !has_channels(which);

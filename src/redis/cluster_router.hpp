@@ -243,8 +243,9 @@ private:
 
     std::unique_ptr<map_question> question_;
     bool map_wanted_ = false;
-    bool dialling_ = false;  // whoever comes up is asked at once: nobody else could be, or settled it
-    instant ask_map_at_{};   // not before
+    std::vector<network_place> doubted_;  // owners by the last map that was not adopted
+    bool dialling_ = false;               // whoever comes up is asked at once: nobody else could be, or settled it
+    instant ask_map_at_{};                // not before
     std::chrono::milliseconds ask_map_rest_{100};  // between two questions
     instant map_due_at_ = never;                   // though nothing shows that it is wrong
     std::size_t next_asked_ = 0;                   // so that all are asked in turn

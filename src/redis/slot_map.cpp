@@ -43,6 +43,7 @@ public:
         const shard_primary primary = take_nodes(*nodes);
         const auto& chosen = primary.alive || slots->size() == 0 ? primary.alive : primary.dead;
         const index owner = chosen ? map_.make_primary(*chosen) : nobody;
+        if (slots->size() == 0 && primary.dead && owner != nobody) map_.successions_.push_back({*primary.dead, owner});
         for (auto at = slots->begin(); at != slots->end(); ++at) {
             const auto first = (*at).to_integer();
             const auto last = (*++at).to_integer();
@@ -148,6 +149,22 @@ slot_map::index slot_map::make_primary(const network_place& place) {
         at = primaries_++;
     }
     return static_cast<index>(*at);
+}
+
+void slot_map::fill_from(const slot_map& earlier) {
+    if (std::find(owners_.begin(), owners_.end(), nobody) == owners_.end()) return;
+    std::vector<index> now(earlier.primaries_, nobody);  // by the earlier map's numbers
+    for (std::size_t i = 0; i < earlier.primaries_; ++i) {
+        const network_place& place = earlier.members_[i];
+        if (const auto at = find(place); at && *at < primaries_) now[i] = static_cast<index>(*at);
+        for (const succession& each : successions_) {
+            if (now[i] == nobody && each.dead == place) now[i] = each.heir;
+        }
+    }
+    for (std::size_t slot = 0; slot < hash_slots; ++slot) {
+        const index before = earlier.owners_[slot];
+        if (owners_[slot] == nobody && before != nobody) owners_[slot] = now[before];
+    }
 }
 
 bool slot_map::is_primary(const network_place& place) const noexcept {

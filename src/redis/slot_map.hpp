@@ -40,6 +40,11 @@ public:
     // The slots that have another owner than they had, or lost the one they had.
     std::vector<hash_slot> moved_since(const slot_map& earlier) const;
 
+    // Redis 7.2 and later name no slots for a shard in which a dead primary is listed beside its successor. What this
+    // map leaves out stays with its owner by the earlier one, if that is a primary still, or goes to who succeeded it.
+    // A guess, like all of the map.
+    void fill_from(const slot_map& earlier);
+
 private:
     using index = std::uint16_t;
     static constexpr index nobody = UINT16_MAX;
@@ -56,6 +61,11 @@ private:
     std::vector<network_place> members_;
     std::size_t primaries_ = 0;
     std::array<index, hash_slots> owners_{};
+    struct succession {
+        network_place dead;
+        index heir;
+    };
+    std::vector<succession> successions_;  // in shards for which no slot is named
 };
 
 }  // namespace holdfast::redis

@@ -180,6 +180,48 @@ TEST_F(AckLine, AServerThatWasAReplicaSinceTheLastTimeSaysNothingOfWhatWasDoneBe
     EXPECT_EQ(log.back(), "third=1") << "asked after that";
 }
 
+// Its answer to WAIT is the first that shows it.
+TEST_F(AckLine, AServerThatBecomesAReplicaBeforeItWaitsSaysNothingAndItsLinkIsMadeAnew) {
+    link.greet();
+    ask(first);
+    sent();
+    answer("-ERR WAIT cannot be used with replica instances. Please also note that ...\r\n");
+    EXPECT_THAT(log, ElementsAre("first!outcome_unknown"));
+    expect_another_link();
+}
+
+TEST_F(AckLine, WhoAskedBeforeTheLossOfAHistoryWasKnownIsToldNothing) {
+    link.greet();
+    ask(first);
+    sent();
+    answer(":1\r\n");
+    EXPECT_EQ(subject.lost_histories(), 0U);
+    ask(second);
+    sent();
+    ask(third);
+    answer(":1\r\n", "history-two");
+    EXPECT_THAT(log, ElementsAre("first=1", "second!outcome_unknown", "third!outcome_unknown"));
+    EXPECT_EQ(subject.lost_histories(), 1U) << "others may be told of it";
+    EXPECT_THAT(sent(), IsEmpty());
+}
+
+TEST_F(AckLine, ALineThatKnowsAnothersHistorySeesItsEndInItsFirstBurst) {
+    link.greet();
+    ask(first);
+    sent();
+    answer(":1\r\n");
+    session_driver other_link;
+    ack_line other{other_link.subject, "hf_c"};
+    other.know_history_of(subject);
+    other_link.greet();
+    other.submit(second, {.wanted = {1, 100ms}, .run_id = other_link.subject.facts().run_id});
+    other.flush(other_link.now);
+    other_link.pump();
+    for (const std::string& each : {said, replication("master", "history-two"), std::string(":1\r\n")})
+        other_link.receive(each);
+    EXPECT_THAT(log, ElementsAre("first=1", "second!outcome_unknown"));
+}
+
 TEST_F(AckLine, AServerThatReplacedAnotherHasItsOwnHistory) {
     link.greet();
     ask(first);

@@ -173,6 +173,21 @@ TEST_F(EngineReplica, ARenewalOfWhichNobodyKnowsIsSentAgainAtOnce) {
     EXPECT_EQ(send_one().script, "mutex/renew");
 }
 
+// Nothing slows it down but we: the link is up.
+TEST_F(EngineReplica, ARenewalOfWhichNobodyKnowsAgainIsSentAgainAfterAWhile) {
+    acquired();
+    renew();
+    server.fail_confirmation(errc::outcome_unknown, now);
+    later(0ms);
+    EXPECT_EQ(send_one().script, "mutex/renew");
+    receive(list({"1"}));
+    server.fail_confirmation(errc::outcome_unknown, now);
+    later(0ms);
+    EXPECT_TRUE(send().empty());
+    later(150ms);
+    EXPECT_EQ(send_one().script, "mutex/renew");
+}
+
 TEST_F(EngineReplica, WhoHoldsWithFewerReplicasThanItWantsIsNotLetIn) {
     acquire_terms plain = terms();
     plain.acknowledged_by = {};

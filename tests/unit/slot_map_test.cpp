@@ -182,6 +182,27 @@ TEST(SlotMap, SlotsThatAreNamedAgainAreStillTheirPrimarys) {
     for (const unsigned number : {8001U, 16383U}) EXPECT_EQ(owner_of(*map, number), to_text(two));
 }
 
+// Redis 7.2 and later, after a failover.
+TEST(SlotMap, WhatIsLeftOutStaysWithItsPrimaryOrGoesToItsSuccessor) {
+    const auto before = read(
+        shards_answer({shard_answer({{0, 99}}, {node_answer(one)}), shard_answer({{100, 16383}}, {node_answer(two)})}));
+    auto map = read(shards_answer({shard_answer({}, {node_answer(one, {.health = "fail"}), node_answer(three)}),
+                                   shard_answer({{200, 16383}}, {node_answer(two)})}));
+    ASSERT_TRUE(before && map);
+    map->fill_from(*before);
+    EXPECT_EQ(owner_of(*map, 99), to_text(three)) << "it took over";
+    EXPECT_EQ(owner_of(*map, 199), to_text(two)) << "nobody says otherwise";
+    EXPECT_EQ(owner_of(*map, 200), to_text(two));
+}
+
+TEST(SlotMap, WhatIsLeftOutAndWasAnotherPrimarysIsNobodys) {
+    const auto before = read(shards_answer({shard_answer({{0, 16383}}, {node_answer(three)})}));
+    auto map = read(shards_answer({shard_answer({{0, 99}}, {node_answer(one)})}));
+    ASSERT_TRUE(before && map);
+    map->fill_from(*before);
+    EXPECT_EQ(owner_of(*map, 100), "nobody");
+}
+
 // Each shard's primary is looked for among all members.
 TEST(SlotMap, AnAnswerThatNamesShardsWithoutEndIsThrownAway) {
     const std::string node = node_answer(one);

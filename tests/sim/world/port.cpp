@@ -1,6 +1,7 @@
 #include "world/port.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "world/client.hpp"
 
@@ -21,8 +22,13 @@ void port::confirm(redis::command& request, const engine::lock_keys&, redis::ack
     acks_->line.submit(request, {wanted, run_id_});
 }
 
+// As there, too: what was done before a history was lost may still be told.
 void port::catch_up() {
-    if (acks_) acks_->line.flush(now());
+    if (!acks_) return;
+    const unsigned lost = acks_->line.lost_histories();
+    if (std::exchange(lost_histories_, lost) != lost && session().up())
+        session().distrust({errc::unreachable, "it was a replica meanwhile"}, now());
+    acks_->line.flush(now());
 }
 
 void port::settle() {

@@ -47,6 +47,7 @@ private:
     std::string run_id_;
     instant trusted_from_{};
     std::unique_ptr<ack_plug> acks_;
+    unsigned lost_histories_ = 0;  // as far as they are known
 };
 
 }  // namespace holdfast::sim
