@@ -19,9 +19,27 @@
 
 namespace holdfast::sim {
 
+// Eight bytes at a time, inline: names are short, and every command looks for some.
 struct string_hash {
     using is_transparent = void;
-    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+    std::size_t operator()(std::string_view text) const {
+        std::uint64_t hash = text.size();
+        for (; text.size() >= sizeof hash; text.remove_prefix(sizeof hash)) {
+            hash = mix(hash, word(text.data(), sizeof hash));
+        }
+        return mix(hash, word(text.data(), text.size()));
+    }
+
+private:
+    static std::uint64_t word(const char* from, std::size_t bytes) {
+        std::uint64_t out = 0;
+        for (std::size_t i = 0; i < bytes; ++i) out |= std::uint64_t{static_cast<unsigned char>(from[i])} << (8 * i);
+        return out;
+    }
+    static std::uint64_t mix(std::uint64_t hash, std::uint64_t with) {
+        hash = (hash ^ with) * 0x9e3779b97f4a7c15U;
+        return hash ^ (hash >> 32U);
+    }
 };
 
 class field_map {
