@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <list>
 #include <optional>
@@ -25,17 +26,16 @@ struct string_hash {
     std::size_t operator()(std::string_view text) const {
         std::uint64_t hash = text.size();
         for (; text.size() >= sizeof hash; text.remove_prefix(sizeof hash)) {
-            hash = mix(hash, word(text.data(), sizeof hash));
+            std::uint64_t word = 0;
+            std::memcpy(&word, text.data(), sizeof word);
+            hash = mix(hash, word);
         }
-        return mix(hash, word(text.data(), text.size()));
+        std::uint64_t rest = 0;
+        for (const char c : text) rest = rest << 8U | static_cast<unsigned char>(c);
+        return mix(hash, rest);
     }
 
 private:
-    static std::uint64_t word(const char* from, std::size_t bytes) {
-        std::uint64_t out = 0;
-        for (std::size_t i = 0; i < bytes; ++i) out |= std::uint64_t{static_cast<unsigned char>(from[i])} << (8 * i);
-        return out;
-    }
     static std::uint64_t mix(std::uint64_t hash, std::uint64_t with) {
         hash = (hash ^ with) * 0x9e3779b97f4a7c15U;
         return hash ^ (hash >> 32U);
