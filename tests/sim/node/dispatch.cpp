@@ -116,7 +116,8 @@ std::optional<value> refused_by_slot(context& ctx, const command& c, arguments a
     if (c.has(declares_keys)) return slot_refusal(ctx, declared_keys(args), named::keys);
     if (c.keys.first == 0) return std::nullopt;
     // The usual case, without a list of them.
-    if (c.keys.first == c.keys.last) return slot_refusal(ctx, args.subspan(static_cast<std::size_t>(c.keys.first), 1), named::keys);
+    if (c.keys.first == c.keys.last)
+        return slot_refusal(ctx, args.subspan(static_cast<std::size_t>(c.keys.first), 1), named::keys);
     std::vector<std::string_view> keys;
     for_each_key(c, args, [&keys](std::string_view key) { keys.push_back(key); });
     return slot_refusal(ctx, keys, named::keys);

@@ -54,7 +54,9 @@ public:
     /// The same; and nothing that Lua has made since keep() may be known to anybody.
     void go_back();
     /// Since keep() or go_back(), in bytes; 0 where there is no way back.
-    std::size_t grown() const { return static_cast<std::size_t>(now_.end - at_keep_.end); }
+    std::size_t grown() const {
+        return static_cast<std::size_t>(now_.end - at_keep_.end);
+    }
 
 private:
     static constexpr std::size_t step = 16;

@@ -17,9 +17,7 @@ public:
 
     instant now() const { return now_; }
 
-    void at(instant when, action what) {
-        events_.push({when < now_ ? now_ : when, next_++, keep(std::move(what))});
-    }
+    void at(instant when, action what) { events_.push({when < now_ ? now_ : when, next_++, keep(std::move(what))}); }
     void after(boottime::duration wait, action what) { at(now_ + wait, std::move(what)); }
 
     /// The next event, unless it lies behind `end`; then time goes on to `end`.
