@@ -42,10 +42,9 @@ cluster_router::link& cluster_router::link_to(const network_place& place) {
 }
 
 cluster_router::slot_bits cluster_router::slots_of(const network_place& owner) const {
-    return slot_bits::all_that([&](hash_slot slot) {
-        const network_place* const his = map_->owner(slot);
-        return his != nullptr && *his == owner;
-    });
+    const network_place* const primary = map_->primary_at(owner);
+    if (primary == nullptr) return {};
+    return slot_bits::all_that([&](hash_slot slot) { return map_->owner(slot) == primary; });
 }
 
 // Whoever listens there is to be subscribed before what waited runs, and that before what others ask on hearing of it.
@@ -249,14 +248,12 @@ void cluster_router::adopt(slot_map fresh, instant now) {
     const std::optional<slot_map> before = std::exchange(map_, std::move(fresh));
     doubted_.clear();
     slot_news& news = some_news({errc::moving, cluster_.display() + ": slots have moved"});
-    for (std::size_t i = 0; i < hash_slots; ++i) {
-        const auto slot = static_cast<hash_slot>(i);
-        const network_place* const old_owner = before ? before->owner(slot) : nullptr;
-        const network_place* const owner = map_->owner(slot);
-        if (old_owner != nullptr && owner != nullptr && *old_owner == *owner) continue;
+    if (!before) news.gained.add_all_that([this](hash_slot slot) { return map_->owner(slot) != nullptr; });
+    for (const hash_slot slot : before ? map_->moved_since(*before) : std::vector<hash_slot>{}) {
+        const network_place* const old_owner = before->owner(slot);
         const link* const old_link = old_owner == nullptr ? nullptr : find_link(*old_owner);
         if (old_link != nullptr && old_link->told_up) news.lost.add(slot);
-        if (owner != nullptr) news.gained.add(slot);
+        if (map_->owner(slot) != nullptr) news.gained.add(slot);
     }
     for (const auto& [place, each] : links_) {
         each->told_up = each->serves();
@@ -324,10 +321,10 @@ void cluster_router::tell_up(const slot_bits& which, instant now) {
     if (which.empty()) return;
     for (const auto& [place, each] : links_) {
         if (!each->serves() || !each->told_up) continue;
-        const slot_bits its = slot_bits::all_that([&](hash_slot slot) {
-            const network_place* const owner = which.has(slot) ? map_->owner(slot) : nullptr;
-            return owner != nullptr && *owner == place;
-        });
+        const network_place* const primary = map_->primary_at(place);
+        if (primary == nullptr) continue;
+        const slot_bits its =
+            slot_bits::all_that([&](hash_slot slot) { return which.has(slot) && map_->owner(slot) == primary; });
         if (!its.empty()) told_.on_slots_up(its, {place, each->session().facts(), each->number}, now);
     }
 }

@@ -17,10 +17,14 @@ public:
     template <class Predicate>
     static slot_bits all_that(Predicate wanted) {
         slot_bits found;
-        for (std::size_t slot = 0; slot < hash_slots; ++slot) {
-            if (wanted(static_cast<hash_slot>(slot))) found.bits_.set(slot);
-        }
+        found.add_all_that(wanted);
         return found;
+    }
+    template <class Predicate>
+    void add_all_that(Predicate wanted) {
+        for (std::size_t slot = 0; slot < hash_slots; ++slot) {
+            if (wanted(static_cast<hash_slot>(slot))) bits_.set(slot);
+        }
     }
 
     bool has(hash_slot slot) const noexcept override { return bits_[static_cast<std::size_t>(slot)]; }

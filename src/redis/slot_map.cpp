@@ -122,11 +122,6 @@ std::optional<slot_map> slot_map::read(const reply_view& shards, const network_p
     return whole.finish();
 }
 
-const network_place* slot_map::owner(hash_slot slot) const noexcept {
-    const index at = owners_[static_cast<std::size_t>(slot)];
-    return at == nobody ? nullptr : &members_[at];
-}
-
 void slot_map::assign(hash_slot slot, const network_place& to) {
     owners_[static_cast<std::size_t>(slot)] = make_primary(to);
 }
@@ -167,18 +162,21 @@ void slot_map::fill_from(const slot_map& earlier) {
     }
 }
 
-bool slot_map::is_primary(const network_place& place) const noexcept {
+const network_place* slot_map::primary_at(const network_place& place) const noexcept {
     const auto at = find(place);
-    return at && *at < primaries_;
+    return at && *at < primaries_ ? &members_[*at] : nullptr;
 }
 
 std::vector<hash_slot> slot_map::moved_since(const slot_map& earlier) const {
+    // By earlier index: which primary that is now. So only few names are compared, and not two per slot.
+    std::vector<const network_place*> now_at;
+    for (const network_place& each : earlier.primaries()) now_at.push_back(primary_at(each));
     std::vector<hash_slot> moved;
     for (std::size_t slot = 0; slot < hash_slots; ++slot) {
         const auto each = static_cast<hash_slot>(slot);
-        const network_place* const before = earlier.owner(each);
+        const index before = earlier.owners_[slot];
         const network_place* const after = owner(each);
-        const bool same = before == nullptr || after == nullptr ? before == after : *before == *after;
+        const bool same = before == nobody ? after == nullptr : after != nullptr && after == now_at[before];
         if (!same) moved.push_back(each);
     }
     return moved;

@@ -27,12 +27,17 @@ public:
     // ports are wanted. Nothing if it is not of that form, or covers no slot at all.
     static std::optional<slot_map> read(const reply_view& shards, const network_place& asked, transport how);
 
-    // Null: nobody's, as far as is known.
-    const network_place* owner(hash_slot slot) const noexcept;
+    // Null: nobody's, as far as is known. Owners are the same if and only if their addresses are.
+    const network_place* owner(hash_slot slot) const noexcept {
+        const index at = owners_[static_cast<std::size_t>(slot)];
+        return at == nobody ? nullptr : &members_[at];
+    }
     void assign(hash_slot slot, const network_place& to);
 
     // Also one without slots, unless it is known to be dead.
-    bool is_primary(const network_place& place) const noexcept;
+    bool is_primary(const network_place& place) const noexcept { return primary_at(place) != nullptr; }
+    // As owner() would give it; null if it is not a primary.
+    const network_place* primary_at(const network_place& place) const noexcept;
     std::span<const network_place> primaries() const noexcept { return {members_.data(), primaries_}; }
     // The primaries, then replicas, then those who are known to be dead.
     std::span<const network_place> members() const noexcept { return members_; }

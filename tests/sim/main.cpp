@@ -84,12 +84,23 @@ void summarize(const campaign_result& all, double took) {
         std::printf("  %-20s %llu\n", std::string(to_string(static_cast<mishap>(i))).c_str(),
                     static_cast<unsigned long long>(all.mishaps[i]));
     }
+}
+
+// Of the days on which lines were counted; nothing if there were none.
+void summarize_lines(const campaign_result& all) {
+    std::size_t whole = 0;
     for (const auto& [script, lines] : all.lines) {
         const auto& missed = all.missed.at(script);
+        if (missed.empty()) {
+            ++whole;
+            continue;
+        }
         std::printf("  %-20s %zu of %zu lines ran", script.c_str(), lines.size() - missed.size(), lines.size());
         for (const int line : missed) std::printf(" -%d", line);
         std::printf("\n");
     }
+    const char* const which = whole == all.lines.size() ? "" : "the other ";
+    if (whole != 0) std::printf("  every line of %s%zu scripts ran\n", which, whole);
 }
 
 }  // namespace
@@ -111,6 +122,7 @@ int main(int argc, char** argv) {
     const campaign_result all = run_campaign(wanted.campaign);
     if (wanted.campaign.progress) std::fputs("\r\033[K", stderr);
     summarize(all, seconds_since(begin));
+    if (wanted.campaign.counted != 0) summarize_lines(all);
     if (!all.found) return 0;
     for (const auto& [seed, verdict] : all.finds)
         std::printf("  %llu: %s\n", static_cast<unsigned long long>(seed), verdict.c_str());

@@ -103,6 +103,8 @@ struct command {
         return arity >= 0 ? n == arity : n >= -arity;
     }
     bool has(command_flag flag) const { return (flags & flag) != 0; }
+    /// A '|' belongs to our table, not to what clients may send.
+    bool is_subcommand() const { return name.find('|') != name.npos; }
 };
 
 std::span<const command> generic_commands();

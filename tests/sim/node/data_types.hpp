@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <list>
 #include <optional>
@@ -19,9 +20,26 @@
 
 namespace holdfast::sim {
 
+// Eight bytes at a time, inline: names are short, and every command looks for some.
 struct string_hash {
     using is_transparent = void;
-    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+    std::size_t operator()(std::string_view text) const {
+        std::uint64_t hash = text.size();
+        for (; text.size() >= sizeof hash; text.remove_prefix(sizeof hash)) {
+            std::uint64_t word = 0;
+            std::memcpy(&word, text.data(), sizeof word);
+            hash = mix(hash, word);
+        }
+        std::uint64_t rest = 0;
+        for (const char c : text) rest = rest << 8U | static_cast<unsigned char>(c);
+        return mix(hash, rest);
+    }
+
+private:
+    static std::uint64_t mix(std::uint64_t hash, std::uint64_t with) {
+        hash = (hash ^ with) * 0x9e3779b97f4a7c15U;
+        return hash ^ (hash >> 32U);
+    }
 };
 
 class field_map {

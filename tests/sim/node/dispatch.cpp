@@ -62,8 +62,7 @@ const command_table& commands() {
 
 const command* find_command(std::string_view name) {
     const command* const found = commands().find(name);
-    // A '|' belongs to our table, not to what clients may send.
-    return found == nullptr || name.find('|') != name.npos ? nullptr : found;
+    return found == nullptr || found->is_subcommand() ? nullptr : found;
 }
 
 const command* find_subcommand(const command& container, std::string_view word) {
@@ -115,6 +114,10 @@ std::optional<value> refused_by_slot(context& ctx, const command& c, arguments a
     if (ctx.slots == nullptr) return std::nullopt;
     if (c.has(in_a_slot)) return slot_refusal(ctx, args.subspan(1, 1), named::channels);
     if (c.has(declares_keys)) return slot_refusal(ctx, declared_keys(args), named::keys);
+    if (c.keys.first == 0) return std::nullopt;
+    // The usual case, without a list of them.
+    if (c.keys.first == c.keys.last)
+        return slot_refusal(ctx, args.subspan(static_cast<std::size_t>(c.keys.first), 1), named::keys);
     std::vector<std::string_view> keys;
     for_each_key(c, args, [&keys](std::string_view key) { keys.push_back(key); });
     return slot_refusal(ctx, keys, named::keys);
@@ -140,9 +143,10 @@ value script_error(std::string_view text) {
 // What only removes things, or gives them an end, has told replicas nothing if it found none.
 value run_and_count(context& ctx, const command& c, arguments args) {
     value answer = c.run(ctx, args);
-    const bool found_none = answer == value::make_integer(0) && !c.has(adds_memory);
-    const bool wrote = c.has(writes) && !answer.is_error() && answer.type != value::kind::nil && !found_none;
-    if (wrote && ctx.writes != nullptr) ++*ctx.writes;
+    if (!c.has(writes) || ctx.writes == nullptr) return answer;
+    const bool found_none = answer.type == value::kind::integer && answer.integer == 0 && !c.has(adds_memory);
+    const bool wrote = !answer.is_error() && answer.type != value::kind::nil && !found_none;
+    if (wrote) ++*ctx.writes;
     return answer;
 }
 

@@ -49,6 +49,7 @@ value table_at_top(lua_State* lua) {
         return value::make_bulk(format_double(number));
     }
     std::vector<value> items;
+    items.reserve(lua_objlen(lua, -1));
     for (int i = 1;; ++i) {
         lua_rawgeti(lua, -1, i);
         if (lua_isnil(lua, -1)) break;

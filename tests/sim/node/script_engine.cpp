@@ -164,6 +164,13 @@ namespace {
 constexpr int steps_between_hooks = 1'000'000;
 constexpr std::uint64_t most_hooks = 100;
 
+// A collection begins when memory has grown to so much of what was in use after the last one.
+constexpr int collector_pause_percent = 10'000;
+
+// What scripts leave behind is cleaned up when it is so much. More falls out of a processor's cache; with less, putting
+// back what was kept costs more than it spares.
+constexpr std::size_t most_litter_bytes = 1 << 21;
+
 std::string text_field(lua_State* lua, const char* name) {
     lua_getfield(lua, -1, name);
     const char* text = lua_isstring(lua, -1) != 0 ? lua_tostring(lua, -1) : "";
@@ -208,6 +215,7 @@ script_engine::script_engine(coverage lines) : lua_(lua_newstate(lua_callbacks::
 script_engine::~script_engine() = default;
 
 void script_engine::count_lines(coverage lines) {
+    lines_ = lines;
     const int mask = LUA_MASKCOUNT | (lines == coverage::on ? LUA_MASKLINE : 0);
     lua_sethook(lua_.get(), lua_callbacks::hook, mask, steps_between_hooks);
 }
@@ -237,6 +245,7 @@ const line_coverage& script_engine::lines_of(std::string_view sha1) const {
 std::variant<script_engine::script*, std::string> script_engine::compile(std::string_view text) {
     if (const auto known = by_text_.find(text); known != by_text_.end()) return known->second;
     std::string sha1 = sha1_hex(text);
+    if (settled_) clean_up();  // litter must not be kept
     lua_State* lua = lua_.get();
     if (luaL_loadbuffer(lua, text.data(), text.size(), "@user_script") != 0) {
         std::string why = lua_tostring(lua, -1);
@@ -257,7 +266,27 @@ std::variant<script_engine::script*, std::string> script_engine::compile(std::st
     fresh->function = luaL_ref(lua, LUA_REGISTRYINDEX);
     script* const kept = scripts_.emplace(std::move(sha1), std::move(fresh)).first->second.get();
     by_text_.emplace(kept->text, kept);
+    if (settled_) keep();
     return kept;
+}
+
+void script_engine::settle() {
+    if (!lua_memory::can_go_back) return;
+    // Lua's own collector is now only for a script that never ends.
+    lua_gc(lua_.get(), LUA_GCSETPAUSE, collector_pause_percent);
+    keep();
+    settled_ = true;
+}
+
+void script_engine::keep() {
+    lua_gc(lua_.get(), LUA_GCCOLLECT, 0);
+    memory_.keep();
+}
+
+// Between scripts only: nothing of what they made is known to anybody then.
+void script_engine::clean_up() {
+    memory_.go_back();
+    count_lines(lines_);  // Lua has that in the memory too
 }
 
 void script_engine::set_global_array(const char* name, arguments items) {
@@ -310,6 +339,7 @@ value script_engine::run(script& which, script_run& state, context& ctx) {
         }
     }
     lua_settop(lua, 0);
+    if (settled_ && memory_.grown() >= most_litter_bytes) clean_up();
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
     return reply;
 }

@@ -25,7 +25,7 @@
 
 #include "node/data_types.hpp"
 #include "node/dispatch.hpp"
-#include "node/small_blocks.hpp"
+#include "node/lua_memory.hpp"
 
 struct lua_State;
 struct lua_Debug;
@@ -65,6 +65,8 @@ public:
 
     /// The compiled script, or why it does not compile.
     std::variant<script*, std::string> compile(std::string_view text);
+    /// From now on it is cheap to clean up after scripts, and costly to compile more of them.
+    void settle();
     /// By lower-case SHA1; null if never compiled here.
     script* find(std::string_view sha1);
 
@@ -80,6 +82,8 @@ private:
     void set_global_array(const char* name, arguments items);
     value failed(const script& which);
     void on_hook(lua_Debug* where);
+    void clean_up();
+    void keep();
 
     struct deleter {
         void operator()(lua_State* state) const;
@@ -93,10 +97,12 @@ private:
 
     std::unordered_map<std::string, std::unique_ptr<script>, string_hash, std::equal_to<>> scripts_;
     std::map<std::string_view, script*, shorter_first> by_text_;  // views of script::text
-    small_blocks memory_;                                         // Lua's, so it must outlive it
+    lua_memory memory_;                                           // Lua's, so it must outlive it
     std::unique_ptr<lua_State, deleter> lua_;
     int handler_ = 0;  // registry references
     int globals_ = 0;
+    coverage lines_ = coverage::off;
+    bool settled_ = false;  // if so, all that was compiled is in what the memory goes back to
 
     // The run in progress; scripts do not nest.
     context* ctx_ = nullptr;

@@ -37,13 +37,6 @@ void client::start() {
     settle();
 }
 
-void client::when_awake(timeline::action what) {
-    if (dead_) return;
-    if (paused_) return postponed_.push_back(std::move(what));
-    what();
-    settle();
-}
-
 void client::pause_until(instant then) {
     if (dead_ || paused_) return;
     paused_ = true;

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/engine.hpp"
@@ -36,7 +37,13 @@ public:
     const std::vector<std::shared_ptr<const scripts::lock_keys>>& locks() const { return setup_.locks; }
 
     /// Does it now, or when the pause ends; never after death.
-    void when_awake(timeline::action what);
+    template <class Action>
+    void when_awake(Action&& what) {
+        if (dead_) return;
+        if (paused_) return postponed_.emplace_back(std::forward<Action>(what)), void();
+        what();
+        settle();
+    }
     void start();
     void pause_until(instant then);
     void die();

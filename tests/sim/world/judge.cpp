@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unordered_map>
 
 #include "engine/hold_id.hpp"
 #include "scripts/registry.hpp"
@@ -138,11 +139,19 @@ void judge::foreign_left(const std::string& lock) {
 // --- the server's side
 
 namespace {
+using names_of_scripts = std::unordered_map<std::string_view, std::string_view, string_hash, std::equal_to<>>;
+
 std::string_view script_of(const words& command) {
-    for (const auto& script : scripts::all()) {
-        if (script.sha1 == command[1] || script.text == command[1]) return script.name;
-    }
-    return "";
+    static const names_of_scripts known = [] {
+        names_of_scripts all;
+        for (const auto& script : scripts::all()) {
+            all.emplace(script.sha1, script.name);
+            all.emplace(script.text, script.name);
+        }
+        return all;
+    }();
+    const auto found = known.find(command[1]);
+    return found == known.end() ? "" : found->second;
 }
 }  // namespace
 

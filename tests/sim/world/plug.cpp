@@ -69,13 +69,17 @@ void plug::not_connected(unsigned attempt) {
 }
 
 void plug::received(link& from, const packet& what) {
-    owner_.when_awake([this, &from, what] {
-        if (link_ != &from || session_.wishes_hang_up()) return;
-        if (what.what == packet::kind::end) return session_.failed({errc::unreachable, "hung up"}, now());
-        const std::span<char> room = session_.prepare(what.bytes.size());
-        std::copy(what.bytes.begin(), what.bytes.end(), room.begin());
-        session_.received(what.bytes.size(), now());
-    });
+    // Only for one that sleeps a copy is needed.
+    if (owner_.paused()) return owner_.when_awake([this, &from, what] { read(from, what); });
+    owner_.when_awake([&] { read(from, what); });
+}
+
+void plug::read(link& from, const packet& what) {
+    if (link_ != &from || session_.wishes_hang_up()) return;
+    if (what.what == packet::kind::end) return session_.failed({errc::unreachable, "hung up"}, now());
+    const std::span<char> room = session_.prepare(what.bytes.size());
+    std::copy(what.bytes.begin(), what.bytes.end(), room.begin());
+    session_.received(what.bytes.size(), now());
 }
 
 }  // namespace holdfast::sim

@@ -53,6 +53,8 @@ protected:
     instant now() const;
 
 private:
+    void read(link& from, const packet& what);
+
     client& owner_;
     const std::size_t node_;
     network& net_;

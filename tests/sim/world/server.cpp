@@ -1,7 +1,6 @@
 #include "world/server.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 #include <utility>
 
@@ -13,11 +12,9 @@ namespace {
 constexpr std::int64_t epoch_us = 1'700'000'000'000'000;
 
 bool is(std::string_view word, std::string_view upper) {
-    if (word.size() != upper.size()) return false;
-    for (std::size_t i = 0; i < word.size(); ++i) {
-        if (std::toupper(static_cast<unsigned char>(word[i])) != upper[i]) return false;
-    }
-    return true;
+    const auto raised = [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; };
+    return std::equal(word.begin(), word.end(), upper.begin(), upper.end(),
+                      [&](char a, char b) { return raised(a) == b; });
 }
 
 std::string shard_push(std::string_view what, std::string_view channel, std::size_t left) {
@@ -25,8 +22,10 @@ std::string shard_push(std::string_view what, std::string_view channel, std::siz
 }
 
 bool is_a_showing(const words& command) {
+    static const scripts::script& mutex = scripts::find("mutex/confirm");
+    static const scripts::script& read_write = scripts::find("rw/confirm");
     const auto is_it = [&](const scripts::script& one) { return command[1] == one.sha1 || command[1] == one.text; };
-    return is_it(scripts::find("mutex/confirm")) || is_it(scripts::find("rw/confirm"));
+    return is_it(mutex) || is_it(read_write);
 }
 
 }  // namespace
@@ -240,11 +239,9 @@ value server::execute(const words& command, asking asked) {
 
 value server::run_script(const words& command, asking asked) {
     ++scripts_run_;
-    words really = command;
-    const auto& replaced = is(command[0], "EVAL") ? options_.replaced_scripts : replaced_sha1_;
-    if (const auto found = replaced.find(command[1]); found != replaced.end()) really[1] = found->second;
     watcher_.before_script(*this, command);
-    value answer = node_.execute(arguments{really}, asked);
+    value answer = options_.replaced_scripts.empty() ? node_.execute(arguments{command}, asked)
+                                                     : node_.execute(arguments{with_replaced(command)}, asked);
     watcher_.after_script(command, answer);
     if (!answer.is_error() && is_stopped_half_way(command)) {
         answer = value::make_error("ERR Script attempted to access a non local key in a cluster node script: " +
@@ -252,6 +249,13 @@ value server::run_script(const words& command, asking asked) {
     }
     if (is_a_showing(command)) answer = showing_as_clients_see_it(command[3], std::move(answer));
     return as_clients_see_it(std::move(answer));
+}
+
+words server::with_replaced(const words& command) const {
+    words really = command;
+    const auto& replaced = is(command[0], "EVAL") ? options_.replaced_scripts : replaced_sha1_;
+    if (const auto found = replaced.find(command[1]); found != replaced.end()) really[1] = found->second;
+    return really;
 }
 
 // Scripts of ours do not touch a key again that they have emptied, so real members do not stop them. Those of tomorrow

@@ -139,6 +139,7 @@ private:
     std::string info() const;
     value execute(const words& command, asking asked);
     value run_script(const words& command, asking asked);
+    words with_replaced(const words& command) const;
     bool is_stopped_half_way(const words& command);
     value as_clients_see_it(value answer) const;
     value showing_as_clients_see_it(std::string_view lock, value answer) const;

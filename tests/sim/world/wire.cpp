@@ -1,14 +1,39 @@
 #include "world/wire.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <stdexcept>
 
 namespace holdfast::sim {
 
+namespace {
+
+struct header {
+    char type;
+    std::int64_t number;
+};
+
+void append(std::string& out, header what) {
+    std::array<char, 24> line;
+    line[0] = what.type;
+    char* const end = std::to_chars(line.data() + 1, line.data() + line.size() - 2, what.number).ptr;
+    end[0] = '\r';
+    end[1] = '\n';
+    out.append(line.data(), static_cast<std::size_t>(end + 2 - line.data()));
+}
+
+void append_bulk(std::string& out, std::string_view text) {
+    append(out, {'$', static_cast<std::int64_t>(text.size())});
+    out.append(text).append("\r\n");
+}
+
+}  // namespace
+
 std::string bulk(std::string_view text) {
-    std::string out = "$" + std::to_string(text.size()) + "\r\n";
-    out += text;
-    return out += "\r\n";
+    std::string out;
+    append_bulk(out, text);
+    return out;
 }
 
 void append_resp(std::string& out, const value& what) {
@@ -17,19 +42,19 @@ void append_resp(std::string& out, const value& what) {
             out += "_\r\n";
             break;
         case value::kind::status:
-            out += "+" + what.text + "\r\n";
+            out.append("+").append(what.text).append("\r\n");
             break;
         case value::kind::error:
-            out += "-" + what.text + "\r\n";
+            out.append("-").append(what.text).append("\r\n");
             break;
         case value::kind::integer:
-            out += ":" + std::to_string(what.integer) + "\r\n";
+            append(out, {':', what.integer});
             break;
         case value::kind::bulk:
-            out += bulk(what.text);
+            append_bulk(out, what.text);
             break;
         case value::kind::array:
-            out += "*" + std::to_string(what.items.size()) + "\r\n";
+            append(out, {'*', static_cast<std::int64_t>(what.items.size())});
             for (const value& item : what.items) append_resp(out, item);
             break;
     }
