@@ -169,7 +169,7 @@ constexpr int collector_pause_percent = 10'000;
 
 // What scripts leave behind is cleaned up when it is so much. More falls out of a processor's cache; with less, putting
 // back what was kept costs more than it spares.
-constexpr std::size_t most_litter_bytes = 1 << 21;
+constexpr std::size_t most_litter_bytes = 1 << 20;
 
 std::string text_field(lua_State* lua, const char* name) {
     lua_getfield(lua, -1, name);
