@@ -169,6 +169,17 @@ int gettimeofday(struct timeval* told, void* zone) {
 END
 }
 
+# A primary and its replica, on ${port[1]} and ${port[2]}, and a sentinel on $sentinel, which decides alone here.
+run_sentinel() {
+    run_redis p1 'save ""' 'appendonly no'
+    port[1]=$got
+    run_redis p2 'save ""' 'repl-diskless-sync-delay 0' "replicaof 127.0.0.1 ${port[1]}"
+    port[2]=$got
+    run_redis watcher "sentinel monitor mine 127.0.0.1 ${port[1]} 1"
+    sentinel=$got
+    sentinel_url=redis+sentinel://127.0.0.1:$sentinel/mine
+}
+
 # run_cluster COUNT: a Cluster of so many primaries, whose ports are in ${members[1]} and so on. With a further word the
 # clock of the last is so many seconds ahead.
 run_cluster() {
