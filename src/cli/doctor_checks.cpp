@@ -131,20 +131,34 @@ finding check_saving(const server_survey& survey) {
             "see the server's log; most often the disk is full or the directory not writable"};
 }
 
+// In a Cluster the other one of two members has no replica left when it has taken over.
+bool has_just_one_successor(const server_survey& survey, std::int64_t replicas) {
+    return survey.terms.kind == server_kind::member && replicas == 1;
+}
+
+finding too_many_replicas_needed(std::string what) {
+    return {"replicas", severity::warning, std::move(what),
+            "When the replica has taken over it has none itself, and grants nothing until the other one is back.",
+            "CONFIG SET min-replicas-to-write 0, or give every primary two replicas"};
+}
+
 finding check_replicas(const server_survey& survey) {
     const auto replicas = survey.info_number("connected_slaves");
     if (!replicas) return unknown("replicas", "the number of replicas");
     if (*replicas == 0) return fine("replicas", "none");
     const auto needed = survey.setting_number("min-replicas-to-write");
-    const auto many = counted(static_cast<std::size_t>(*replicas), "replica");
     if (!needed) return unknown("replicas", "min-replicas-to-write");
-    if (*needed > 0) return fine("replicas", fmt::format("{}, min-replicas-to-write {}", many, *needed));
+    const auto many = counted(static_cast<std::size_t>(*replicas), "replica");
+    const bool is_just_one = has_just_one_successor(survey, *replicas);
+    std::string what = fmt::format("{}, min-replicas-to-write {}", many, *needed);
+    if (*needed > 0 && is_just_one) return too_many_replicas_needed(std::move(what));
+    if (*needed > 0 || is_just_one) return fine("replicas", std::move(what));
     return {"replicas", severity::warning, many + ", but min-replicas-to-write is 0",
             "Replication is not waited for. A primary that is cut off goes on granting locks that its successor knows "
             "nothing of, "
             "without any limit in time.",
-            "CONFIG SET min-replicas-to-write 1 and min-replicas-max-lag 10 bound that time; a quorum of servers "
-            "avoids it"};
+            "CONFIG SET min-replicas-to-write 1 and min-replicas-max-lag 3 bound that time (docs/deployment.md); a "
+            "quorum of servers avoids it"};
 }
 
 finding check_clock(const server_survey& survey) {

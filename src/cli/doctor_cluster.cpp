@@ -76,6 +76,13 @@ finding check_full_coverage(const std::vector<patient>& primaries) {
     return fine("full-coverage", "a primary that fails stops nobody else's locks");
 }
 
+// Twice as long as a failover takes, as docs/deployment.md has it; in whole seconds, as it is told.
+std::chrono::seconds shortest_lease_that_outlives(milliseconds node_timeout) {
+    constexpr milliseconds election{2000};
+    constexpr milliseconds news{1000};
+    return std::chrono::ceil<std::chrono::seconds>(2 * (node_timeout * 3 / 2 + election + news));
+}
+
 finding check_node_timeout(const std::vector<patient>& primaries) {
     std::optional<milliseconds> longest;
     for (const patient& one : primaries) {
@@ -84,25 +91,31 @@ finding check_node_timeout(const std::vector<patient>& primaries) {
     }
     if (!longest) return unknown("failover", "cluster-node-timeout");
     const std::string what = "cluster-node-timeout is " + about(*longest);
-    if (*longest <= usual_lease / 3) return fine("failover", what);
+    const auto needed = shortest_lease_that_outlives(*longest);
+    if (needed <= usual_lease) return fine("failover", what);
     return {"failover", severity::warning, what,
-            fmt::format("A replica takes over after that and a second or two. A hold with a lease of {}, which is the "
-                        "usual one, may be over by then.",
-                        about(usual_lease)),
-            fmt::format("CONFIG SET cluster-node-timeout {} on every member, or take longer leases",
-                        milliseconds(usual_lease / 6).count())};
+            fmt::format("A failover takes up to one and a half times that, two seconds for the election and one until "
+                        "the client has heard of it. Holders live through it if leases are twice as long: {}. The "
+                        "usual lease is {}.",
+                        about(needed), about(usual_lease)),
+            fmt::format("CONFIG SET cluster-node-timeout {} on every member, or take leases of {}",
+                        milliseconds(usual_lease / 6).count(), about(needed))};
 }
 
-// A holder believes a hundredth of its lease less than the server: so much the clocks may differ.
+// A holder believes a hundredth of its lease less than the server: so much the clocks may differ. It is the replicas'
+// that matter at a failover, and they answer no client of ours; but who keeps the clocks of the primaries together will
+// keep theirs.
 finding check_clocks(const std::vector<patient>& primaries) {
     const auto [apart, error] = spread_of_clocks(primaries);
     if (apart - error <= usual_lease / 100) {
-        return fine("clocks", fmt::format("within {} of each other", about(apart + error)));
+        return fine("clocks", fmt::format("the primaries' within {} of each other; replicas are not asked",
+                                          about(apart + error)));
     }
-    return {"clocks", severity::warning, fmt::format("{} apart from each other", about(apart)),
+    return {"clocks", severity::warning,
+            fmt::format("the primaries' are {} apart from each other; replicas are not asked", about(apart)),
             "Replicas have the ends of leases as times of day. After a failover leases end that much earlier or later "
             "than their holders believe, and tokens may shrink. A slot that is moved cuts nothing short.",
-            "run chrony or another NTP client on all of them"};
+            "run chrony or another NTP client on all members"};
 }
 
 finding check_settings(const std::vector<patient>& primaries) {

@@ -3,26 +3,15 @@
 # One Cluster for all tests here, because starting it takes longer than using it. Each test leaves it as it was.
 load common
 
-slots=("" "0 5460" "5461 10922" "10923 16383")
 # The names a, b and c are in the slots of the third, the first and the second primary.
 slot_of_a=15495
 
 setup_file() {
-    local i
-    export CLUSTER PORTS=
+    export CLUSTER PORTS
     CLUSTER=$(mktemp -d /tmp/hf-cli.XXXXXX)
     BOX=$CLUSTER started=()
-    for i in 1 2 3; do
-        run_redis "m$i" 'cluster-enabled yes' 'cluster-port BUS' 'cluster-node-timeout 5000' 'save ""'
-        port[i]=$got bus[i]=$got_bus
-        PORTS+=" $got"
-    done
-    for i in 1 2 3; do
-        on_member $i cluster addslotsrange ${slots[i]} >/dev/null
-        on_member $i cluster set-config-epoch $i >/dev/null
-        on_member $i cluster meet 127.0.0.1 "${port[1]}" "${bus[1]}" >/dev/null
-    done
-    for i in 1 2 3; do wait_until sees_all $i; done
+    run_cluster 3
+    PORTS=${members[*]}
 }
 
 teardown_file() {
@@ -30,11 +19,7 @@ teardown_file() {
     teardown
 }
 
-sees_all() {
-    local told
-    told=$(on_member "$1" cluster info)
-    [[ $told == *cluster_state:ok* && $told == *cluster_known_nodes:3* && $(on_member "$1" cluster nodes) != *fail* ]]
-}
+sees_all() { sees_members "$(member_port "$1")" 3; }
 member_port() { echo $PORTS | cut -d ' ' -f "$1"; }
 # on_member NUMBER COMMAND...
 on_member() { redis-cli -p "$(member_port "$1")" "${@:2}"; }
@@ -56,6 +41,7 @@ nothing_is_left() { [ -z "$(on_each --scan --pattern 'hf:{bench:*')" ]; }
 # severity_of CHECK: of the Cluster as a whole, in the doctor's JSON
 severity_of() { of_json "next(c['severity'] for c in d['servers'][3]['checks'] if c['check'] == '$1')" <<<"$output"; }
 finding_of() { of_json "next(c['finding'] for c in d['servers'][$2]['checks'] if c['check'] == '$1')" <<<"$output"; }
+fix_of() { of_json "next(c['fix'] for c in d['servers'][$2]['checks'] if c['check'] == '$1')" <<<"$output"; }
 examine() { run --separate-stderr holdfast doctor --json; }
 
 @test "Cluster.EveryLookFindsLocksOnAllPrimaries" {
@@ -198,7 +184,9 @@ examine() { run --separate-stderr holdfast doctor --json; }
 
 @test "Cluster.DoctorExaminesEveryPrimaryAndThenTheWhole" {
     use_cluster
+    on_each config set cluster-node-timeout 8000  # the longest that the usual lease outlives
     examine
+    on_each config set cluster-node-timeout 5000
     local members='sorted(s["server"] for s in d["servers"][:3])'
     [ "$(of_json "$members" <<<"$output")" = "$(printf '%s\n' $PORTS | sort | python3 -c \
         'import sys; print([f"redis://127.0.0.1:{p.strip()}/0" for p in sys.stdin])')" ]
@@ -209,7 +197,7 @@ examine() { run --separate-stderr holdfast doctor --json; }
     [ "$(finding_of role 0)$(finding_of rights 0)" = "a primaryall that locks need" ]
 
     on_each config set cluster-require-full-coverage no
-    on_member 2 config set cluster-node-timeout 15000
+    on_member 2 config set cluster-node-timeout 9000
     on_member 1 cluster delslots 0
     examine
     on_each config set cluster-require-full-coverage yes
@@ -218,7 +206,41 @@ examine() { run --separate-stderr holdfast doctor --json; }
     [ "$status" -eq 2 ]
     [ "$(severity_of coverage)$(severity_of full-coverage)" = dangerok ]
     [ "$(severity_of failover)$(severity_of settings)" = warningwarning ]
+    [[ "$(fix_of failover 3)" == *"cluster-node-timeout 5000"*"leases of 33s" ]]
     for i in 1 2 3; do wait_until sees_all $i; done
+}
+
+# A Cluster of its own: in the other one all clocks are right.
+@test "Cluster.DoctorWarnsOfClocksThatAreApart" {
+    run_cluster 2 20
+    HOLDFAST_URL=redis+cluster://127.0.0.1:${members[1]} examine
+    [ "$(of_json 'next((c["severity"], c["finding"]) for c in d["servers"][2]["checks"] if c["check"] == "clocks")' <<<"$output")" = \
+        "('warning', \"the primaries' are 20s apart from each other; replicas are not asked\")" ]
+}
+
+follows() { [[ $(redis-cli -p "$1" info replication) == *master_link_status:up* ]]; }
+@test "Cluster.DoctorWantsMinReplicasOfAPrimaryWithTwoReplicasAndNotWithOne" {
+    local id replica
+    run_cluster 1
+    export HOLDFAST_URL=redis+cluster://127.0.0.1:${members[1]}
+    id=$(redis-cli -p "${members[1]}" cluster myid)
+    for replica in 1 2; do
+        run_redis "r$replica" 'cluster-enabled yes' 'cluster-port BUS' 'repl-diskless-sync-delay 0' 'save ""'
+        redis-cli -p "${members[1]}" cluster meet 127.0.0.1 "$got" "$got_bus"
+        wait_until sees_members "$got" $((replica + 1))
+        redis-cli -p "$got" cluster replicate "$id"
+        wait_until follows "$got"
+        redis-cli -p "${members[1]}" config set min-replicas-to-write 0
+        examine
+        findings[replica]=$(finding_of replicas 0) fixes[replica]=$(fix_of replicas 0)
+        redis-cli -p "${members[1]}" config set min-replicas-to-write 1
+        examine
+        findings[replica]+="; $(finding_of replicas 0)" fixes[replica]+="; $(fix_of replicas 0)"
+    done
+    [ "${findings[1]}" = "1 replica, min-replicas-to-write 0; 1 replica, min-replicas-to-write 1" ]
+    [[ ${fixes[1]} == "; CONFIG SET min-replicas-to-write 0"* ]]
+    [ "${findings[2]}" = "2 replicas, but min-replicas-to-write is 0; 2 replicas, min-replicas-to-write 1" ]
+    [[ ${fixes[2]} == "CONFIG SET min-replicas-to-write 1 and min-replicas-max-lag 3"*"; " ]]
 }
 
 @test "Cluster.DoctorNamesTheRightsThatAreMissingOnAMember" {

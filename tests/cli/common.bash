@@ -128,7 +128,8 @@ named_redis() { redis-cli -s "$BOX/named/redis.sock" "$@"; }
 
 # run_redis NAME LINE...: a redis-server with these lines in its configuration; a sentinel if the first of them is its.
 # Its port is in $got: one that nobody else has, and not of those that the system gives to clients. Whether it is ours
-# that answers there is seen by its pid. BUS in a line stands for another such port, which is in $got_bus.
+# that answers there is seen by its pid. BUS in a line stands for another such port, which is in $got_bus. What is in
+# $preloaded, if anything, is a library that the server is run with.
 run_redis() {
     local name=$1 tries pid as=()
     shift
@@ -137,7 +138,7 @@ run_redis() {
     for ((tries = 0; tries < 20; ++tries)); do
         got=$((10000 + RANDOM % 20000)) got_bus=$((10000 + RANDOM % 20000))
         printf '%s\n' "bind 127.0.0.1" "port $got" "pidfile $BOX/$name.pid" "dir $BOX/$name" "${@/BUS/$got_bus}" >"$BOX/$name/redis.conf"
-        redis-server "$BOX/$name/redis.conf" "${as[@]}" >"$BOX/$name/log" 2>&1 3>&- &
+        LD_PRELOAD=${preloaded-} redis-server "$BOX/$name/redis.conf" "${as[@]}" >"$BOX/$name/log" 2>&1 3>&- &
         pid=$!
         started+=("$pid")
         wait_until answers_or_is_gone "$pid"
@@ -148,6 +149,60 @@ run_redis() {
 }
 answers() { [ "$(redis-cli -p "$got" info server 2>/dev/null | tr -d '\r' | sed -n 's/^process_id://p')" = "$1" ]; }
 answers_or_is_gone() { answers "$1" || is_gone "$1"; }
+
+# A library in $preloaded that puts the clock of a server forward by so many seconds. Not libfaketime: it asks for memory
+# when it is asked for the time, and the allocator of redis-server asks for the time in order to start.
+prepare_fast_clock() {
+    command -v cc >/dev/null || skip "no C compiler is installed"
+    preloaded=$BOX/fast_clock.so
+    cc -shared -fPIC -o "$preloaded" -x c - <<END
+#include <sys/time.h>
+#include <time.h>
+int gettimeofday(struct timeval* told, void* zone) {
+    struct timespec now;
+    (void)zone;
+    if (clock_gettime(CLOCK_REALTIME, &now) != 0) return -1;
+    told->tv_sec = now.tv_sec + $1;
+    told->tv_usec = now.tv_nsec / 1000;
+    return 0;
+}
+END
+}
+
+# A primary and its replica, on ${port[1]} and ${port[2]}, and a sentinel on $sentinel, which decides alone here.
+run_sentinel() {
+    run_redis p1 'save ""' 'appendonly no'
+    port[1]=$got
+    run_redis p2 'save ""' 'repl-diskless-sync-delay 0' "replicaof 127.0.0.1 ${port[1]}"
+    port[2]=$got
+    run_redis watcher "sentinel monitor mine 127.0.0.1 ${port[1]} 1"
+    sentinel=$got
+    sentinel_url=redis+sentinel://127.0.0.1:$sentinel/mine
+}
+
+# run_cluster COUNT: a Cluster of so many primaries, whose ports are in ${members[1]} and so on. With a further word the
+# clock of the last is so many seconds ahead.
+run_cluster() {
+    local i bus=() preloaded=
+    members=()
+    for ((i = 1; i <= $1; ++i)); do
+        if [ $# -gt 1 ] && [ "$i" = "$1" ]; then prepare_fast_clock "$2"; fi
+        run_redis "m$i" 'cluster-enabled yes' 'cluster-port BUS' 'cluster-node-timeout 5000' 'save ""'
+        members[i]=$got bus[i]=$got_bus
+    done
+    for ((i = 1; i <= $1; ++i)); do
+        redis-cli -p "${members[i]}" cluster addslotsrange $((16384 * (i - 1) / $1)) $((16384 * i / $1 - 1)) >/dev/null
+        redis-cli -p "${members[i]}" cluster set-config-epoch $i >/dev/null
+        redis-cli -p "${members[i]}" cluster meet 127.0.0.1 "${members[1]}" "${bus[1]}" >/dev/null
+    done
+    for ((i = 1; i <= $1; ++i)); do wait_until sees_members "${members[i]}" "$1"; done
+}
+# sees_members PORT COUNT
+sees_members() {
+    local told
+    told=$(redis-cli -p "$1" cluster info)
+    [[ $told == *cluster_state:ok* && $told == *cluster_known_nodes:$2* && $(redis-cli -p "$1" cluster nodes) != *fail* ]]
+}
 
 # Three independent servers, in $servers; ${server[1]} is the pid of the first. Arguments are lines for all configurations.
 start_servers() {

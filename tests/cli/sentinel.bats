@@ -1,15 +1,10 @@
 # A primary that a sentinel watches: every command finds it by its name, and goes on when another one takes over.
 load common
 
-# One sentinel is enough to decide here. Its port, and those of the servers, are in $sentinel and ${port[1]}, ${port[2]}.
+# It is what every command goes to.
 setup_sentinel() {
-    run_redis p1 'save ""' 'appendonly no'
-    port[1]=$got
-    run_redis p2 'save ""' 'repl-diskless-sync-delay 0' "replicaof 127.0.0.1 ${port[1]}"
-    port[2]=$got
-    run_redis watcher "sentinel monitor mine 127.0.0.1 ${port[1]} 1"
-    sentinel=$got
-    export HOLDFAST_URL=redis+sentinel://127.0.0.1:$sentinel/mine
+    run_sentinel
+    export HOLDFAST_URL=$sentinel_url
 }
 primary_port() { redis-cli -p "$sentinel" sentinel get-master-addr-by-name mine | tail -1; }
 has_key() { [ "$(redis-cli -p "$1" exists "hf:$2")" = 1 ]; }
@@ -34,6 +29,13 @@ has_more_left() { [ "$(ms_left "$1" "$2")" -gt "$3" ]; }
     run --separate-stderr holdfast show a --url "$url" --json
     [ "$status" -eq 0 ]
     [ "$(of_json 'd["lock"]["holders"][0]["client"]["pid"]' <<<"$output")" = "$last" ]
+    run --separate-stderr holdfast top --url "$url" --json --count 1
+    [ "$status" -eq 0 ]
+    [ "$(of_json '[l["name"] for l in d["locks"]], d["silent"]' <<<"$output")" = "(['a'], [])" ]
+    run --separate-stderr holdfast metrics --url "$url"
+    [ "$status" -eq 0 ]
+    grep -qx 'holdfast_holders{prefix=""} 1' <<<"$output"
+    grep -qx 'holdfast_servers_up 1' <<<"$output"
     run --separate-stderr holdfast doctor --url "$url"
     [[ $output == *"redis+sentinel://127.0.0.1:$sentinel/mine/0"* ]]
     [[ $output == *"a primary"* ]]
@@ -46,6 +48,23 @@ has_more_left() { [ "$(ms_left "$1" "$2")" -gt "$3" ]; }
     finish "$last"
     [ "$status" -eq 0 ]
     wait_until has_line "$BOX/events" '"event":"released"'
+}
+
+@test "Sentinel.AForcedReleaseTellsTheHolderAndServesTheNext" {
+    setup_sentinel
+    # Its next renewal is far off: whatever it learns, it learns by the message.
+    hold a --max-lease 1h --lease 1h
+    local first=$last
+    start run --max-lease 1h a -- touch "$BOX/second"
+    local second=$last
+    wait_until has_key "${port[1]}" "{a}:queue"
+    run --separate-stderr holdfast release a --force --yes
+    [ "$status" -eq 0 ]
+    finish "$first"
+    [ "$status" -eq 75 ]
+    finish "$second"
+    [ "$status" -eq 0 ]
+    [ -e "$BOX/second" ]
 }
 
 @test "Sentinel.ARunGoesOnWhenAnotherServerTakesOver" {

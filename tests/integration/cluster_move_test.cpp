@@ -2,11 +2,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <holdfast/async.hpp>
 #include <holdfast/holdfast.hpp>
+
+#include <boost/asio/use_future.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <future>
+#include <map>
+#include <memory>
+#include <ranges>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -195,6 +203,62 @@ TEST_F(ClusterMove, AMemberThatJoinsServesItsSlotsUntilItLeaves) {
     EXPECT_FALSE(next.renew());
     EXPECT_FALSE(next.release());
     EXPECT_TRUE(lock.try_acquire_for(an_age));
+}
+
+/// Without other clients: they ask for the map, too, now and then.
+class ClusterMap : public ::testing::Test {
+protected:
+    /// So many names in as many slots of that member.
+    std::vector<std::string> names_at(const redis_server& member, std::size_t count) {
+        std::map<std::int64_t, std::string> by_slot;
+        for (int i = 0; by_slot.size() < count; ++i) {
+            const std::string name = "shelf " + std::to_string(i);
+            if (&cluster.owner_of(name) != &member) continue;
+            by_slot.emplace(cluster.members[0].call({"CLUSTER", "KEYSLOT", name}).integer, name);
+        }
+        const auto names = std::views::values(by_slot);
+        return {names.begin(), names.end()};
+    }
+    /// They are all at the first member or at the second, and go to the other.
+    void move_all(const std::vector<std::string>& names) {
+        EXPECT_TRUE(cluster.have_all_heard(names.back()));
+        redis_server& to = cluster.members[&cluster.owner_of(names.back()) == &cluster.members[0] ? 1 : 0];
+        for (const std::string& name : names) cluster.move_slot(name, to);
+    }
+    std::int64_t times_asked() {
+        std::int64_t count = 0;
+        for (redis_server& each : cluster.members) count += each.command_calls("cluster|shards");
+        return count;
+    }
+
+    redis_cluster cluster{{.replicas = false}};
+};
+
+// One question when the first is told that its slot has moved; and one more for those who are told so before it is
+// answered, because the answer may be older than that.
+TEST_F(ClusterMap, IsAskedForOnceAndNotByEverybodyWhoseSlotHasMoved) {
+    constexpr auto asked_anyway_every = 10s;
+    const std::vector<std::string> names = names_at(cluster.members[0], 64);
+    std::unique_ptr<client> unaware;
+    const auto all_move_unseen = [&] {
+        unaware = std::make_unique<client>(cluster.url());
+        unaware->ping();
+        for (redis_server& each : cluster.members) each.reset_stats();
+        move_all(names);
+        return times_asked() == 0;
+    };
+    ASSERT_TRUE(eventually(all_move_unseen, an_age));
+    const auto begin = std::chrono::steady_clock::now();
+    std::vector<std::unique_ptr<mutex>> locks;
+    std::vector<std::future<lease>> wanted;
+    for (const std::string& name : names) {
+        locks.push_back(std::make_unique<mutex>(*unaware, name, mutex_options{.lease = 60s, .keys = keys::raw}));
+        wanted.push_back(locks.back()->async_acquire(boost::asio::use_future));
+    }
+    for (std::future<lease>& each : wanted) EXPECT_TRUE(each.get());
+    EXPECT_TRUE(eventually([&] { return times_asked() >= 1; }, an_age));
+    const auto anyway = 1 + (std::chrono::steady_clock::now() - begin) / asked_anyway_every;
+    EXPECT_LE(times_asked(), 2 + anyway);
 }
 
 }  // namespace
