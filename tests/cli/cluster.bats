@@ -214,8 +214,9 @@ examine() { run --separate-stderr holdfast doctor --json; }
 @test "Cluster.DoctorWarnsOfClocksThatAreApart" {
     run_cluster 2 20
     HOLDFAST_URL=redis+cluster://127.0.0.1:${members[1]} examine
-    [ "$(of_json 'next((c["severity"], c["finding"]) for c in d["servers"][2]["checks"] if c["check"] == "clocks")' <<<"$output")" = \
-        "('warning', \"the primaries' are 20s apart from each other; replicas are not asked\")" ]
+    [ "$(of_json 'next(c["severity"] for c in d["servers"][2]["checks"] if c["check"] == "clocks")' <<<"$output")" = warning ]
+    # Less than it is by as much as the measurement is off, and told in whole seconds.
+    [[ $(finding_of clocks 2) =~ ^"the primaries' are "(19|20)"s apart from each other; replicas are not asked"$ ]]
 }
 
 follows() { [[ $(redis-cli -p "$1" info replication) == *master_link_status:up* ]]; }
