@@ -1,9 +1,9 @@
 // Memory for Lua that can go back to an earlier moment.
 //
 // A script makes hundreds of closures, strings and tables that live for microseconds, and leaves none of them behind.
-// To find and free them one by one took a third of the simulator's time. So all of Lua's memory is one stretch of
-// addresses, cut from its beginning; keep() copies what is in use, and go_back() puts the copy back: everything made
-// since then is gone at once, and Lua's own state, which is in there too, never knew of it.
+// To find and free them one by one is work for nothing. So all of Lua's memory is one stretch of addresses, cut from
+// its beginning; keep() copies what is in use, and go_back() puts the copy back: everything made since then is gone at
+// once, and Lua's own state, which is in there too, never knew of it.
 //
 // Lua says the size of what it gives back, so a block needs no header; what is given back is used again for blocks of
 // its size. Addresses are used again soon, so they stay in the processor's cache.
