@@ -16,28 +16,11 @@ protected:
     /// Commands that came over a connection since reset_stats(): all but what only scripts run. What the
     /// harness itself asks is left out, too.
     std::int64_t from_clients() {
-        const std::set<std::string> others = {"time",
-                                              "get",
-                                              "set",
-                                              "del",
-                                              "pttl",
-                                              "pexpire",
-                                              "exists",
-                                              "zcard",
-                                              "zadd",
-                                              "zrem",
-                                              "zrange",
-                                              "hset",
-                                              "zscore",
-                                              "zrank",
-                                              "hlen",
-                                              "hget",
-                                              "hdel",
-                                              "hset",
-                                              "config|resetstat",
-                                              "info",
-                                              "publish",
-                                              "pubsub|numsub"};
+        const std::set<std::string> others = {"time",    "get",     "set",          "del",   "pttl",
+                                              "pexpire", "exists",  "zcard",        "zadd",  "zrem",
+                                              "zrange",  "hset",    "zscore",       "zrank", "hlen",
+                                              "hget",    "hmget",   "hdel",         "hset",  "config|resetstat",
+                                              "info",    "publish", "pubsub|numsub"};
         std::istringstream text(server.call({"INFO", "commandstats"}).text);
         std::int64_t sum = 0;
         for (std::string line; std::getline(text, line);) {

@@ -64,7 +64,7 @@ public:
 private:
     void take(const std::vector<std::string>& words) override {
         if (words.size() >= 4 && words[0] == "ZADD" && words[1] == lock_ + ":queue") {
-            if (waiting_.insert(words[3]).second) line_.push_back(words[3]);
+            if (waiting_.insert(words.back()).second) line_.push_back(words.back());
         } else if (words.size() >= 3 && words[0] == "SET" && words[1] == lock_) {
             granted(words[2]);
         }
