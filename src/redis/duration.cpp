@@ -1,6 +1,8 @@
 // All in integers: 1.1 has no exact binary form, and a timeout should not depend on that.
 #include "redis/duration.hpp"
 
+#include "redis/characters.hpp"
+
 #include <cstdint>
 
 namespace holdfast::redis {
@@ -24,7 +26,7 @@ std::optional<std::int64_t> unit_of(std::string_view name) noexcept {
 // Takes the digits off the front of `text`.
 std::string_view take_digits(std::string_view& text) noexcept {
     std::size_t count = 0;
-    while (count < text.size() && text[count] >= '0' && text[count] <= '9') ++count;
+    while (count < text.size() && is_digit(text[count])) ++count;
     const std::string_view digits = text.substr(0, count);
     text.remove_prefix(count);
     return digits;

@@ -1,5 +1,7 @@
 #include "redis/resp_text.hpp"
 
+#include "redis/characters.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <system_error>
@@ -7,10 +9,6 @@
 namespace holdfast::redis {
 
 namespace {
-
-bool is_digit(char c) noexcept {
-    return c >= '0' && c <= '9';
-}
 
 std::string_view without_minus(std::string_view text) noexcept {
     if (text.starts_with('-')) text.remove_prefix(1);

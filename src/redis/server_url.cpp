@@ -12,6 +12,7 @@
 #include <array>
 #include <limits>
 
+#include "redis/characters.hpp"
 #include "redis/url_options.hpp"
 #include "redis/url_text.hpp"
 

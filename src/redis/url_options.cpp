@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "redis/characters.hpp"
 #include "redis/duration.hpp"
 
 namespace holdfast::redis {

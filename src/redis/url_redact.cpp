@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 
+#include "redis/characters.hpp"
 #include "redis/server_url.hpp"
 #include "redis/url_text.hpp"
 

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <holdfast/errors.hpp>
 
+#include "redis/characters.hpp"
 #include "redis/secret.hpp"
 #include "redis/server_url.hpp"
 

@@ -1,4 +1,4 @@
-// The small change of URL parsing: characters, percent escapes, and complaints that give nothing away.
+// The small change of URL parsing: percent escapes, and complaints that give nothing away.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +7,6 @@
 #include <string_view>
 
 namespace holdfast::redis {
-
-constexpr bool is_digit(char c) noexcept {
-    return c >= '0' && c <= '9';
-}
-constexpr bool is_letter(char c) noexcept {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-constexpr bool is_hex_digit(char c) noexcept {
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-constexpr bool is_control(char c) noexcept {
-    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-}
 
 std::string to_lower(std::string_view text);
 
