@@ -61,10 +61,10 @@ private:
 };
 
 // The token in {1, token}, which has its own line at the end, as a number or as a string.
-std::uint64_t token_in(std::string_view reply) {
+std::string_view token_in(std::string_view reply) {
     if (!reply.starts_with("*2\r\n:1\r\n")) throw std::runtime_error("not acquired: " + std::string(reply));
     const std::string_view last = reply.substr(reply.rfind('\n') + 1);
-    return std::stoull(std::string(last.starts_with(':') ? last.substr(1) : last));
+    return last.starts_with(':') ? last.substr(1) : last;
 }
 
 void expect_released(std::string_view reply) {
@@ -82,6 +82,7 @@ public:
                        : "bench:" + std::to_string(chosen.number("process")) + ":" + std::to_string(number)),
           acquire_(scripts_.acquire()) {
         for (const server_place& place : servers(chosen)) {
+            releases_.emplace_back(scripts_);
             sockets_.push_back(std::make_unique<bare_socket>(
                 chosen.text("link", "tcp") == "unix" ? bare_socket::over_unix(place) : bare_socket::over_tcp(place)));
         }
@@ -92,17 +93,32 @@ public:
 
     void acquire() {
         for (const auto& each : sockets_) each->send(acquire_);
-        for (const auto& each : sockets_) token_ = token_in(each->received_lines());
+        for (std::size_t i = 0; i < sockets_.size(); ++i) releases_[i].put(token_in(sockets_[i]->received_lines()));
     }
 
     void release() {
-        // Each server of several has a token of its own; "any grant of this id" is the same work.
-        const std::string command = scripts_.release(sockets_.size() == 1 ? token_ : 0);
-        for (const auto& each : sockets_) each->send(command);
+        for (std::size_t i = 0; i < sockets_.size(); ++i) sockets_[i]->send(releases_[i].text);
         for (const auto& each : sockets_) expect_released(each->received_lines());
     }
 
 private:
+    // A release that is encoded once; only the token changes. Each server of several has one of its own.
+    struct release_command {
+        explicit release_command(const lock_scripts& scripts)
+            : text(scripts.release(std::stoull(placeholder))), place(text.find(placeholder)) {
+            if (place == std::string::npos) throw std::runtime_error("the release has no token");
+        }
+
+        void put(std::string_view token) {
+            if (token.size() != placeholder.size()) throw std::runtime_error("an odd token: " + std::string(token));
+            text.replace(place, token.size(), token);
+        }
+
+        static inline const std::string placeholder = "1000000000000001";  // microseconds have so many digits
+        std::string text;
+        std::size_t place;
+    };
+
     static std::vector<server_place> servers(const settings& chosen) {
         std::vector<server_place> places;
         std::istringstream list(chosen.text("ports"));
@@ -115,7 +131,7 @@ private:
     lock_scripts scripts_;
     std::string acquire_;
     std::vector<std::unique_ptr<bare_socket>> sockets_;
-    std::uint64_t token_ = 0;
+    std::vector<release_command> releases_;
 };
 
 void print_words(const settings& chosen) {

@@ -2,7 +2,8 @@
 //
 // All are acquired before `ready`. A slice just holds them; its line says what the client used meanwhile: processor
 // time, renewals that were confirmed, renewals that failed, holds that were lost. `bytes_per_lock` is what the process
-// grew by while it made and acquired them, lock object and lease included.
+// has grown by since before it made and acquired them, lock object and lease included: the most, at the beginning and
+// at the end of the slice.
 
 #include "contestants/contestant.hpp"
 
@@ -57,7 +58,7 @@ void run(const settings& chosen) {
     { const lease warm = mutex(redis, "warm").acquire(); }
     const double before = resident_bytes();
     const crowd_of_locks held(redis, count);
-    const double bytes_per_lock = (resident_bytes() - before) / static_cast<double>(count);
+    double most = resident_bytes();
     converse([&](double seconds) {
         const double cpu_before = processor_time_us();
         const auto renewals = options.metrics->renewals.load();
@@ -69,7 +70,8 @@ void run(const settings& chosen) {
         line.add("cpu_us", processor_time_us() - cpu_before);
         line.add("failed_renewals", static_cast<double>(options.metrics->failed_renewals.load()));
         line.add("losses", static_cast<double>(options.metrics->losses.load()));
-        line.add("bytes_per_lock", bytes_per_lock);
+        most = std::max(most, resident_bytes());
+        line.add("bytes_per_lock", (most - before) / static_cast<double>(count));
         line.print();
     });
     std::_Exit(0);  // giving back so many one after the other is nobody's workload; their leases end

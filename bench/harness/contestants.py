@@ -37,7 +37,7 @@ class Field:
             return f"unix://{self.redis.socket_path}"
         return ",".join(f"redis://127.0.0.1:{server.port}" for server in self.servers)
 
-    def team(self, name, program, processes, top_level=("evalsha", "eval", "subscribe"), **more):
+    def team(self, name, program, processes, top_level=("evalsha", "eval", "subscribe", "unsubscribe", "ping"), **more):
         commands = [[self.program(program), *words(self.workload, i, url=self.url(), **more)] for i in range(processes)]
         return Team(name, commands, self.redis_servers(), self.redis.contestants_environment(), top_level)
 

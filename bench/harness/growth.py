@@ -59,7 +59,7 @@ def run(growth, options):
     held = "locks" in growth.shape(growth.points[0])
     rounds, seconds = (1, options.hold / 3) if held else (options.rounds, options.seconds)
     values = {point: [] for point in growth.points}
-    costs = {}
+    costs = {point: [] for point in growth.points}
     for round_number in range(rounds):
         for point in growth.points:
             progress.show(f"round {round_number + 1} of {rounds}: {point} {growth.x_title}")
@@ -69,7 +69,7 @@ def run(growth, options):
                 team = Field(options.programs, workload_of(growth, point), [server]).holdfast()
                 measured = team.run(seconds)
                 values[point].append(growth.figure(measured))
-                costs[point] = measured.costs()
+                costs[point].append(measured.costs())
             finally:
                 if team:
                     team.stop()
@@ -77,7 +77,11 @@ def run(growth, options):
     progress.end()
     return [{"bench": growth.name, "contestant": "holdfast", growth.x_title: point, "x": point,
              "value": median(values[point]), "lowest": min(values[point]), "highest": max(values[point]),
-             "rounds": rounds, **costs[point], "unit": growth.unit} for point in growth.points]
+             "rounds": rounds, **middle(costs[point]), "unit": growth.unit} for point in growth.points]
+
+
+def middle(costs):
+    return {name: median(each[name] for each in costs) for name in costs[0]}
 
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 760, 340, 80, 64, 52

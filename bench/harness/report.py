@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import subprocess
 from html import escape
 
 COLUMNS = (("ratio", "of the floor", "{:.2f}"), ("commands_per_cycle", "commands", "{:.2f}"),
@@ -37,7 +38,7 @@ def table(workload, objects):
 
 
 def ordered(workload, objects):
-    """The two states of the cores one after the other; in each the floor first, then the best."""
+    """The two states of the cores one after the other; in each the best first."""
     sign = -1 if workload.better == "higher" else 1
     worst = float("inf")
     return sorted(objects, key=lambda row: (row["cores"], sign * row["value"] if row["value"] is not None else worst))
@@ -50,21 +51,27 @@ def print_table(workload, objects):
     for row in [header] + rows:
         print("  " + "  ".join(cell.ljust(width) if i < 2 else cell.rjust(width)
                                for i, (cell, width) in enumerate(zip(row, widths))).rstrip())
+
+
+def verdicts(workload, objects, ahead):
+    """Whether holdfast reached what it must, and who was better, a line each."""
+    lines = []
     for row in objects:
         if row["contestant"] == "holdfast":
             for target in workload.targets:
                 value = row.get(target.of)
-                if value is not None:
-                    word = "yes" if target.reached(value) else "NO"
-                    print(f"  {target.text()}, cores {row['cores']}: {value:.2f}: {word}")
+                found = "not measured" if value is None else f"{value:.2f}"
+                word = "yes" if target.reached(value) else "NO"
+                lines.append(f"{target.text()}, cores {row['cores']}: {found}: {word}")
+    return lines + [f"ahead of holdfast, cores {each['cores']}: {each['contestant']}" for each in ahead]
 
 
-def markdown(workload, objects, skipped):
+def markdown(workload, objects, skipped, judged):
     header, rows = table(workload, objects)
     lines = [f"### {workload.title}", "", "| " + " | ".join(header) + " |",
              "| " + " | ".join(["---", "---"] + ["---:"] * (len(header) - 2)) + " |"]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
-    lines += [""] + [f"Without {name}: {why}" for name, why in skipped]
+    lines += [""] + [f"- {each}" for each in judged] + [f"- without {name}: {why}" for name, why in skipped]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -118,12 +125,51 @@ def machine():
     return f"{os.cpu_count()} x {model}, Linux {platform.release()}, load average {os.getloadavg()[0]:.1f}"
 
 
-def write_results(directory, workload, objects, skipped):
+def said_by(*command):
+    """The first line of what a program says of its version."""
+    try:
+        done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+        return done.stdout.strip().splitlines()[0]
+    except (OSError, subprocess.CalledProcessError, IndexError):
+        return "unknown"
+
+
+def circumstances(peers_too):
+    """What somebody has to know who compares figures of two runs: (what, which)."""
+    root = os.path.dirname(os.path.abspath(__file__))
+    known = [("machine", machine()), ("commit", said_by("git", "-C", root, "describe", "--always", "--dirty")),
+             ("redis-server", said_by("redis-server", "--version"))]
+    if peers_too:
+        debian = ("python3-redis", "python3-hiredis", "etcd-server", "zookeeper", "libcurator-recipes-java")
+        known += [(name, said_by("dpkg-query", "-W", "-f", "${Version}", name)) for name in debian]
+        node = os.path.join(root, "..", "..", "build", "peers", "node")
+        for name in ("ioredis", "redlock", "redis-semaphore"):
+            known.append((name, version_of(os.path.join(node, "node_modules", name, "package.json"))))
+        known.append(("node", said_by("node", "--version")))
+        known.append(("java", said_by("java", "--version")))
+    return known
+
+
+def version_of(package):
+    try:
+        with open(package) as file:
+            return json.load(file)["version"]
+    except (OSError, ValueError, KeyError):
+        return "unknown"
+
+
+def write_circumstances(directory, known):
+    os.makedirs(directory, exist_ok=True)
+    with open(os.path.join(directory, "machine.md"), "w") as file:
+        file.writelines(["| | |\n", "| --- | --- |\n"] + [f"| {what} | {which} |\n" for what, which in known])
+
+
+def write_results(directory, workload, objects, skipped, judged):
     os.makedirs(directory, exist_ok=True)
     base = os.path.join(directory, workload.name)
     with open(base + ".json", "w") as file:
         file.write("[\n" + ",\n".join(json.dumps(each) for each in objects) + "\n]\n")
     with open(base + ".md", "w") as file:
-        file.write(markdown(workload, objects, skipped))
+        file.write(markdown(workload, objects, skipped, judged))
     with open(base + ".svg", "w") as file:
         file.write(chart(workload, objects))

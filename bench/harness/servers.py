@@ -135,5 +135,10 @@ class Redis(Server):
         wanted = f"EVALSHA {self.timed_script} ".encode()
         return [each["duration"] for each in self.admin.slowlog_get(-1) if each["command"].startswith(wanted)]
 
+    def count_locks(self, names):
+        """How many of these are held now."""
+        keys = [f"hf:{{{name}}}" for name in names]
+        return sum(self.admin.exists(*keys[i:i + 1000]) for i in range(0, len(keys), 1000))
+
     def used_memory(self):
         return self.admin.info("memory")["used_memory"]

@@ -25,6 +25,9 @@ class Spinners:
         return self
 
     def __exit__(self, *_):
+        spun = all(process.is_alive() for process in self.processes)
         for process in self.processes:
             process.terminate()
             process.join()
+        if not spun:
+            raise RuntimeError("the cores were not kept awake: a spinner has ended")

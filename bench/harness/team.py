@@ -7,6 +7,7 @@ import json
 import os
 import select
 import subprocess
+import tempfile
 
 from . import servers
 
@@ -24,8 +25,9 @@ class Worker:
 
     def __init__(self, command, environment):
         self.command = command
+        self.complaints = tempfile.TemporaryFile()  # a pipe that nobody reads would stop one who has much to say
         self.process = subprocess.Popen(
-            servers.WITH_THE_PARENT + command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            servers.WITH_THE_PARENT + command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.complaints,
             env={**os.environ, **environment}, text=True, bufsize=1)
 
     def line(self, patience):
@@ -33,7 +35,9 @@ class Worker:
         text = self.process.stdout.readline() if ready else ""
         if not text:
             self.process.kill()
-            said = self.process.stderr.read().strip()[-600:]
+            self.process.wait()
+            self.complaints.seek(0)
+            said = self.complaints.read().decode(errors="replace").strip()[-600:]
             why = said or ("ended" if ready else f"no answer within {patience:.0f} s")
             raise Silent(f"{os.path.basename(self.command[0])}: {why}")
         return text
@@ -88,6 +92,9 @@ class Slice:
     def gaps(self):
         """From release called to the next holder inside, where that is somebody else."""
         visits = self.visits()
+        for before, after in zip(visits, visits[1:]):
+            if after[0] < before[1]:
+                raise Silent(f"two holders at once: {before[2]} let go {before[1] - after[0]:.0f} us after {after[2]} came in")
         return [after[0] - before[1] for before, after in zip(visits, visits[1:]) if before[2] != after[2]]
 
     def fairness(self):

@@ -11,8 +11,6 @@ import redlock from "redlock";
 const Redlock = redlock.default ?? redlock;
 const chosen = Object.fromEntries(process.argv.slice(2).map((word) => word.split(/=(.*)/s).slice(0, 2)));
 const count = Number(chosen.callers ?? 1);
-const section = Number(chosen.section_us ?? 0) / 1000;
-const rest = Number(chosen.rest_us ?? 0) / 1000;
 
 const links = chosen.url.split(",").map(
   (url) => new Redis(url.replace(/^unix:\/\//, ""), { enableAutoPipelining: count > 1 }));
@@ -23,15 +21,15 @@ const nameOf = (i) => (chosen.names === "one" ? "bench" : `bench:${chosen.proces
 
 // Each returns what takes the lock and answers with what gives it back.
 const makers = {
-  redlock(i) {
+  redlock(name) {
     const lock = new Redlock(links, { retryCount: -1, retryDelay: 10, retryJitter: 5 });
     return async () => {
-      const held = await lock.acquire([nameOf(i)], 30000);
+      const held = await lock.acquire([name], 30000);
       return () => held.release();
     };
   },
-  "redis-semaphore"(i) {
-    const lock = new Mutex(links[0], nameOf(i),
+  "redis-semaphore"(name) {
+    const lock = new Mutex(links[0], name,
       { lockTimeout: 30000, acquireTimeout: 600000, retryInterval: 10, refreshInterval: 0 });
     return async () => {
       await lock.acquire();
@@ -41,8 +39,8 @@ const makers = {
 };
 
 class Caller {
-  constructor(i) {
-    this.acquire = makers[chosen.library](i);
+  constructor(name) {
+    this.acquire = makers[chosen.library](name);
     this.forget();
   }
 
@@ -50,7 +48,7 @@ class Caller {
     Object.assign(this, { taken: [], entered: [], left: [], late: 0 });
   }
 
-  async work(end) {
+  async work(end, section, rest) {
     this.forget();
     while (now() < end) {
       const asked = now();
@@ -73,9 +71,11 @@ class Caller {
 }
 
 async function run(callers, seconds) {
+  const section = Number(chosen.section_us ?? 0) / 1000;
+  const rest = Number(chosen.rest_us ?? 0) / 1000;
   const cpu = process.cpuUsage();
   const start = now();
-  await Promise.all(callers.map((each) => each.work(start + seconds * 1e6)));
+  await Promise.all(callers.map((each) => each.work(start + seconds * 1e6, section, rest)));
   const used = process.cpuUsage(cpu);
   const taken = callers.flatMap((each) => each.taken).sort((a, b) => a - b);
   const result = {
@@ -97,8 +97,8 @@ async function run(callers, seconds) {
   return result;
 }
 
-const callers = Array.from({ length: count }, (_, i) => new Caller(i));
-if (!section) await run(callers.slice(0, 1), 0.5); // the compiler's warm-up
+const callers = Array.from({ length: count }, (_, i) => new Caller(nameOf(i)));
+await new Caller(`warm:${chosen.process ?? 0}`).work(now() + 5e5, 0, 0); // the compiler's warm-up
 console.log("ready");
 for await (const line of createInterface({ input: process.stdin })) {
   console.log(JSON.stringify(await run(callers, Number(line.split(" ")[1]))));
