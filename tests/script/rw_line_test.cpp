@@ -220,6 +220,23 @@ TEST_F(RwLine, QueuedAnswerSaysWhatAPollNeeds) {  // §4.2, §6
     expect_all_keys_expire();
 }
 
+// A member of a Cluster failed, and what it had lost came back when the slot moved there again.
+TEST_F(RwLine, ReaderWhosePlaceInLineHasComeBackKeepsItsToken) {  // R13
+    all_listen();
+    const std::string token = writes(ann);
+    wait_to_read(bob);
+    const std::string entry = must({"HGET", waiters, bob}).text;
+    const std::string ticket = must({"ZSCORE", queue, bob}).text;
+    release(ann, token);
+    const std::string was = grant_of(bob);
+    must({"ZADD", queue, ticket, bob});
+    must({"HSET", waiters, bob, entry});
+    EXPECT_EQ(code(read(cid)), 1);
+    EXPECT_EQ(grant_of(bob), was);
+    EXPECT_EQ(held(), read_by({bob, cid}));
+    EXPECT_THAT(line(), IsEmpty());
+}
+
 TEST_F(RwLine, PassedOverWaiterGetsItsPlaceBack) {  // R10
     all_listen();
     writes(ann, 5000);

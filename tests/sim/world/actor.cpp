@@ -73,8 +73,8 @@ engine::patience actor::draw_patience(chance& luck) const {
 void actor::ask() {
     if (where_.time.now() >= where_.ways.stop) return;
     terms_ = draw_terms();
-    asking_ = true;
-    const std::uint64_t serial = ++serial_;
+    begin(terms_.limit);
+    const std::uint64_t serial = serial_;
     note("asks for " + terms_.keys->lock() + (terms_.want == engine::access::shared ? " to read" : "") +
          (terms_.limit.wait == engine::waiting::in_line ? " in line" : " at once") + " lease " +
          std::to_string(terms_.lease.count()) + (terms_.renewing == engine::renewal::none ? " fixed" : ""));
@@ -84,13 +84,24 @@ void actor::ask() {
     plan_cancel(luck_);
 }
 
+// Before every request.
+void actor::begin(engine::patience limit) {
+    asking_ = true;
+    cancelled_ = false;
+    asked_at_ = where_.time.now();
+    patience_ = limit;
+    ++serial_;
+}
+
 void actor::plan_cancel(chance& luck) {
     if (!luck.percent(where_.ways.cancel_percent)) return;
     where_.time.after(luck.within({nanoseconds(0), milliseconds(400)}), [this, serial = serial_] {
         where_.home.when_awake([this, serial] {
             if (!asking_ || serial != serial_) return;
             note("cancels");
+            cancelled_ = true;
             where_.home.engine().cancel(*this, errc::cancelled, where_.home.now());
+            if (asking_ && serial == serial_) where_.watch.fail(name_ + " still waits for what it has cancelled");
         });
     });
 }
@@ -118,17 +129,44 @@ void actor::acquired(engine::hold& held) {
                                          .token = held.token(),
                                          .until = held.valid_until() + where_.home.slept(),
                                          .mode = held.terms().want,
-                                         .lease = held.terms().lease});
+                                         .lease = held.terms().lease,
+                                         .asked = asked_at_});
         if (held.valid_until() <= where_.home.now()) where_.watch.fail(name_ + " was given a hold that is over");
     } else if (held.levels(engine::access::exclusive) > 0 && belief_->mode == engine::access::shared) {
-        where_.watch.upgraded(*belief_, held.token());
+        where_.watch.upgraded(*belief_, held.token(), asked_at_);
     }
     after(luck_.within(where_.ways.hold), &actor::carry_on);
+}
+
+// Whoever has had no trouble is told nothing but what the lock has to say.
+bool actor::is_to_be_expected(errc why) const {
+    switch (why) {
+        case errc::busy:
+        case errc::read_held:
+        case errc::write_held:
+        case errc::reserved:
+            return patience_.wait == engine::waiting::not_at_all;
+        case errc::timed_out:
+            return patience_.deadline <= where_.home.now();
+        case errc::no_quorum:  // whose time was up before so many servers could answer
+            return patience_.deadline <= where_.home.now() || !where_.home.calm_since(asked_at_);
+        case errc::not_replicated:
+            return where_.ways.replicas_may_lag;
+        case errc::cancelled:
+            return cancelled_;
+        case errc::would_deadlock:
+        case errc::lost:
+            return held_ != nullptr;
+        default:
+            return !where_.home.calm_since(asked_at_);
+    }
 }
 
 void actor::refused(const engine::refusal& why) {
     asking_ = false;
     where_.watch.told(name_, why.code);
+    if (!is_to_be_expected(why.code) && !walking_out_)
+        where_.watch.wrongly_refused(terms_.keys->lock(), name_, why.code);
     if (walking_out_) return;
     note("is refused, code " + std::to_string(static_cast<int>(why.code)));
     if (held_ != nullptr) {
@@ -186,8 +224,7 @@ engine::acquire_terms actor::as_before() const {
 
 void actor::enter_again() {
     engine::acquire_terms again = as_before();
-    asking_ = true;
-    ++serial_;
+    begin(again.limit);
     note("enters again");
     where_.home.engine().acquire(*this, std::move(again), where_.home.now());
 }

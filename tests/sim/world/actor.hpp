@@ -26,6 +26,7 @@ struct habits {
     chance::span rest{milliseconds(1), milliseconds(300)};
     chance::span hold{microseconds(100), milliseconds(150)};
     engine::packed_acknowledgement acknowledged_by = {};
+    bool replicas_may_lag = false;
     unsigned try_percent = 15;
     unsigned deadline_percent = 40;  // of those who wait
     unsigned cancel_percent = 10;
@@ -111,6 +112,8 @@ private:
 
     void expect_answer(const std::shared_ptr<answer>& asked, instant deadline);
     void note(const std::string& what) const;
+    void begin(engine::patience limit);
+    bool is_to_be_expected(errc why) const;
 
     place where_;
     chance luck_;
@@ -119,6 +122,9 @@ private:
     engine::owner_id owner_;
     engine::acquire_terms terms_;
     bool asking_ = false;
+    bool cancelled_ = false;  // the present request
+    instant asked_at_{};
+    engine::patience patience_;  // of the present request
     std::uint64_t serial_ = 0;
     engine::hold* held_ = nullptr;
     bool walking_out_ = false;

@@ -27,8 +27,8 @@ void actor::enter_again_rw() {
     again.want = rw_luck_.percent(60) ? access::shared : access::exclusive;
     const bool upgrades = again.want == access::exclusive && held_->levels(access::exclusive) == 0;
     const instant deadline = again.limit.deadline;
-    asking_ = true;
-    const std::uint64_t serial = ++serial_;
+    begin(again.limit);
+    const std::uint64_t serial = serial_;
     if (upgrades) where_.watch.expect_change();
     note(again.want == access::shared ? "enters again to read" : "enters again to write");
     where_.home.engine().acquire(*this, std::move(again), where_.home.now());
@@ -41,8 +41,8 @@ void actor::enter_again_rw() {
 
 void actor::upgrade() {
     const engine::patience limit = draw_patience(rw_luck_);
-    asking_ = true;
-    const std::uint64_t serial = ++serial_;
+    begin(limit);
+    const std::uint64_t serial = serial_;
     where_.watch.expect_change();
     note(limit.wait == engine::waiting::in_line ? "upgrades" : "upgrades at once");
     where_.home.engine().upgrade(*held_, *this, limit, where_.home.now());

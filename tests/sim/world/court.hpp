@@ -60,6 +60,8 @@ public:
     /// Tokens may repeat: the mark was lost, and the clock set back.
     bool tokens_may_repeat() const { return (excused.data_lost || excused.vandalized) && excused.set_back; }
 
+    /// By id and token: the grants that were made, as the server shows them.
+    std::set<std::pair<std::string, std::uint64_t>> made;
     /// By id and token: the grants that their clients know of.
     std::set<std::pair<std::string, std::uint64_t>> entered;
     std::set<std::string, std::less<>> lost;  // ids whose clients were told so

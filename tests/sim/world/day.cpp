@@ -148,6 +148,7 @@ void day::draw_plan() {
 // Nothing happens that is outside the promise, so that nothing is excused.
 void day::draw_acknowledged() {
     calm_ = mistrusted_ = false;
+    ways_.replicas_may_lag = true;
     if (!options_.nobody_acknowledges) {
         ways_.acknowledged_by = engine::packed_acknowledgement({.replicas = 1, .within = 50ms});
     }

@@ -52,6 +52,8 @@ std::shared_ptr<belief> judge::believes(belief fresh) {
     holders_.insert(fresh.id);
     entered.insert({fresh.id, fresh.token});
     if (fresh.token != 0) ++cycles_;
+    fresh.since = now();
+    check_made(fresh);
     check_overlap(fresh);
     check_growth(fresh);
     auto kept = std::make_shared<belief>(std::move(fresh));
@@ -67,10 +69,13 @@ void judge::extended(belief& held, instant until) {
     if (!held.over && had_ended && until > now()) check_overlap(held);
 }
 
-void judge::upgraded(belief& held, std::uint64_t token) {
+void judge::upgraded(belief& held, std::uint64_t token, instant asked) {
     held.mode = engine::access::exclusive;
     held.token = token;
+    held.asked = asked;
+    held.since = now();
     entered.insert({held.id, token});
+    check_made(held);
     check_growth(held);
     if (!held.over && held.until > now()) check_overlap(held);
 }
@@ -78,19 +83,32 @@ void judge::upgraded(belief& held, std::uint64_t token) {
 void judge::check_overlap(const belief& fresh) {
     constexpr auto shared = engine::access::shared;
     for (const auto& other : beliefs_[fresh.lock]) {
-        if (other->over || other->until <= now() || other->id == fresh.id) continue;
+        if (other->over || other->until <= now() || other.get() == &fresh) continue;
         if (fresh.mode == shared && other->mode == shared) continue;
         const bool among_us = fresh.token != 0 && other->token != 0;
         // A foreign program may have cut the lock's life short; nor does it know that the server was restarted.
         if (!among_us && (excused.data_lost || read_write_.is_excused(fresh.lock))) continue;
-        if (excused.overlap || read_write_.is_vandalized(fresh.lock)) {
-            // The grants' own order was checked when they were made; the one that learns of its grant last
-            // may have the older one.
-            if (!among_us || fresh.token != other->token || tokens_may_repeat()) continue;
-        }
+        if ((excused.overlap || read_write_.is_vandalized(fresh.lock)) && (!among_us || may_overlap(fresh, *other)))
+            continue;
         fail("two believers of " + fresh.lock + ": " + other->id + " token " + std::to_string(other->token) + " and " +
              fresh.id + " token " + std::to_string(fresh.token));
     }
+}
+
+// After a fault outside the promise both may believe, but what they write to must be able to tell them apart, and to
+// refuse the older one: who began to want it when the other had it already has the larger token. The one that learns of
+// its grant last may otherwise have the older one.
+bool judge::may_overlap(const belief& fresh, const belief& other) const {
+    if (tokens_may_repeat()) return true;
+    if (fresh.asked > other.since) return fresh.token > other.token;
+    if (other.asked > fresh.since) return fresh.token < other.token;
+    return fresh.token != other.token;
+}
+
+// What a client takes for its grant is one that the server has made, by that token.
+void judge::check_made(const belief& fresh) {
+    if (seen_ == view::of_the_server && fresh.token != 0 && !made.contains({fresh.id, fresh.token}))
+        fail(fresh.id + " believes in a grant that was never made: token " + std::to_string(fresh.token));
 }
 
 // Of several servers each gives tokens of its own: what must grow is what the holders are told. Readers may have the
@@ -122,6 +140,11 @@ void judge::lost_without_reason(const belief& held) {
 // No script goes wrong by itself, and that a slot is moving is no caller's business.
 void judge::told(const std::string& who, errc why) {
     if (why == errc::server_error && !excused.vandalized) fail(who + " was told of a failure that is none of its own");
+}
+
+void judge::wrongly_refused(const std::string& lock, const std::string& who, errc why) {
+    if (excused.vandalized || settled_since(lock) != instant{}) return;
+    fail(who + " was refused " + lock + " without a reason, code " + std::to_string(static_cast<int>(why)));
 }
 
 void judge::foreign_took(const std::string& lock, instant until) {
@@ -288,6 +311,7 @@ void judge::check_token(const call&, lock_state& state, const std::string& id) {
     if (token <= state.highest_token && !tokens_may_repeat())
         fail("a token did not grow: " + state.fence + " for " + id);
     state.highest_token = std::max(token, state.highest_token);
+    made.insert({id, static_cast<std::uint64_t>(token)});
 }
 
 void judge::check_order(const lock_state& state, const std::string& id) {
@@ -310,6 +334,7 @@ void judge::check_order(const lock_state& state, const std::string& id) {
 void judge::expect_entry(const std::string& lock, const std::string& id) {
     time().after(entered_within, [this, lock, id, since = now()] {
         if (holders_.contains(id) || locks_[lock].last_step[id] == step::release) return;
+        if (tokens_may_repeat()) return;  // a push with a token that is not new is rightly disbelieved
         watched = &home_of(lock);
         if (get(lock) != id || !calm_since(engine::client_of(id), since) || settled_since(lock) > since) return;
         fail("handed to " + id + ", who did not enter");

@@ -34,6 +34,8 @@ struct belief {
     instant until{};
     engine::access mode = engine::access::exclusive;
     milliseconds lease{0};  // 0: a foreign program's
+    instant asked{};        // when its owner began to want it
+    instant since{};        // when its owner learnt of it
     bool over = false;
 };
 
@@ -53,10 +55,11 @@ public:
     std::shared_ptr<belief> believes(belief fresh);
     void extended(belief& held, instant until);
     /// A reader writes as well, from now on.
-    void upgraded(belief& held, std::uint64_t token);
+    void upgraded(belief& held, std::uint64_t token, instant asked);
     void lost_without_reason(const belief& held);
     /// Why a request came to nothing.
     void told(const std::string& who, errc why);
+    void wrongly_refused(const std::string& lock, const std::string& who, errc why);
     bool is_believed(const std::string& lock);
     std::uint64_t cycles() const { return cycles_; }
     /// Commands beyond two for each cycle that the people's doings explain: upgrades, and holding less.
@@ -101,6 +104,8 @@ private:
     call read(std::string_view script, const words& command) const;
     std::string get(const std::string& key);
     void check_overlap(const belief& fresh);
+    bool may_overlap(const belief& fresh, const belief& other) const;
+    void check_made(const belief& fresh);
     void check_growth(const belief& fresh);
     void check_step(const call& asked, const lock_state& was, const std::string& holder);
     void check_slow(const lock_state& was);

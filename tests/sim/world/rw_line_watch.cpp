@@ -27,7 +27,7 @@ instant rw_watch::opens_at(const lock_record& lock, const rw_state& now, std::si
     }
     if (is_foreign_there(now, lock) && (who.wants != 'r' || !now.writer.empty())) {
         if (lock.foreign_until_ms == no_expiry) return never;
-        last_ms = std::max(last_ms, lock.foreign_until_ms);
+        last_ms = std::max(last_ms, lock.foreign_until_ms + 2);  // it lives through that ms; see is_foreign_there()
     }
     for (std::size_t i = 0; i < now.line.size(); ++i) {
         const rw_state::waiter& other = now.line[i];
@@ -55,10 +55,9 @@ void rw_watch::check_slow(const call& asked, lock_record& lock) {
         }
         if (known.opens_at == never) known.opens_at = bench_.now();
         const milliseconds allowed = found_out_within + (rank == 0 ? milliseconds(0) : known.interval);
-        const bool upgrades_nothing = who.wants == 'u' && !has_read(now.held(who.id));
         const instant opened = std::max(known.opens_at, settled);
         if (opened > bench_.now() || bench_.now() - opened <= allowed) continue;
-        if (upgrades_nothing || gave_up(lock, who) || lock.leaving.contains(who.id)) continue;
+        if (upgrades_nothing(now, who) || gave_up(lock, who) || lock.leaving.contains(who.id)) continue;
         if (bench_.calm_since(engine::client_of(who.id), std::min(known.arrived, known.opens_at)))
             bench_.fail(who.id + " could have been let in long ago");
     }
@@ -80,8 +79,8 @@ void rw_watch::check_left_standing(const call& asked, const lock_record& lock, c
     if (asked.what == step::renew || bench_.excused.vandalized || lock.tampered) return;
     for (const rw_state::waiter& who : now.line) {
         const waiter* const known = find(lock, who);
-        const bool upgrades_nothing = who.wants == 'u' && !has_read(now.held(who.id));
-        if (known == nullptr || known->opens_at > bench_.now() || upgrades_nothing || gave_up(lock, who)) continue;
+        if (known == nullptr || known->opens_at > bench_.now() || gave_up(lock, who)) continue;
+        if (upgrades_nothing(now, who)) continue;
         if (calm(lock, who)) bench_.fail(who.id + " was left standing by " + asked.id);
     }
 }
