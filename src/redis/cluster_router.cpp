@@ -122,18 +122,33 @@ void cluster_router::send_again(command& request, failure why, instant now) {
 }
 
 void cluster_router::rest(command& request, failure why, instant now) {
-    rest_slot(slot_of(request.first_key()), routing::begin_rest(request), std::move(why), now);
+    const unsigned rested_before = routing::begin_rest(request);
+    slot_rest& slot = rest_slot(slot_of(request.first_key()), rested_before, std::move(why), now);
+    if (routing::passes_others(request)) {
+        const instant until = now + length_of_rest(rested_before);
+        slot.until_for_those_that_pass = std::max(slot.until_for_those_that_pass, until);
+        rest_ends_at_ = std::min(rest_ends_at_, slot.until_for_those_that_pass);
+    }
     put_back(request, now);
 }
 
-void cluster_router::rest_slot(hash_slot slot, unsigned rested_before, failure why, instant now) {
-    const std::chrono::nanoseconds whole = std::min<std::chrono::nanoseconds>(
-        shortest_rest * (1LL << std::min(rested_before, most_doublings)), longest_rest);
-    const instant until = now + jitter_.spread(whole);
-    const auto [at, is_new] = rests_.try_emplace(slot, slot_rest{until, {}});
-    at->second.until = std::max(at->second.until, until);
-    rest_ends_at_ = std::min(rest_ends_at_, at->second.until);
-    at->second.why = std::move(why);
+std::chrono::nanoseconds cluster_router::length_of_rest(unsigned rested_before) {
+    return jitter_.spread(std::min<std::chrono::nanoseconds>(
+        shortest_rest * (1LL << std::min(rested_before, most_doublings)), longest_rest));
+}
+
+cluster_router::slot_rest& cluster_router::rest_slot(hash_slot slot, unsigned rested_before, failure why, instant now) {
+    slot_rest& it = rests_[slot];
+    it.until = std::max(it.until, now + length_of_rest(rested_before));
+    rest_ends_at_ = std::min(rest_ends_at_, it.until);
+    it.why = std::move(why);
+    return it;
+}
+
+bool cluster_router::must_rest(const command& request, instant now) const {
+    const auto found = rests_.find(slot_of(request.first_key()));
+    if (found == rests_.end()) return false;
+    return !routing::passes_others(request) || now < found->second.until_for_those_that_pass;
 }
 
 bool cluster_router::refused(link& by, command& request, const reply_view& refusal, instant now) {
@@ -227,18 +242,19 @@ void cluster_router::call_back_asked(const slot_bits& moved, instant now) {
 void cluster_router::end_rests(instant now) {
     if (now < rest_ends_at_) return;
     rest_ends_at_ = never;
+    flush_due_ = true;
     slot_bits rested;
     std::erase_if(rests_, [&](const auto& each) {
-        if (each.second.until <= now) {
-            rested.add(each.first);
+        const auto& [slot, rest] = each;
+        if (rest.until <= now) {
+            rested.add(slot);
             return true;
         }
-        rest_ends_at_ = std::min(rest_ends_at_, each.second.until);
+        const bool some_pass_later = rest.until_for_those_that_pass > now;
+        rest_ends_at_ = std::min({rest_ends_at_, rest.until, some_pass_later ? rest.until_for_those_that_pass : never});
         return false;
     });
-    if (rested.empty()) return;
-    listen_in(rested, now);
-    flush_due_ = true;
+    if (!rested.empty()) listen_in(rested, now);
 }
 
 // Everything that can go goes, in order. Goes through all that wait, so only when a link has come up, a slot has rested
@@ -246,9 +262,9 @@ void cluster_router::end_rests(instant now) {
 void cluster_router::flush(instant now) {
     flush_due_ = false;
     if (line_.empty()) return;
-    const auto may_go = [this](const command& each) {
+    const auto may_go = [this, now](const command& each) {
         link* const there = target(each);
-        return there != nullptr && there->serves() && !rests(slot_of(each.first_key()));
+        return there != nullptr && there->serves() && !must_rest(each, now);
     };
     for (command* request : line_.take_if(may_go)) hand_over(*request, now);
 }

@@ -26,7 +26,8 @@
 //      owners do not put the map back. Nor does a member that hears nothing of the others: a map by which one that
 //      serves is no primary any more counts only if that one says so itself, or those who are to have its slots serve.
 //  (4) Commands of several keys keep their order within a slot while it rests, and what is sent again goes before what
-//      is new. Those of one key pass, and renewals: they are not to wait for somebody's turn in line.
+//      is new. Those of one key pass, and renewals: they are not to wait for somebody's turn in line, and not for as
+//      long as others have been told again and again to wait.
 //  (5) A wanted channel is asked for at the owner of its slot before any command that is submitted later.
 //  (6) Nobody is told of moved slots while a command is on its way from one place to the next: whoever is told may
 //      withdraw it. And of many that are read at once all are told in one: each time everything that waits is gone
@@ -145,8 +146,9 @@ private:
         std::map<const link*, std::unique_ptr<channel_command>> at;
     };
     struct slot_rest {
-        instant until;
-        failure why;
+        instant until{};
+        instant until_for_those_that_pass{};  // they rest for what they were told themselves, and for nobody else
+        failure why = {};
     };
     struct half_runs {
         unsigned in_a_row = 0;
@@ -166,7 +168,9 @@ private:
     void want_target(const command& request, instant now);
     void send_again(command& request, failure why, instant now);
     void rest(command& request, failure why, instant now);
-    void rest_slot(hash_slot slot, unsigned rested_before, failure why, instant now);
+    slot_rest& rest_slot(hash_slot slot, unsigned rested_before, failure why, instant now);
+    bool must_rest(const command& request, instant now) const;
+    std::chrono::nanoseconds length_of_rest(unsigned rested_before);
     void stopped_half_way(command& request, failure why, instant now);
     bool refused(link& by, command& request, const reply_view& refusal, instant now);
     void follow(link& by, command& request, const redirect& meant, failure why, instant now);

@@ -255,6 +255,31 @@ TEST_F(ClusterRouter, TryAgainRestsAndThenAsksTheOwner) {
     EXPECT_THAT(log, IsEmpty());
 }
 
+// A lease does not wait for as long as polls do that have been told so again and again.
+TEST_F(ClusterRouter, WhatPassesOthersRestsForItselfAlone) {
+    start_with_both();
+    recorded_command poll = two_keys("poll", key_b);
+    submit(poll);
+    for (int i = 0; i < 8; ++i) {
+        sent(one);
+        say(one, try_again);
+        if (i < 7) pass(router.deadline() - now);
+    }
+    recorded_command renewal = two_keys("renewal", key_b);
+    renewal.pass_others();
+    submit(renewal);
+    EXPECT_EQ(sent(one), script_bytes("renewal", key_b));
+    say(one, try_again);
+    EXPECT_EQ(sent(one), "") << "not at once";
+    pass(router.deadline() - now);
+    EXPECT_EQ(sent(one), script_bytes("renewal", key_b)) << "and without the poll, which rests on";
+    say(one, try_again);
+    const std::chrono::nanoseconds rest = router.deadline() - now;
+    EXPECT_LE(rest, 10ms) << "its second";
+    pass(200ms);
+    EXPECT_EQ(sent(one), script_bytes("poll", key_b) + script_bytes("renewal", key_b));
+}
+
 TEST_F(ClusterRouter, WhoeverHasAnotherWayToAskIsToldThatTheSlotIsMoving) {
     start_with_both();
     recorded_command b = two_keys("b", key_b);

@@ -4,6 +4,7 @@
 // Like a thread of a program, it acts only while its process is awake, and never from within a callback.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,6 +40,8 @@ struct habits {
     unsigned downgrade_percent = 25;
     unsigned lets_go_percent = 30;
     instant stop{};  // nothing new is begun after this
+
+    milliseconds longest_lease() const { return *std::max_element(leases.begin(), leases.end()); }
 };
 
 class actor final : public engine::acquire_request, public engine::hold_listener {

@@ -15,6 +15,24 @@ namespace {
 constexpr std::uint64_t read_write_salt = 49;
 constexpr std::uint64_t quorum_salt = 0x71756f72756d;
 constexpr std::uint64_t replica_salt = 0x7265706c696361;
+constexpr std::uint64_t partition_salt = 0x7061727469;
+
+// How likely it is that a day has mishaps of a kind at all; those outside the promise are rarer. A day's mishaps come
+// at one pace, and each is one of its kinds.
+struct likelihood {
+    mishap kind;
+    unsigned percent;
+};
+constexpr likelihood likelihoods[] = {
+    {mishap::cut, 30},          {mishap::server_gone, 30},     {mishap::client_gone, 30}, {mishap::lost_replies, 30},
+    {mishap::one_way_up, 30},   {mishap::one_way_down, 30},    {mishap::slow_link, 30},   {mishap::pause, 30},
+    {mishap::death, 30},        {mishap::stall, 30},           {mishap::restart, 30},     {mishap::restart_empty, 8},
+    {mishap::restart_older, 8}, {mishap::clock_forward, 8},    {mishap::clock_back, 8},   {mishap::script_flush, 30},
+    {mishap::foreign, 30},      {mishap::foreign_forever, 30}, {mishap::vandal, 8},
+};
+// By a chance of their own: days that have none of these are what they were before there were any.
+constexpr likelihood later_likelihoods[] = {
+    {mishap::cut_off_client, 8}, {mishap::cut_off_server, 8}, {mishap::slow_server, 8}};
 
 // Of the days that the seed gives one server, one in six has a Cluster instead. Such that those that once went wrong,
 // or are known for something, have none.
@@ -62,6 +80,7 @@ day::day(const day_options& options)
       rw_luck_(options.seed ^ read_write_salt),
       network_luck_(luck_.fork()),
       replica_luck_(options.seed ^ replica_salt),
+      partition_luck_(options.seed ^ partition_salt),
       is_acknowledged_(is_acknowledged(options)),
       judge_(time_, is_seen_by_beliefs(options) ? judge::view::of_beliefs : judge::view::of_the_server),
       cluster_luck_(chance(options.seed ^ cluster_salt).fork()),
@@ -192,12 +211,11 @@ void day::draw_read_write() {
 }
 
 void day::draw_mishaps() {
-    for (std::size_t i = 0; i < mishap_kinds; ++i) {
-        const auto kind = static_cast<mishap>(i);
-        if (kind >= mishap::fail_over) continue;
-        const bool outside = kind == mishap::restart_empty || kind == mishap::restart_older ||
-                             kind == mishap::clock_forward || kind == mishap::clock_back || kind == mishap::vandal;
-        if (luck_.percent(outside ? 8 : 30)) likely_.push_back(kind);
+    for (const auto& [kind, percent] : likelihoods) {
+        if (luck_.percent(percent)) likely_.push_back(kind);
+    }
+    for (const auto& [kind, percent] : later_likelihoods) {
+        if (partition_luck_.percent(percent)) likely_.push_back(kind);
     }
     if (quorum_luck_.percent(6)) likely_.push_back(mishap::fail_over);
     if (options_.forgetful_servers_vote) likely_.insert(likely_.end(), 4, mishap::restart_empty);
@@ -357,6 +375,13 @@ void day::check_night() {
     };
     check([this](const auto& item) {
         if (item.second.expires_ms == no_expiry) judge_.fail("a key without expiry is left: " + item.first);
+    });
+    // The last lease, then what a line keeps without a poll: six intervals of a third of a lease.
+    run_until(time_.now() + patience_ + 3 * ways_.longest_lease() + 60s);
+    check([this](const auto& item) {
+        const bool is_mark = std::any_of(ways_.locks.begin(), ways_.locks.end(),
+                                         [&](const lock_plan& lock) { return item.first == lock.keys->fence(); });
+        if (!is_mark) judge_.fail("nobody is there any more, and still there is " + item.first);
     });
     // A token that came from a server whose clock is ahead is remembered longer by others.
     run_until(time_.now() + (several() ? 3h + patience_ : nanoseconds(2h)));

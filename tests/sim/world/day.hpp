@@ -41,6 +41,9 @@ enum class mishap : std::uint8_t {
     fail_over,            // to a replica that lags behind
     slot_move,            // of a Cluster: to another member
     slot_move_cancelled,  // begun, and called off
+    cut_off_client,       // nothing gets through between a client and all servers, either way, for a while
+    cut_off_server,       // the same of a server and all clients
+    slow_server,          // all its links are slow for a while
     count_
 };
 constexpr std::size_t mishap_kinds = static_cast<std::size_t>(mishap::count_);

@@ -51,6 +51,10 @@ private:
     void to_the_server(mishap kind);
     void to_the_data(mishap kind);
     void block(plug& whose, mishap kind);
+    std::size_t some_node();
+    std::vector<plug*> plugs();
+    void cut_off(const std::function<bool(plug&)>& is_meant);
+    void slow_down(std::size_t node);
     void restart(mishap kind);
     void fail_over();
     void fail_over_to_replica();
@@ -102,6 +106,7 @@ private:
     chance rw_luck_;  // so that days without read-write locks are what they were before there were any
     chance network_luck_;
     chance replica_luck_;  // of replicas that acknowledge
+    chance partition_luck_;
     const bool is_acknowledged_;
     judge judge_;
     chance cluster_luck_;

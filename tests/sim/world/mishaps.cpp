@@ -17,11 +17,11 @@ constexpr milliseconds aftermath{150};
 
 std::string_view to_string(mishap kind) {
     constexpr std::string_view names[] = {
-        "cut",          "server end gone",    "client end gone",    "lost replies",  "one way up",
-        "one way down", "slow link",          "client pause",       "client death",  "server stall",
-        "restart",      "restart, empty",     "restart, older",     "clock forward", "clock back",
-        "script flush", "foreign holder",     "foreign, no expiry", "vandal",        "failover",
-        "slot move",    "slot move cancelled"};
+        "cut",          "server end gone",     "client end gone",    "lost replies",   "one way up",
+        "one way down", "slow link",           "client pause",       "client death",   "server stall",
+        "restart",      "restart, empty",      "restart, older",     "clock forward",  "clock back",
+        "script flush", "foreign holder",      "foreign, no expiry", "vandal",         "failover",
+        "slot move",    "slot move cancelled", "client cut off",     "server cut off", "slow server"};
     static_assert(std::size(names) == mishap_kinds);
     return names[static_cast<std::size_t>(kind)];
 }
@@ -66,6 +66,12 @@ void day::happen(mishap kind) {
         to_the_server(kind);
     } else if (kind == mishap::fail_over) {
         fail_over();
+    } else if (kind == mishap::cut_off_client) {
+        cut_off([whose](plug& way) { return &way.owner() == whose; });
+    } else if (kind == mishap::cut_off_server) {
+        cut_off([which = some_node()](plug& way) { return way.node() == which; });
+    } else if (kind == mishap::slow_server) {
+        slow_down(some_node());
     } else if (kind > mishap::fail_over) {
         move_slot(kind);
     } else {
@@ -130,6 +136,51 @@ void day::block(plug& way, mishap kind) {
         down = std::max(down, end);
         way.wire()->down.hold_until(end);
     }
+}
+
+std::size_t day::some_node() {
+    const server& chosen = some_server();
+    const auto found =
+        std::find_if(servers_.begin(), servers_.end(), [&](const auto& one) { return one.get() == &chosen; });
+    return static_cast<std::size_t>(found - servers_.begin());
+}
+
+std::vector<plug*> day::plugs() {
+    std::vector<plug*> all;
+    for (const auto& one : clients_) {
+        if (one->dead()) continue;
+        for (const auto& way : one->ways()) {
+            for (plug* const each : way->plugs()) all.push_back(each);
+        }
+    }
+    return all;
+}
+
+// A partition, both ways, of existing links and of new ones.
+void day::cut_off(const std::function<bool(plug&)>& is_meant) {
+    const instant end = time_.now() + partition_luck_.within({10ms, 2s});
+    for (plug* const each : plugs()) {
+        if (!is_meant(*each)) continue;
+        auto& [up, down] = blocked_[{each->owner().number(), each->node()}];
+        up = std::max(up, end);
+        down = std::max(down, end);
+        each->owner().trouble_until(end + aftermath);
+        if (each->wire() == nullptr) continue;
+        each->wire()->up.hold_until(end);
+        each->wire()->down.hold_until(end);
+    }
+}
+
+void day::slow_down(std::size_t node) {
+    const instant end = time_.now() + partition_luck_.within({10ms, 2s});
+    const chance::span slow{1ms, 80ms};
+    for (plug* const each : plugs()) {
+        link* const wire = each->wire();
+        if (each->node() != node || wire == nullptr) continue;
+        wire->up.delay = wire->down.delay = slow;
+        time_.at(end, [this, wire] { wire->up.delay = wire->down.delay = delay_; });
+    }
+    trouble_all_until(end + aftermath);
 }
 
 void day::to_a_client(mishap kind, client& whose) {
