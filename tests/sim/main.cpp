@@ -1,9 +1,9 @@
 // holdfast-sim: plays simulated days. `--seed N --trace` shows one, `--seeds N` plays many.
 
 #include <unistd.h>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -49,7 +49,13 @@ bool read(int argc, char** argv, wishes& out) {
             continue;
         }
         if (i + 1 == argc) return false;
-        const std::uint64_t number = std::strtoull(argv[++i], nullptr, 10);
+        const std::string_view digits = argv[++i];
+        std::uint64_t number = 0;
+        const auto [end, wrong] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+        if (wrong != std::errc() || end != digits.data() + digits.size()) {
+            std::fprintf(stderr, "holdfast-sim: %s wants a whole number, not '%s'\n", argv[i - 1], argv[i]);
+            return false;
+        }
         if (word == "--seeds") {
             out.campaign.seeds = number;
         } else if (word == "--first-seed") {
@@ -71,6 +77,14 @@ bool read(int argc, char** argv, wishes& out) {
 
 double seconds_since(steady::time_point begin) {
     return std::chrono::duration<double>(steady::now() - begin).count();
+}
+
+void show_progress(std::uint64_t done, std::uint64_t seeds, double took) {
+    constexpr std::uint64_t width = 30;
+    const std::string bar(static_cast<std::size_t>(width * done / seeds), '#');
+    std::fprintf(stderr, "\r[%-*s] %llu of %llu seeds, %.0f per second ", static_cast<int>(width), bar.c_str(),
+                 static_cast<unsigned long long>(done), static_cast<unsigned long long>(seeds),
+                 static_cast<double>(done) / took);
 }
 
 void summarize(const campaign_result& all, double took) {
@@ -113,10 +127,7 @@ int main(int argc, char** argv) {
     if (wanted.trace) wanted.campaign.day.trace = [](const std::string& line) { std::puts(line.c_str()); };
     if (isatty(STDERR_FILENO) != 0 && seeds > 1) {
         wanted.campaign.progress = [begin, seeds](std::uint64_t done) {
-            if (done % 100 != 0) return;
-            std::fprintf(stderr, "\r%3llu %%  %llu of %llu seeds, %.0f per second ",
-                         static_cast<unsigned long long>(100 * done / seeds), static_cast<unsigned long long>(done),
-                         static_cast<unsigned long long>(seeds), static_cast<double>(done) / seconds_since(begin));
+            if (done % 20 == 0 || done == seeds) show_progress(done, seeds, seconds_since(begin));
         };
     }
     const campaign_result all = run_campaign(wanted.campaign);

@@ -18,6 +18,7 @@ struct mutant {
     std::string name;
     std::function<void(day_options&)> apply;
     std::uint64_t first_seed = 1;  // of the thousand: one where it shows soon
+    std::string verdict = {};      // what the judge must say of it; empty: anything
     friend std::ostream& operator<<(std::ostream& out, const mutant& m) { return out << m.name; }
 };
 
@@ -48,6 +49,12 @@ mutant in_scripts(std::string name, std::string only, std::string original, std:
 
 mutant from(std::uint64_t first_seed, mutant one) {
     one.first_seed = first_seed;
+    return one;
+}
+
+// One that is there to show that a rule is looked at: that one must find it.
+mutant breaking(std::string rule, mutant one) {
+    one.verdict = std::move(rule);
     return one;
 }
 
@@ -194,6 +201,27 @@ std::vector<mutant> mutants() {
          }},
         in_scripts("TicketsFromClientsClocks", "mutex/acquire", "math.max(now_us, last + 1)",
                    "now_us + string.byte(id, 6) * 20000"),
+        // Rule by rule.
+        breaking("too many commands",
+                 in_hand_over("HandOverByAHintAlone", "tell(wants.channel, 'grant ' .. id .. ' ' .. token)",
+                              "tell(wants.channel, 'poll ' .. id)", "tell(channel, 'grant ' .. first .. ' ' .. token)",
+                              "tell(channel, 'poll ' .. first)")),
+        breaking("waits beyond its deadline",
+                 {"DeadlinesAreForgotten", [](day_options& day) { day.deadlines_forgotten = true; }}),
+        breaking("was not answered in time",
+                 {"AnswersAreForgotten", [](day_options& day) { day.answers_forgotten = true; }}),
+        breaking("still waits for what it has cancelled",
+                 {"CancellationsAreForgotten", [](day_options& day) { day.cancellations_forgotten = true; }}),
+        breaking("a key is left for ever",
+                 in_scripts("MarksStayForDays", "mutex/release", "redis.call('SET', KEYS[4], token, 'PX', ARGV[3])",
+                            "redis.call('SET', KEYS[4], token, 'PX', ARGV[3] .. '00')")),
+        breaking("nobody is there any more",
+                 in_scripts("LinesAreKeptForHours", "mutex/acquire", ", ARGV[8])\n", ", ARGV[8] .. '00')\n")),
+        breaking("a grant that was never made",
+                 in_scripts("AnswersTellAnotherToken", "mutex/acquire", "return {1, token}", "return {1, token + 1}")),
+        breaking("without a reason",
+                 in_scripts("WhoWaitsIsSentAway", "mutex/acquire", "if channel == '' then return {0, left, holder} end",
+                            "if true then return {0, left, holder} end")),
         // Of several servers.
         of_several(in_scripts("RaisedTokensAreForgotten", "mutex/raise", "remember_token(retention)", "")),
         of_several(in_scripts("NobodyGivesWay", "mutex/acquire", "if holder == id and mark and mark == ARGV[10] then",
@@ -247,6 +275,7 @@ TEST_P(Mutants, AreFoundOut) {
     const campaign_result all = run_campaign(options);
     ASSERT_TRUE(all.found) << "nobody noticed in " << all.days << " days";
     std::cout << "seed " << all.found->seed << ": " << all.found->verdict << "\n";
+    EXPECT_TRUE(all.found->verdict.find(GetParam().verdict) != std::string::npos) << GetParam().verdict;
     day_options as_it_is;
     as_it_is.seed = all.found->seed;
     as_it_is.servers = options.day.servers;

@@ -79,6 +79,7 @@ void actor::ask() {
          (terms_.limit.wait == engine::waiting::in_line ? " in line" : " at once") + " lease " +
          std::to_string(terms_.lease.count()) + (terms_.renewing == engine::renewal::none ? " fixed" : ""));
     const instant deadline = terms_.limit.deadline;
+    if (where_.ways.deadlines_forgotten) terms_.limit.deadline = never;
     where_.home.engine().acquire(*this, terms_, where_.home.now());
     if (deadline != never) expect_end(deadline + where_.home.slept(), serial);
     plan_cancel(luck_);
@@ -100,7 +101,8 @@ void actor::plan_cancel(chance& luck) {
             if (!asking_ || serial != serial_) return;
             note("cancels");
             cancelled_ = true;
-            where_.home.engine().cancel(*this, errc::cancelled, where_.home.now());
+            if (!where_.ways.cancellations_forgotten)
+                where_.home.engine().cancel(*this, errc::cancelled, where_.home.now());
             if (asking_ && serial == serial_) where_.watch.fail(name_ + " still waits for what it has cancelled");
         });
     });
@@ -177,7 +179,7 @@ void actor::refused(const engine::refusal& why) {
 }
 
 void actor::on_validity(instant until) {
-    where_.watch.extended(*belief_, until + where_.home.slept());
+    where_.watch.extended(belief_, until + where_.home.slept());
 }
 
 void actor::on_token(engine::fencing_token token) {
@@ -247,7 +249,8 @@ void actor::release(engine::access level) {
     note("releases level " + std::to_string(left + 1) + (level == engine::access::shared ? ", one that reads" : ""));
     const unsigned shared = held.levels(engine::access::shared) - (level == engine::access::shared ? 1 : 0);
     about_to_hold(left - shared, shared);
-    where_.home.engine().release(held, level, asked.get(), by, where_.home.now());
+    engine::hold_request* const told = where_.ways.answers_forgotten ? nullptr : asked.get();
+    where_.home.engine().release(held, level, told, by, where_.home.now());
     if (asked) expect_answer(asked, where_.time.now() + request_time);
     if (left > 0) {
         after(luck_.within(where_.ways.hold), &actor::carry_on);

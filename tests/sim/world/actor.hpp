@@ -40,6 +40,10 @@ struct habits {
     unsigned downgrade_percent = 25;
     unsigned lets_go_percent = 30;
     instant stop{};  // nothing new is begun after this
+    // Mutants: what the engine is not told.
+    bool deadlines_forgotten = false;
+    bool answers_forgotten = false;
+    bool cancellations_forgotten = false;
 
     milliseconds longest_lease() const { return *std::max_element(leases.begin(), leases.end()); }
 };

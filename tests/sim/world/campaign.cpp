@@ -15,12 +15,19 @@ namespace {
 
 thread_local std::uint64_t present_seed = 0;
 
-// An assertion in the engine ends the process: at least it says on which day.
-void on_abort(int) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int crashes[] = {SIGABRT};  // the others are the sanitizer's to tell of
+#else
+constexpr int crashes[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE};
+#endif
+
+// An assertion in the engine, or worse, ends the process: at least it says on which day.
+void on_crash(int signal) {
     char text[64];
-    const int size =
-        std::snprintf(text, sizeof text, "\nseed %llu: aborted\n", static_cast<unsigned long long>(present_seed));
+    const int size = std::snprintf(text, sizeof text, "\nseed %llu: signal %d\n",
+                                   static_cast<unsigned long long>(present_seed), signal);
     if (size > 0 && write(STDERR_FILENO, text, static_cast<std::size_t>(size)) < 0) return;
+    std::signal(signal, SIG_DFL);
 }
 
 class campaign {
@@ -28,12 +35,12 @@ public:
     explicit campaign(const campaign_options& options) : options_(options), next_(options.first_seed) {}
 
     campaign_result run() {
-        std::signal(SIGABRT, on_abort);
+        for (const int each : crashes) std::signal(each, on_crash);
         std::vector<std::thread> workers;
         for (unsigned i = 1; i < options_.jobs; ++i) workers.emplace_back([this] { work(); });
         work();
         for (std::thread& worker : workers) worker.join();
-        std::signal(SIGABRT, SIG_DFL);
+        for (const int each : crashes) std::signal(each, SIG_DFL);
         return std::move(total_);
     }
 

@@ -133,6 +133,9 @@ server_options day::server_setup() {
 }
 
 void day::draw_plan() {
+    ways_.deadlines_forgotten = options_.deadlines_forgotten;
+    ways_.answers_forgotten = options_.answers_forgotten;
+    ways_.cancellations_forgotten = options_.cancellations_forgotten;
     const std::size_t locks = 1 + luck_.below(3);
     for (std::size_t i = 0; i < locks; ++i) {
         const auto naming = luck_.percent(70) ? scripts::key_naming::tagged : scripts::key_naming::raw;
@@ -308,6 +311,10 @@ day_result day::run() {
     for (const lock_plan& lock : ways_.locks) {
         if (!several()) foreign_leaves(lock);
     }
+    // Where only beliefs are seen: when the leases of the dead are over, and the last of those who was mistrusted.
+    if (is_seen_by_beliefs(options_) && !calm_) {
+        time_.after(patience_ - usual_patience + 3 * longest_lease, [this] { watch_progress({}); });
+    }
     const instant patience = time_.now() + patience_;
     while (!judge_.failed() && !everybody_idle() && time_.now() < patience) run_until(time_.now() + 200ms);
     for (const person& p : actors_) {
@@ -351,8 +358,8 @@ void day::watch_progress(std::map<std::string, instant> idle_since) {
     constexpr milliseconds soon{250};
     for (const lock_plan& lock : ways_.locks) {
         const std::string& name = lock.keys->lock();
-        const bool wanted =
-            std::any_of(actors_.begin(), actors_.end(), [&](const person& p) { return p.who->waits_for(name); });
+        const bool wanted = std::any_of(actors_.begin(), actors_.end(),
+                                        [&](const person& p) { return !p.home->dead() && p.who->waits_for(name); });
         if (!wanted || judge_.is_believed(name)) {
             idle_since.erase(name);
         } else if (time_.now() - idle_since.emplace(name, time_.now()).first->second > soon) {

@@ -75,6 +75,9 @@ struct day_options {
     bool showings_overlooked = false;
     bool lease_left_overlooked = false;
     bool newcomers_unconfirmed = false;
+    bool deadlines_forgotten = false;
+    bool answers_forgotten = false;
+    bool cancellations_forgotten = false;
 };
 
 struct day_result {

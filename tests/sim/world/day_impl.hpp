@@ -18,6 +18,7 @@ public:
 
 private:
     static constexpr milliseconds longest_lease{4000};
+    static constexpr milliseconds usual_patience{40'000};
     // By so much the clocks of a primary and its replica differ at most, on replicated days.
     static constexpr milliseconds clock_skew{10};
 
@@ -118,7 +119,7 @@ private:
     bool calm_ = false;
     bool mistrusted_ = false;
     bool quiet_ = false;
-    nanoseconds patience_ = std::chrono::seconds(40);
+    nanoseconds patience_ = usual_patience;
     std::vector<mishap> likely_;
     chance::span pace_{};
     chance::span delay_{microseconds(50), milliseconds(3)};

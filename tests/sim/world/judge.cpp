@@ -63,10 +63,15 @@ std::shared_ptr<belief> judge::believes(belief fresh) {
     return kept;
 }
 
-void judge::extended(belief& held, instant until) {
-    const bool had_ended = held.until <= now();
-    held.until = until;
-    if (!held.over && had_ended && until > now()) check_overlap(held);
+void judge::extended(const std::shared_ptr<belief>& held, instant until) {
+    const bool had_ended = held->until <= now();
+    held->until = until;
+    if (until > now() && lost.contains(held->id)) fail("a hold that was lost is believed in again: " + held->id);
+    if (held->over || !had_ended || until <= now()) return;
+    check_overlap(*held);
+    // It may have been forgotten meanwhile.
+    auto& all = beliefs_[held->lock];
+    if (std::find(all.begin(), all.end(), held) == all.end()) all.push_back(held);
 }
 
 void judge::upgraded(belief& held, std::uint64_t token, instant asked) {

@@ -53,7 +53,7 @@ public:
 
     // --- the clients' side
     std::shared_ptr<belief> believes(belief fresh);
-    void extended(belief& held, instant until);
+    void extended(const std::shared_ptr<belief>& held, instant until);
     /// A reader writes as well, from now on.
     void upgraded(belief& held, std::uint64_t token, instant asked);
     void lost_without_reason(const belief& held);
