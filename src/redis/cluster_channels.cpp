@@ -134,7 +134,7 @@ void cluster_router::channel_refused(channel_entry& which, const channel_command
     if (meant && meant->what == redirect::kind::spoiled_link) return by.session().distrust(std::move(why), now);
     const bool has_moved = meant && meant->what == redirect::kind::moved && meant->to != by.place();
     const unsigned at_once = has_moved ? most_followed_at_once : 0;
-    if (it.refusals >= at_once) rest_slot(it.slot, it.refusals - at_once, std::move(why), now);
+    if (it.refusals >= at_once) rest_slot(it.slot, {.before = it.refusals - at_once}, std::move(why), now);
     ++it.refusals;
     want_map();
     if (has_moved) learn_moved(by, *meant, now);

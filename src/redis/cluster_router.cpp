@@ -123,26 +123,22 @@ void cluster_router::send_again(command& request, failure why, instant now) {
 
 void cluster_router::rest(command& request, failure why, instant now) {
     const unsigned rested_before = routing::begin_rest(request);
-    slot_rest& slot = rest_slot(slot_of(request.first_key()), rested_before, std::move(why), now);
-    if (routing::passes_others(request)) {
-        const instant until = now + length_of_rest(rested_before);
-        slot.until_for_those_that_pass = std::max(slot.until_for_those_that_pass, until);
-        rest_ends_at_ = std::min(rest_ends_at_, slot.until_for_those_that_pass);
-    }
+    const bool passes = routing::passes_others(request);
+    rest_slot(slot_of(request.first_key()), {.before = rested_before, .of_one_that_passes = passes}, std::move(why),
+              now);
     put_back(request, now);
 }
 
-std::chrono::nanoseconds cluster_router::length_of_rest(unsigned rested_before) {
-    return jitter_.spread(std::min<std::chrono::nanoseconds>(
-        shortest_rest * (1LL << std::min(rested_before, most_doublings)), longest_rest));
-}
-
-cluster_router::slot_rest& cluster_router::rest_slot(hash_slot slot, unsigned rested_before, failure why, instant now) {
+// One that passes others puts them off no longer than itself.
+void cluster_router::rest_slot(hash_slot slot, rest_due due, failure why, instant now) {
+    const std::chrono::nanoseconds whole =
+        std::min<std::chrono::nanoseconds>(shortest_rest * (1LL << std::min(due.before, most_doublings)), longest_rest);
+    const instant until = now + jitter_.spread(whole);
     slot_rest& it = rests_[slot];
-    it.until = std::max(it.until, now + length_of_rest(rested_before));
-    rest_ends_at_ = std::min(rest_ends_at_, it.until);
+    it.until = std::max(it.until, until);
+    if (due.of_one_that_passes) it.until_for_those_that_pass = std::max(it.until_for_those_that_pass, until);
+    rest_ends_at_ = std::min(rest_ends_at_, until);
     it.why = std::move(why);
-    return it;
 }
 
 bool cluster_router::must_rest(const command& request, instant now) const {
@@ -191,7 +187,7 @@ void cluster_router::stopped_half_way(command& request, failure why, instant now
     half_runs& those = half_runs_[slot];
     those.last = now;
     why.code = errc::moving;  // is why others wait
-    rest_slot(slot, those.in_a_row++, why, now);
+    rest_slot(slot, {.before = those.in_a_row++}, why, now);
     why.code = errc::outcome_unknown;
     routing::fail(request, why, now);
 }

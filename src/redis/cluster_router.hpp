@@ -147,8 +147,12 @@ private:
     };
     struct slot_rest {
         instant until{};
-        instant until_for_those_that_pass{};  // they rest for what they were told themselves, and for nobody else
+        instant until_for_those_that_pass{};  // they rest for what such as they were told, and for nobody else
         failure why = {};
+    };
+    struct rest_due {
+        unsigned before = 0;  // how often it has rested already
+        bool of_one_that_passes = false;
     };
     struct half_runs {
         unsigned in_a_row = 0;
@@ -168,9 +172,8 @@ private:
     void want_target(const command& request, instant now);
     void send_again(command& request, failure why, instant now);
     void rest(command& request, failure why, instant now);
-    slot_rest& rest_slot(hash_slot slot, unsigned rested_before, failure why, instant now);
+    void rest_slot(hash_slot slot, rest_due due, failure why, instant now);
     bool must_rest(const command& request, instant now) const;
-    std::chrono::nanoseconds length_of_rest(unsigned rested_before);
     void stopped_half_way(command& request, failure why, instant now);
     bool refused(link& by, command& request, const reply_view& refusal, instant now);
     void follow(link& by, command& request, const redirect& meant, failure why, instant now);

@@ -237,6 +237,22 @@ TEST_F(RwLine, ReaderWhosePlaceInLineHasComeBackKeepsItsToken) {  // R13
     EXPECT_THAT(line(), IsEmpty());
 }
 
+TEST_F(RwLine, ReaderWhoseGrantWasEvictedGetsANewOne) {  // R13
+    all_listen();
+    const std::string token = writes(ann);
+    wait_to_read(bob);
+    const std::string entry = must({"HGET", waiters, bob}).text;
+    const std::string ticket = must({"ZSCORE", queue, bob}).text;
+    release(ann, token);
+    must({"HDEL", grants, bob});
+    must({"ZADD", queue, ticket, bob});
+    must({"HSET", waiters, bob, entry});
+    wait_to_write(cid);
+    EXPECT_EQ(held(), read_by({bob}));
+    EXPECT_THAT(grant_of(bob), ::testing::StartsWith("r "));
+    EXPECT_THAT(line(), ElementsAre(cid));
+}
+
 TEST_F(RwLine, PassedOverWaiterGetsItsPlaceBack) {  // R10
     all_listen();
     writes(ann, 5000);

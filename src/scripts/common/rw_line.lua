@@ -81,10 +81,10 @@ local function let_in_who_may()
     local next_writer, first
 
     -- Who reads already has come back into the line with data that a failover lost and a move brought back: a new token
-    -- would only take the hold away from the one who has it by the old one.
+    -- would only take the hold away from the one who has it by the old one. Without a grant there is none to lose.
     local function let_in(who, wants, shape)
         append(leaving, who)
-        if shape == 'r' and reads(who) then return end
+        if shape == 'r' and reads(who) and shape_of(redis.call('HGET', KEYS[6], who)) then return end
         append(coming, {who = who, wants = wants, shape = shape})
         place(who, shape)
     end
