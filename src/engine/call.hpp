@@ -41,6 +41,9 @@ public:
     }
 
     purpose what() const noexcept { return what_; }
+    static bool renews(purpose what) noexcept {
+        return what == purpose::renew || what == purpose::renew_again || what == purpose::renew_alone;
+    }
     fencing_token proposed() const noexcept { return proposed_; }
     void remember_proposal(fencing_token token) noexcept { proposed_ = token; }
     // What is being confirmed.

@@ -15,6 +15,7 @@ engine::engine(engine_settings settings, const std::vector<node_link>& nodes, ra
                                                                  .fence_retention = settings_.fence_retention,
                                                                  .lost_margin_percent = settings_.lost_margin_percent,
                                                                  .clock_skew = settings_.clock_skew,
+                                                                 .most_renewals = settings_.most_renewals,
                                                                  .server = node.server,
                                                                  .listens = node.listens},
                                                   client_, *node.out, random_, *this));

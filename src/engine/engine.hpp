@@ -58,6 +58,7 @@ struct engine_settings {
     unsigned lost_margin_percent = 10;
     // See voter_settings.
     milliseconds clock_skew{0};
+    std::size_t most_renewals = 1000;
     unsigned max_depth = 100'000;
 };
 
@@ -186,8 +187,9 @@ private:
     static bool is_waited_for(const hold& h, answer_to what) noexcept;
     void open_poll(hold& h, answer_to what, hold_request* request, instant answer_by);
     void take(ballot& b, answer_to what, const node_answer& said);
-    void answer(hold& h, answer_to what, std::optional<refusal> why_not);
-    void answer_late(hold& h, answer_to what, instant now, refusal why_not);
+    static void answer(hold& h, answer_to what, std::optional<refusal> why_not);
+    static void refuse(hold& h, answer_to what, errc code, std::string_view detail);
+    static void refuse_late(hold& h, answer_to what, instant now, errc code, std::string_view detail);
     void check(hold& h, instant now);
 
     // shared

@@ -169,17 +169,17 @@ void engine::release(hold& h, access level, hold_request* request, instant answe
         if (request != nullptr) request->answered(refusal{errc::lost, "", {}, {}});
         request = nullptr;
     }
-    const refusal meanwhile{errc::not_held, "released meanwhile", {}, {}};
+    constexpr std::string_view meanwhile = "released meanwhile";
     h.state_ = state::leaving;
     if (h.affairs_) h.affairs_->heal_at = never;
-    answer(h, answer_to::renewal, meanwhile);
-    answer(h, answer_to::change, meanwhile);
+    refuse(h, answer_to::renewal, errc::not_held, meanwhile);
+    refuse(h, answer_to::change, errc::not_held, meanwhile);
     acquire_request* const waiting_for_more = end_quest(h);
     open_poll(h, answer_to::release, request, answer_by);
     const in_hand kept(h);
     for (std::size_t i = 0; i < voters_.size(); ++i) voters_[i]->release(h.vote(i), now);
     set_timer(h);
-    if (waiting_for_more != nullptr) waiting_for_more->refused(meanwhile);
+    if (waiting_for_more != nullptr) waiting_for_more->refused({errc::not_held, std::string(meanwhile), {}, {}});
     kept.let_go();
     forget_if_gone(h);
 }
@@ -195,7 +195,7 @@ void engine::release_level(hold& h, access level, hold_request* request, instant
     if (!downgrades && request != nullptr) request->answered(std::nullopt);
     if (downgrades) {
         // One node's answer to the last downgrade may still be missing, when a majority has granted it anew.
-        answer(h, answer_to::change, refusal{errc::outcome_unknown, "downgraded again meanwhile", {}, {}});
+        refuse(h, answer_to::change, errc::outcome_unknown, "downgraded again meanwhile");
         open_poll(h, answer_to::change, request, answer_by);
     }
     if (downgrades || stops_reading) {
@@ -281,16 +281,20 @@ void engine::answer(hold& h, answer_to what, std::optional<refusal> why_not) {
     asked->answered(why_not);
 }
 
-void engine::answer_late(hold& h, answer_to what, instant now, refusal why_not) {
-    if (h.affairs_ && now >= poll_about(*h.affairs_, what).answer_by) answer(h, what, std::move(why_not));
+// Whoever is not asked for an answer makes up no text for it.
+void engine::refuse(hold& h, answer_to what, errc code, std::string_view detail) {
+    if (is_waited_for(h, what)) answer(h, what, refusal{code, std::string(detail), {}, {}});
+}
+
+void engine::refuse_late(hold& h, answer_to what, instant now, errc code, std::string_view detail) {
+    if (h.affairs_ && now >= poll_about(*h.affairs_, what).answer_by) refuse(h, what, code, detail);
 }
 
 void engine::check(hold& h, instant now) {
-    answer_late(h, answer_to::release, now, {errc::outcome_unknown, "the release goes on in the background", {}, {}});
-    answer_late(h, answer_to::change, now, {errc::outcome_unknown, "the downgrade goes on in the background", {}, {}});
+    refuse_late(h, answer_to::release, now, errc::outcome_unknown, "the release goes on in the background");
+    refuse_late(h, answer_to::change, now, errc::outcome_unknown, "the downgrade goes on in the background");
     const bool asked = (h.affairs_ && h.affairs_->renewing.asked_in_vain) || links_up(h) >= majority();
-    answer_late(h, answer_to::renewal, now,
-                {asked ? errc::request_timed_out : errc::unreachable, voters_[0]->server(), {}, {}});
+    refuse_late(h, answer_to::renewal, now, asked ? errc::request_timed_out : errc::unreachable, voters_[0]->server());
     heal(h, now);
     set_timer(h);
     if (h.is_asked_for() && several() && now >= h.affairs_->quest.limit.deadline) {

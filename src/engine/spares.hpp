@@ -24,7 +24,8 @@ public:
 
     void give_back(std::unique_ptr<T> one) noexcept {
         if (!one || kept_.size() == most) return;
-        *one = T();
+        std::destroy_at(one.get());
+        std::construct_at(one.get());
         kept_.push_back(std::move(one));
     }
 

@@ -19,6 +19,12 @@ using scripts::hold_answer;
 // A renewal that failed for a reason that may pass is tried again after this part of the lease.
 constexpr int retry_part = 10;
 
+// Down to a common beat, so that the renewals of many holds go out together and wake nobody one by one.
+instant on_the_beat(instant exactly, milliseconds lease) {
+    const auto beat = std::max(std::chrono::nanoseconds(lease / 3) / 1000, std::chrono::nanoseconds(1));
+    return exactly - exactly.time_since_epoch() % beat;
+}
+
 }  // namespace
 
 void voter::extend_validity(ballot& b, instant proved_at) {
@@ -30,18 +36,30 @@ void voter::extend_validity(ballot& b, instant proved_at) {
         const auto jitter = static_cast<std::uint64_t>(third.count()) / 10;
         const instant exactly =
             proved_at + third - std::chrono::nanoseconds(static_cast<std::int64_t>(random_.next() % (jitter + 1)));
-        // Down to a common beat, so that those of many holds go out together and wake nobody one by one.
-        b.renew_at_ = exactly - exactly.time_since_epoch() % std::max(third / 1000, std::chrono::nanoseconds(1));
+        b.renew_at_ = on_the_beat(exactly, terms.lease);
     }
 }
 
 void voter::check_holding(ballot& b, instant now) {
     if (now >= b.valid_until_ - margin(terms_of(b).lease)) return lose(b, errc::lost, now);
-    if (now >= b.renew_at_ && b.errands().renewing == nullptr) send_renewal(b, now);
+    if (now >= b.renew_at_ && b.errands().renewing == nullptr) renew_when_due(b, now);
     check_change(b, now);
     if (now >= b.errands().raise_again_at) send_raise(b, now);
     set_timer(b, now);
     if (b.quest().at != stage::none) check_waiting(b, now);
+}
+
+// Holds that were taken within a moment are to be renewed within a moment. If that is more than the node can do just
+// then, some give way, or thousands of questions pile up here: by an eighth of the lease at most.
+void voter::renew_when_due(ballot& b, instant now) {
+    const milliseconds lease = terms_of(b).lease;
+    const instant proved_at = b.valid_until_ - lease + drift(lease);
+    const instant latest = on_the_beat(proved_at + lease / 3 + lease / 8, lease);
+    if (renewals_under_way_ < settings_.most_renewals || now >= latest) return send_renewal(b, now);
+    const auto room = static_cast<std::uint64_t>(std::chrono::nanoseconds(latest - now).count());
+    const std::chrono::nanoseconds least = std::chrono::nanoseconds(lease) / 128;
+    const std::chrono::nanoseconds chance(static_cast<std::int64_t>(random_.next() % room));
+    b.renew_at_ = std::min(latest, on_the_beat(now + least + chance, lease));
 }
 
 void voter::let_run_out(ballot& b, instant now) {
@@ -117,9 +135,10 @@ void voter::found_held(ballot& b, const call& asked, const hold_answer& answer, 
     } else {
         tell_renewed(b, now);
     }
-    // The upgrade that is waited for has come: the script that served the line tells its caller only by this.
+    // The upgrade that is waited for has come: the script that served the line tells its caller only by this. Not so by
+    // the old token: that is the answer of the lock's former server, which took longer than a downgrade at the new one.
     if (b.state_ == state::held && b.quest().at == stage::in_line && answer.held == shape::both &&
-        b.quest().polled_on_this_link && is_trusted(b, now)) {
+        answer.token > b.token_ && b.quest().polled_on_this_link && is_trusted(b, now)) {
         granted(b, {answer.token, proved_at, how::handed_over}, now);
     }
 }

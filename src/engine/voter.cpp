@@ -91,10 +91,12 @@ call& voter::start_call(purpose what, ballot& b) {
     call& fresh = *idle_calls_.back();
     idle_calls_.pop_back();
     fresh.begin(what, b);
+    if (call::renews(what)) ++renewals_under_way_;
     return fresh;
 }
 
 void voter::finish_call(call& finished) {
+    if (call::renews(finished.what())) --renewals_under_way_;
     idle_calls_.push_back(&finished);
 }
 

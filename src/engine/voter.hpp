@@ -69,6 +69,8 @@ struct voter_settings {
     unsigned lost_margin_percent = 10;
     // By so much another server's clock may be ahead: replicas have expiries as times of day.
     milliseconds clock_skew{0};
+    // With so many renewals under way, others give way for a while.
+    std::size_t most_renewals = 1000;
     std::string server;  // for messages
     channels listens = channels::one;
 };
@@ -189,6 +191,7 @@ private:
     void tell_renewed(ballot& b, instant now);
     void failed_renew(ballot& b, const failure& why, instant now);
     void check_holding(ballot& b, instant now);
+    void renew_when_due(ballot& b, instant now);
     void lose(ballot& b, errc why, instant now);
     // By our own clock; the timer that tells so may be late.
     static bool ran_out(const ballot& b, instant now) noexcept { return now >= b.valid_until_; }
@@ -258,6 +261,7 @@ private:
     std::unordered_map<std::uint64_t, ballot*> in_line_;
     std::vector<std::unique_ptr<call>> calls_;  // every one ever made; those not under way are in idle_calls_
     std::vector<call*> idle_calls_;
+    std::size_t renewals_under_way_ = 0;
     spares<errands> spare_errands_;
 };
 

@@ -217,6 +217,7 @@ void voter::believe_push(ballot& b, fencing_token token, instant now) {
     }
     const ballot::quest_state& q = b.quest();
     if (q.at != stage::in_line || !q.polled_on_this_link || token <= q.fence_then) return;
+    if (b.state_ == state::held && token <= b.token_) return;  // of the lock's former server, from before
     const milliseconds lease = terms_of(b).lease;
     const instant end = q.last_answered_poll + lease - drift(lease);
     // Little is left by our cautious reckoning, though the lease is fresh: a poll makes it full and proves it.
@@ -260,6 +261,9 @@ void voter::ask_after_late_grant(ballot& b, instant now) {
 
 void voter::upgraded(ballot& b, const proof& shown, instant now) {
     if (ran_out(b, now)) return lose(b, errc::lost, now);
+    // A grant from before a downgrade of this hold, of which the node has not heard, or not any more. Others may read
+    // since then, by larger tokens.
+    if (shown.token <= b.token_) return lose(b, errc::not_held, now);
     adopt(b, shown.token);
     b.shape_ = shape::both;
     extend_validity(b, shown.at);

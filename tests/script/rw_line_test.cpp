@@ -12,11 +12,25 @@ protected:
     const std::string eve = hold_id("eve");
     // So that they count as alive.
     std::map<std::string, listener> ears;
+    std::string old_entry;
+    std::string old_ticket;
 
     void all_listen() {
         for (const std::string& id : {ann, bob, cid, dan, eve}) ears.emplace(id, listens(id));
     }
     std::string told(const std::string& id) { return ears.at(id).next(); }
+    // Comes in from the line, whose entry is kept for later.
+    void reads_from_line(const std::string& id) {
+        const std::string token = writes(ann);
+        wait_to_read(id);
+        old_entry = must({"HGET", waiters, id}).text;
+        old_ticket = must({"ZSCORE", queue, id}).text;
+        release(ann, token);
+    }
+    void stands_in_line_again(const std::string& id) {
+        must({"ZADD", queue, old_ticket, id});
+        must({"HSET", waiters, id, old_entry});
+    }
     std::string grant_message(const std::string& id) { return grant_of(id).replace(0, 1, "grant " + id); }
 };
 
@@ -223,14 +237,9 @@ TEST_F(RwLine, QueuedAnswerSaysWhatAPollNeeds) {  // §4.2, §6
 // A member of a Cluster failed, and what it had lost came back when the slot moved there again.
 TEST_F(RwLine, ReaderWhosePlaceInLineHasComeBackKeepsItsToken) {  // R13
     all_listen();
-    const std::string token = writes(ann);
-    wait_to_read(bob);
-    const std::string entry = must({"HGET", waiters, bob}).text;
-    const std::string ticket = must({"ZSCORE", queue, bob}).text;
-    release(ann, token);
+    reads_from_line(bob);
     const std::string was = grant_of(bob);
-    must({"ZADD", queue, ticket, bob});
-    must({"HSET", waiters, bob, entry});
+    stands_in_line_again(bob);
     EXPECT_EQ(code(read(cid)), 1);
     EXPECT_EQ(grant_of(bob), was);
     EXPECT_EQ(held(), read_by({bob, cid}));
@@ -239,14 +248,9 @@ TEST_F(RwLine, ReaderWhosePlaceInLineHasComeBackKeepsItsToken) {  // R13
 
 TEST_F(RwLine, ReaderWhoseGrantWasEvictedGetsANewOne) {  // R13
     all_listen();
-    const std::string token = writes(ann);
-    wait_to_read(bob);
-    const std::string entry = must({"HGET", waiters, bob}).text;
-    const std::string ticket = must({"ZSCORE", queue, bob}).text;
-    release(ann, token);
+    reads_from_line(bob);
     must({"HDEL", grants, bob});
-    must({"ZADD", queue, ticket, bob});
-    must({"HSET", waiters, bob, entry});
+    stands_in_line_again(bob);
     wait_to_write(cid);
     EXPECT_EQ(held(), read_by({bob}));
     EXPECT_THAT(grant_of(bob), ::testing::StartsWith("r "));

@@ -188,8 +188,9 @@ value rw_model::refused(const rw_step& step, std::string_view why) {
 value rw_model::acquire(const rw_step& step) {
     const std::string& id = step.id;
     const bool writes = hash_.writer == id;
-    // A downgrade of the same grant is still on its way: a new token, which that does not name (§4.3).
-    if (is_held_by(id) && step.wants == 'u' && writes && token_of(id) == step.token) return granted(step, 'b');
+    // A downgrade of the same grant is still on its way: a new token, which that does not name (§4.3). Or the server
+    // has lost it, and the grants since then.
+    if (is_held_by(id) && step.wants == 'u' && writes && token_of(id) <= step.token) return granted(step, 'b');
     if (is_held_by(id) && (step.wants == 'r' || writes)) {  // R21, R22
         refresh(id, step.wants == 'r' && writes ? 'b' : holds_.at(id).shape, step.lease_ms);
         serve(step);

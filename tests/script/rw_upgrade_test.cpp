@@ -28,6 +28,16 @@ TEST_F(RwUpgrade, OfAWriteHoldWhoseDowngradeIsStillOnItsWayTakesATokenThatTheDow
     EXPECT_EQ(held(), read_and_written_by(ann));
 }
 
+// A server that has lost data: the caller was downgraded, and upgraded, and downgraded again since.
+TEST_F(RwUpgrade, OfAWriteHoldFromBeforeTheGrantThatItNamesTakesANewToken) {  // §4.3
+    const std::string lost = std::to_string(std::stoll(writes(ann)) + 1000);
+    pass(1000);
+    const std::string fresh = upgraded(ann, lost);
+    EXPECT_GT(std::stoll(fresh), std::stoll(lost));
+    EXPECT_EQ(held(), read_and_written_by(ann));
+    EXPECT_EQ(grant_of(ann), "b " + fresh);
+}
+
 TEST_F(RwUpgrade, NeverCutsALongerLease) {  // R28
     const std::string token = reads(ann, hour);
     upgraded(ann, token);

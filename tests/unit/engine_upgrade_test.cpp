@@ -74,6 +74,46 @@ TEST_F(EngineUpgrade, OfAHoldThatIsOverMeansThatItIsLost) {
     EXPECT_TRUE(life->lost);
 }
 
+// There, this hold wrote once, and has not been downgraded: the server has lost data. By the present token it is no
+// better, since an upgrade always has a new one.
+TEST_F(EngineUpgrade, ByATokenFromBeforeMeansThatTheHoldIsLost) {  // R13
+    hold& held = reading();
+    ask_for_upgrade(held);
+    receive(list({"1", "42"}));
+    EXPECT_EQ(upgrade.held, nullptr);
+    EXPECT_EQ(upgrade.refusal_code, errc::lost);
+    EXPECT_EQ(life->lost, errc::not_held);
+    subject.release(held, access::shared, nullptr, now + 2s, now);
+    expect_question(send_one(), "rw/release", "0", "");  // whatever the server has
+}
+
+// From the lock's former server: the hold was downgraded at the new one before that answer came.
+TEST_F(EngineUpgrade, ThatARenewalTellsByAnOldTokenIsNotBelieved) {  // R13
+    hold& held = waiting();
+    for (const char* old : {"41", "42"}) {
+        subject.renew(held, answer, now);
+        expect_question(send_one(), "rw/renew");
+        receive(list({"1", "b", old}));
+        EXPECT_EQ(upgrade.held, nullptr) << old;
+        EXPECT_FALSE(life->lost) << old;
+        EXPECT_EQ(held.token(), 42U);
+    }
+    push("grant " + id + " 51");
+    EXPECT_EQ(upgrade.held, &held) << "still waits";
+}
+
+// Where the mark of the last token is gone, the poll's answer says nothing about older ones.
+TEST_F(EngineUpgrade, ThatIsPushedByAnOldTokenIsNotBelievedAndLosesNothing) {  // R13
+    hold& held = reading();
+    ask_for_upgrade(held);
+    receive(list({"2", "900", somebody, "77", "0", "0"}));
+    push("grant " + id + " 42");
+    EXPECT_EQ(upgrade.held, nullptr);
+    EXPECT_FALSE(life->lost);
+    push("grant " + id + " 43");
+    EXPECT_EQ(upgrade.held, &held);
+}
+
 // R26, R31
 TEST_F(EngineUpgrade, RefusedLeavesReadingAsItWasAndAsksNothingMore) {
     const struct {

@@ -19,6 +19,7 @@
 local id, retention, prefer = ARGV[1], whole(ARGV[2], 1), ARGV[3]
 local wants, lease, floor = ARGV[4], whole(ARGV[5], 1), whole(ARGV[6], 0)
 local channel, ticket, keep_line = ARGV[7], ARGV[8], ARGV[10]
+local upgrades = whole(ARGV[11], 0) or 0
 proposal = whole(ARGV[12], 1)
 
 if not (retention and lease and floor and whole(ticket, 0) and whole(ARGV[9], 0)
@@ -56,9 +57,9 @@ if my_grant and wants ~= 'u' and token_of(my_grant) == ARGV[13] then
     my_grant = false
 end
 
--- What is to be upgraded writes already: a downgrade of it has not come through yet. It names this grant's token, and
--- must not hit what the caller is told now.
-if my_grant and wants == 'u' and writer == id and token_of(my_grant) == ARGV[11] then return granted('b') end
+-- What is to be upgraded writes already, by no newer token: a downgrade of it has not come through yet, or was lost. It
+-- names this grant's token, and must not hit what the caller is told now.
+if my_grant and wants == 'u' and writer == id and tonumber(token_of(my_grant)) <= upgrades then return granted('b') end
 
 -- The caller holds it already. What its first request got is not made more by a copy of it that runs late.
 if my_grant and (wants == 'r' or writer == id) then
