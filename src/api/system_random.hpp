@@ -15,7 +15,7 @@ public:
     std::uint64_t next() override;
 
 private:
-    std::array<std::uint64_t, 64> pool_{};
+    std::array<std::uint64_t, 512> pool_{};
     std::size_t used_ = pool_.size();
 };
 

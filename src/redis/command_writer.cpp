@@ -25,25 +25,24 @@ char* put(char* at, std::string_view text) noexcept {
 char* put_header(char* at, char type, std::size_t count) noexcept {
     *at++ = type;
     // Most arguments are short.
-    at = count < 10 ? put(at, {"0123456789" + count, 1}) : put_number(at, count);
-    return put(at, "\r\n");
-}
-
-// Lets `write` put at most `room` characters behind the text: one growth, however many small parts they are made of.
-template <class Write>
-void append(std::string& out, std::size_t room, Write write) {
-    const std::size_t before = out.size();
-    out.resize(before + room);
-    out.resize(static_cast<std::size_t>(write(out.data() + before) - out.data()));
+    if (count < 10) {
+        *at++ = static_cast<char>('0' + count);
+    } else {
+        at = put_number(at, count);
+    }
+    *at++ = '\r';
+    *at++ = '\n';
+    return at;
 }
 
 }  // namespace
 
+// Nothing of `gathered_` is read before it is written.
 command_writer::command_writer(std::string& out, std::size_t argument_count, part which)
     : out_(out), missing_(argument_count), exceptions_before_(std::uncaught_exceptions()) {
     HOLDFAST_ASSERT(argument_count > 0);
     if (which == part::rest) return;
-    append(out_, header_room, [&](char* at) { return put_header(at, '*', argument_count); });
+    used_ = static_cast<std::size_t>(put_header(gathered_.data(), '*', argument_count) - gathered_.data());
 }
 
 command_writer::~command_writer() {
@@ -59,12 +58,25 @@ command_writer& command_writer::arg(std::span<const std::string_view> pieces) {
     --missing_;
     std::size_t size = 0;
     for (const std::string_view piece : pieces) size += piece.size();
-    append(out_, header_room + size + 2, [&](char* at) {
-        at = put_header(at, '$', size);
+    if (header_room + size + 2 > gathered_.size() - used_) flush();
+    char* at = put_header(gathered_.data() + used_, '$', size);
+    if (header_room + size + 2 <= gathered_.size()) {
         for (const std::string_view piece : pieces) at = put(at, piece);
-        return put(at, "\r\n");
-    });
+        at = put(at, "\r\n");
+        used_ = static_cast<std::size_t>(at - gathered_.data());
+    } else {
+        used_ = static_cast<std::size_t>(at - gathered_.data());
+        flush();
+        for (const std::string_view piece : pieces) out_ += piece;
+        out_ += "\r\n";
+    }
+    if (missing_ == 0) flush();
     return *this;
+}
+
+void command_writer::flush() {
+    out_.append(gathered_.data(), used_);
+    used_ = 0;
 }
 
 command_writer& command_writer::arg(std::int64_t value) {

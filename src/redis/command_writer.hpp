@@ -4,6 +4,7 @@
 // argument too few would swallow the head of the next one, and every later reply would answer the wrong request.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -13,7 +14,8 @@
 
 namespace holdfast::redis {
 
-/// Appends one command of exactly argument_count arguments, its name included. Allocates only what `out` needs to grow.
+/// Appends one command of exactly argument_count arguments, its name included; `out` has them when the last is given.
+/// Allocates only what `out` needs to grow.
 class command_writer {
 public:
     /// `rest`: the arguments that follow others, which somebody else writes, with the array's header.
@@ -31,9 +33,13 @@ public:
     command_writer& arg(std::span<const std::string_view> pieces);
 
 private:
+    void flush();
+
     std::string& out_;
     std::size_t missing_;
     int exceptions_before_;  // when an exception passes through, the command is lost anyway
+    std::size_t used_ = 0;
+    std::array<char, 512> gathered_;  // small parts, of which `out` gets many at once
 };
 
 void append_command(std::string& out, std::initializer_list<std::string_view> args);

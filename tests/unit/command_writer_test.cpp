@@ -39,6 +39,23 @@ TEST(CommandWriter, CarriesAnyBytes) {
               testing::array({testing::bulk("\r\n"), testing::bulk(every_byte), testing::bulk("*1\r\n")}));
 }
 
+// What is gathered before it is appended must show nowhere, whatever fits into it.
+TEST(CommandWriter, WritesArgumentsOfEveryLengthAlike) {
+    for (std::size_t size = 0; size < 1200; ++size) {
+        const std::string text(size, 'x');
+        const std::string body = "$" + std::to_string(size) + "\r\n" + text + "\r\n";
+        const std::string small = "$3\r\nGET\r\n";
+        std::string out = "before";
+        command_writer{out, 3, command_writer::part::rest}.arg("GET").arg(text).arg("GET");
+        ASSERT_EQ(out, "before" + small + body + small) << size;
+        out.clear();
+        const std::string_view pieces[] = {std::string_view(text).substr(0, size / 3), "",
+                                           std::string_view(text).substr(size / 3)};
+        command_writer{out, 3}.arg(text).arg("GET").arg(pieces);
+        ASSERT_EQ(out, "*3\r\n" + body + small + body) << size;
+    }
+}
+
 TEST(CommandWriter, MayBeLeftByAnException) {
     std::string out;
     const auto interrupted = [&] {
