@@ -15,6 +15,8 @@ namespace holdfast::net {
 
 failure describe_connect_error(const boost::system::error_code& code, const endpoint& target);
 failure describe_stream_error(const boost::system::error_code& code, const endpoint& target);
+/// Of a write: the peer has closed the connection, and may have said something before.
+bool is_hang_up(const boost::system::error_code& code);
 
 class stream_base : public stream, public std::enable_shared_from_this<stream_base> {
 public:

@@ -18,10 +18,14 @@ failure describe_connect_error(const boost::system::error_code& code, const endp
     return why;
 }
 
+bool is_hang_up(const boost::system::error_code& code) {
+    namespace ae = boost::asio::error;
+    return code == ae::connection_reset || code == ae::broken_pipe;
+}
+
 failure describe_stream_error(const boost::system::error_code& code, const endpoint& target) {
     namespace ae = boost::asio::error;
-    if (code == ae::eof || code == ae::connection_reset || code == ae::broken_pipe ||
-        code == boost::asio::ssl::error::stream_truncated) {
+    if (code == ae::eof || is_hang_up(code) || code == boost::asio::ssl::error::stream_truncated) {
         return {errc::unreachable, target.display + " closed the connection"};
     }
     const bool tls = code.category() == ae::get_ssl_category();

@@ -74,13 +74,20 @@ public:
     }
 
     void read(std::span<char> room) override {
+        reads_ = true;
         wrapped_.async_read_some(boost::asio::buffer(room.data(), room.size()),
-                                 then([this](const auto& code, std::size_t count) { received(code, count); }));
+                                 then([this](const auto& code, std::size_t count) {
+                                     reads_ = false;
+                                     received(code, count);
+                                 }));
     }
 
+    // A peer that refuses us says why and hangs up. What we write after that finds nobody; the read tells the reason.
     sending write(std::string_view bytes) override {
-        boost::asio::async_write(wrapped_, boost::asio::buffer(bytes),
-                                 then([this](const auto& code, std::size_t) { sent(code); }));
+        boost::asio::async_write(wrapped_, boost::asio::buffer(bytes), then([this](const auto& code, std::size_t) {
+                                     if (reads_ && is_hang_up(code)) return;
+                                     sent(code);
+                                 }));
         return sending::under_way;
     }
 
@@ -128,6 +135,7 @@ private:
         wrapped_.next_layer().close(ignored);
     }
 
+    bool reads_ = false;
     ssl::context tls_context_;
     ssl::stream<boost::asio::ip::tcp::socket> wrapped_;
     boost::asio::ip::tcp::resolver resolver_;
