@@ -93,13 +93,15 @@ TEST(Days, AreTheSameWheneverTheyArePlayed) {
 // ones: undo the fix, and play until it shows.
 TEST(Days, ThatWentWrongOnceGoWell) {
     for (const std::uint64_t seed : std::initializer_list<std::uint64_t>{
-             15,      // a release was forgotten at the end of its lease with its caller still waiting for the
-                      // answer
-             147,     // a poll under way when the link broke went to a restarted server before it was to be
-                      // trusted
-             625,     // a poll that ran late, after its hold's lease, left a place in line that no release took
-                      // away
-             4904,    // a client that began to wait while its link settled never listened for its turn
+             15,     // a release was forgotten at the end of its lease with its caller still waiting for the
+                     // answer
+             147,    // a poll under way when the link broke went to a restarted server before it was to be
+                     // trusted
+             625,    // a poll that ran late, after its hold's lease, left a place in line that no release took
+                     // away
+             4904,   // a client that began to wait while its link settled never listened for its turn
+             60286,  // one who read was told that it writes, by a token from before its downgrade, by a server that had
+                     // lost data
              408555,  // a reader whose old place in line came back with lost data was given a second token
              557532,  // a renewal rested for as long as polls that had been told again and again that a slot moves
          }) {

@@ -159,6 +159,9 @@ bool actor::is_to_be_expected(errc why) const {
         case errc::would_deadlock:
         case errc::lost:
             return held_ != nullptr;
+        case errc::unreachable:
+            return !where_.home.calm_since(asked_at_) ||
+                   (patience_.deadline <= where_.home.now() && where_.home.may_still_seek(*terms_.keys, asked_at_));
         default:
             return !where_.home.calm_since(asked_at_);
     }

@@ -11,6 +11,7 @@ namespace {
 
 // What was delayed by a trouble is made up for within this.
 constexpr milliseconds aftermath{150};
+constexpr std::chrono::seconds asks_around_every{1};
 
 }  // namespace
 
@@ -77,6 +78,13 @@ void client::trouble_passes(instant from) {
 bool client::calm_since(instant since) const {
     const bool up = std::all_of(ways_.begin(), ways_.end(), [](const auto& one) { return one->all_up(); });
     return !dead_ && !paused_ && up && trouble_until_ < since;
+}
+
+// A Cluster's members are linked to when somebody first asks for what they have. And who took over from one is found by
+// asking the others, in the end once a second.
+bool client::may_still_seek(const scripts::lock_keys& lock, instant since) const {
+    const bool reached = std::all_of(ways_.begin(), ways_.end(), [&](const auto& one) { return one->reaches(lock); });
+    return !reached && time_.now() < std::max(since, trouble_until_ + asks_around_every) + aftermath;
 }
 
 void client::settle() {

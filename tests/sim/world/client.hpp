@@ -57,6 +57,9 @@ public:
     void trouble_passes(instant from);
     void trouble_passes() { trouble_passes(time_.now()); }
     bool calm_since(instant since) const;
+    /// Whoever has that lock is not linked to; nor has more time passed, since then or since the last trouble, than
+    /// finding it takes.
+    bool may_still_seek(const scripts::lock_keys& lock, instant since) const;
     instant resumed_at() const { return resumed_at_; }
 
 private:

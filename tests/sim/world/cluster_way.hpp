@@ -29,6 +29,7 @@ public:
     void forget_links() override;
     void close() override;
     bool all_up() const override;
+    bool reaches(const scripts::lock_keys& lock) const override { return node_.link_is_up(lock); }
     std::vector<plug*> plugs() override;
 
 private:

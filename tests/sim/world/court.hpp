@@ -1,7 +1,9 @@
 // What everyone who watches a day goes by: the time, the server, who had trouble, what is excused, and the verdict.
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -50,8 +52,6 @@ public:
         bool set_back = false;  // the server's clock
         bool jumped = false;    // either way
         bool vandalized = false;
-        // A downgrade that the new primary never heard of: whoever upgrades then has its old grant, by its old token.
-        bool downgrade_lost = false;
         // Replicas cannot be asked for a hold that has moved before the rest of its slot: its lease may run out.
         bool slow_moves = false;
     };
@@ -67,12 +67,31 @@ public:
     std::set<std::string, std::less<>> lost;  // ids whose clients were told so
     std::uint64_t next_number = 1;            // in the order of arrival
 
+    /// An acquire has run.
+    void note_acquire(const std::string& id, milliseconds lease) {
+        last_ask& last = last_asks_[id];
+        last = {std::max(last.sent, watched->command_sent()), now(), lease};
+    }
+    /// Of its acquires, none had been sent less than a lease before the last one ran: that was a copy, whose caller may
+    /// have given up so long before that it remembers nothing.
+    bool may_be_forgotten(std::string_view id) const {
+        const auto found = last_asks_.find(id);
+        return found != last_asks_.end() && found->second.ran - found->second.sent > found->second.lease;
+    }
+
 protected:
     ~court() = default;
 
 private:
+    struct last_ask {
+        instant sent{};  // the one that was sent last
+        instant ran{};   // the one that ran last
+        milliseconds lease{0};
+    };
+
     timeline& time_;
     std::string verdict_;
+    std::map<std::string, last_ask, std::less<>> last_asks_;
 };
 
 }  // namespace holdfast::sim

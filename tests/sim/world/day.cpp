@@ -238,6 +238,7 @@ client& day::add_client() {
     setup.server.backoff_max = 400ms;
     setup.engine.request_timeout = 500ms;
     if (is_acknowledged_ || cluster_) setup.engine.clock_skew = clock_skew;
+    if (options_.seed % 5 == 3) setup.engine.most_renewals = 1;  // they give way as they do where there are thousands
     setup.engine.fence_retention = luck_.percent(50) ? 60'000ms : 3'600'000ms;
     if (mistrusted_ && !options_.forgetful_servers_vote) setup.max_lease = longest_lease;
     setup.clock_stops_in_pauses = options_.clock_stops_in_pauses;

@@ -122,10 +122,8 @@ void judge::check_growth(const belief& fresh) {
     if (seen_ == view::of_the_server || fresh.token == 0) return;
     tokens& highest = believed_[fresh.lock];
     const bool reads = fresh.mode == engine::access::shared;
-    if (excused.downgrade_lost && fresh.token == highest.any && fresh.id == highest.whose) return;
     if (fresh.token <= (reads ? highest.exclusive : highest.any) && !excused.overlap && !tokens_may_repeat())
         fail("a token did not grow: " + std::to_string(fresh.token) + " for " + fresh.id);
-    if (fresh.token > highest.any) highest.whose = fresh.id;
     highest.any = std::max(highest.any, fresh.token);
     if (!reads) highest.exclusive = std::max(highest.exclusive, fresh.token);
 }
@@ -202,7 +200,9 @@ judge::call judge::read(std::string_view script, const words& command) const {
     out.queue = command[4];
     out.fence = command[6];
     out.id = command[7];
-    if (out.what == step::acquire) out.interval = to_ms(command[13]);
+    if (out.what != step::acquire) return out;
+    out.lease = to_ms(command[8]);
+    out.interval = to_ms(command[13]);
     return out;
 }
 
@@ -257,6 +257,7 @@ void judge::after_script(const words& command, const value& answer) {
     if (state.holder.empty()) check_slow(state);
     const std::string fence = get(asked.fence);
     state.last_step[asked.id] = asked.what;
+    if (asked.what == step::acquire) note_acquire(asked.id, asked.lease);
     const bool fresh = !holder.empty() && (holder != state.holder || fence != state.fence);
     const bool was_free = state.holder.empty();
     state.fence = fence;
@@ -282,7 +283,7 @@ void judge::check_step(const call& asked, const lock_state& was, const std::stri
 
 bool judge::calm(const lock_state& state, const std::string& id) const {
     const auto found = state.known.find(id);
-    return found != state.known.end() && !state.leaving.contains(id) &&
+    return found != state.known.end() && !state.leaving.contains(id) && !may_be_forgotten(id) &&
            calm_since(engine::client_of(id), found->second.arrived);
 }
 

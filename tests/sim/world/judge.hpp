@@ -97,6 +97,7 @@ private:
         std::string queue;
         std::string fence;
         std::string id;
+        milliseconds lease;
         milliseconds interval;
     };
 
@@ -120,7 +121,6 @@ private:
     struct tokens {
         std::uint64_t any = 0;
         std::uint64_t exclusive = 0;
-        std::string whose;  // the first
     };
 
     const view seen_;

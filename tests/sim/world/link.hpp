@@ -25,6 +25,7 @@ struct link {
     pipe down;                  // server to client
     std::deque<packet> unread;  // arrived at a server that stalls
     command_reader commands;
+    instant sent{};                               // by the client: the last bytes that the server has read
     std::uint64_t wrote = 0;                      // the server's count of writes after the last one of this link
     std::uint64_t waits = 0;                      // not zero: in a WAIT, of that number; what came behind it waits too
     asking asked = asking::no;                    // ASKING was the last command

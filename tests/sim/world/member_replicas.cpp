@@ -73,7 +73,6 @@ void day::member_fails(const std::string& which) {
     replacing_ = false;
     if (!lost.accepts() || moves_a_slot(which) || !lost.replica_knows_of_moves()) return;
     ++result_.takeovers;
-    judge_.excused.downgrade_lost = true;
     std::vector<std::string> replicas = cluster_->replicas();
     std::erase_if(replicas, [this](const std::string& each) { return !cluster_->at(each).accepts(); });
     if (replicas.empty() || replica_luck_.percent(50)) return replace_in_place(which);

@@ -98,7 +98,7 @@ void day::to_a_link(mishap kind, plug& way) {
             wire.down.lose();
             const nanoseconds heard = luck_.within({0ns, 50ms});
             time_.after(heard, [&there, &wire] { there.close(wire); });
-            way.received(wire, {packet::kind::end, {}});
+            way.received(wire, {packet::kind::end, {}, {}});
             break;
         }
         case mishap::server_gone:
@@ -110,7 +110,7 @@ void day::to_a_link(mishap kind, plug& way) {
         case mishap::client_gone:
             wire.up.hold_until(time_.now() + luck_.within({0ns, 3s}));
             wire.down.lose();
-            way.received(wire, {packet::kind::end, {}});
+            way.received(wire, {packet::kind::end, {}, {}});
             break;
         case mishap::lost_replies:
             wire.down.lose();
@@ -277,7 +277,6 @@ void day::fail_over_to_replica() {
     time_.at(then, [this] {
         if (!servers_[0]->accepts()) return;
         const nanoseconds ahead = replica_luck_.within({0ms, clock_skew});
-        judge_.excused.downgrade_lost = true;
         ++result_.takeovers;
         servers_[0]->fail_over(servers_[0]->replica(), ahead - std::exchange(clock_ahead_, ahead));
         trouble_all_until(time_.now() + aftermath);

@@ -19,6 +19,7 @@ namespace holdfast::sim {
 struct packet {
     enum class kind { bytes, end } what = kind::bytes;
     std::string bytes;
+    instant sent{};
 };
 
 class pipe {
@@ -29,8 +30,8 @@ public:
     pipe(const pipe&) = delete;
     pipe& operator=(const pipe&) = delete;
 
-    void send(std::string bytes) { put({packet::kind::bytes, std::move(bytes)}); }
-    void end() { put({packet::kind::end, {}}); }
+    void send(std::string bytes) { put({packet::kind::bytes, std::move(bytes), {}}); }
+    void end() { put({packet::kind::end, {}, {}}); }
 
     /// Nothing arrives before then.
     void hold_until(instant then) {
@@ -45,7 +46,7 @@ public:
     }
     /// Overtakes what is on its way: no network does that, only a mutant of one.
     void put_in_front(std::string bytes) {
-        under_way_.emplace_front(time_.now(), packet{packet::kind::bytes, std::move(bytes)});
+        under_way_.emplace_front(time_.now(), packet{packet::kind::bytes, std::move(bytes), time_.now()});
         wake_at(time_.now());
     }
 
@@ -54,6 +55,7 @@ public:
 private:
     void put(packet what) {
         if (lost_) return;
+        what.sent = time_.now();
         instant due = std::max(time_.now() + luck_.within(delay), not_before_);
         if (!under_way_.empty()) due = std::max(due, under_way_.back().first);
         under_way_.emplace_back(due, std::move(what));

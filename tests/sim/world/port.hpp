@@ -24,6 +24,7 @@ public:
     void forget_links() override;
     void close() override;
     bool all_up() const override { return up(); }
+    bool reaches(const scripts::lock_keys&) const override { return up(); }
     /// The second, if there is one, is for acknowledgements.
     std::vector<plug*> plugs() override;
 

@@ -58,6 +58,7 @@ void rw_watch::check_slow(const call& asked, lock_record& lock) {
         const instant opened = std::max(known.opens_at, settled);
         if (opened > bench_.now() || bench_.now() - opened <= allowed) continue;
         if (upgrades_nothing(now, who) || gave_up(lock, who) || lock.leaving.contains(who.id)) continue;
+        if (bench_.may_be_forgotten(who.id)) continue;
         if (bench_.calm_since(engine::client_of(who.id), std::min(known.arrived, known.opens_at)))
             bench_.fail(who.id + " could have been let in long ago");
     }

@@ -118,6 +118,7 @@ void rw_watch::after_script(std::string_view script, const words&, const value& 
     if (asked.what == step::renew_alone) return;
     check_line_left(asked, now);
     if (asked.what != step::renew) lock.last_step[asked.id] = asked.what;
+    if (asked.what == step::acquire) bench_.note_acquire(asked.id, asked.lease);
     if (asked.what == step::release && !asked.left_over.empty()) lock.last_step[asked.id] = step::acquire;
     if (asked.what == step::release && asked.left_over.empty()) lock.released.insert(asked.id);
     check_grants(asked, lock, now);
@@ -133,7 +134,7 @@ const rw_watch::waiter* rw_watch::find(const lock_record& lock, const rw_state::
 
 bool rw_watch::calm(const lock_record& lock, const rw_state::waiter& who) const {
     const waiter* const known = find(lock, who);
-    return known != nullptr && !lock.leaving.contains(who.id) &&
+    return known != nullptr && !lock.leaving.contains(who.id) && !bench_.may_be_forgotten(who.id) &&
            bench_.calm_since(engine::client_of(who.id), known->arrived) &&
            bench_.settled_since(asked_.keys.lock()) <= known->arrived;
 }

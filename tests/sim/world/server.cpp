@@ -86,6 +86,7 @@ void server::read(link& from) {
         from.unread.pop_front();
         if (first.what == packet::kind::end) return close(from);
         from.commands.add(first.bytes);
+        from.sent = first.sent;
         serve(from);
     }
 }
@@ -115,6 +116,7 @@ void server::answer(link& to, const words& command) {
         out = member_->shards();
     } else {
         const std::uint64_t before = node_.writes();
+        command_sent_ = to.sent;
         append_resp(out, execute(command, asked));
         if (lag_ && may_have_changed_something(command, before)) note_write(to, command);
     }

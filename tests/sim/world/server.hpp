@@ -129,6 +129,8 @@ public:
         return node_.peek(key);
     }
     std::uint64_t scripts_run() const { return scripts_run_; }
+    /// When the client sent the command that runs, or ran last.
+    instant command_sent() const { return command_sent_; }
 
 private:
     void cut_all();
@@ -170,6 +172,7 @@ private:
     std::set<std::string, std::less<>> newcomers_;  // keys that have come by a move, ever
     std::uint64_t histories_ = 0;                   // one ends where it leads no more, or another does
     std::uint64_t scripts_run_ = 0;
+    instant command_sent_{};
     bool running_ = true;
     instant started_;
     instant stalled_until_{};

@@ -30,6 +30,8 @@ public:
 
     /// Nothing is being made anew.
     virtual bool all_up() const = 0;
+    /// Whom that lock is to be asked of can be asked.
+    virtual bool reaches(const scripts::lock_keys& lock) const = 0;
     /// Ends of the links that it has, or is making.
     virtual std::vector<plug*> plugs() = 0;
 };
