@@ -2,8 +2,7 @@
 //
 // All are acquired before `ready`. A slice just holds them; its line says what the client used meanwhile: processor
 // time, renewals that were confirmed, renewals that failed, holds that were lost. `bytes_per_lock` is what the process
-// has grown by since before it made and acquired them, lock object and lease included: the most, at the beginning and
-// at the end of the slice.
+// has grown by since before it made and acquired them, lock object and lease included: the most it ever had.
 
 #include "contestants/contestant.hpp"
 
@@ -16,11 +15,13 @@
 namespace holdfast::bench {
 namespace {
 
-double resident_bytes() {
-    std::ifstream status("/proc/self/smaps_rollup");
+enum class memory { now, most };
+
+double resident_bytes(memory which) {
+    std::ifstream status("/proc/self/status");
     for (std::string word; status >> word;) {
         double kibibytes = 0;
-        if (word == "Rss:" && status >> kibibytes) return kibibytes * 1024;
+        if (word == (which == memory::now ? "VmRSS:" : "VmHWM:") && status >> kibibytes) return kibibytes * 1024;
     }
     throw std::runtime_error("/proc does not say how much memory this process has");
 }
@@ -56,9 +57,8 @@ void run(const settings& chosen) {
     options.metrics = std::make_shared<metrics>();
     const client redis(chosen.text("url"), options);
     { const lease warm = mutex(redis, "warm").acquire(); }
-    const double before = resident_bytes();
+    const double before = resident_bytes(memory::now);
     const crowd_of_locks held(redis, count);
-    double most = resident_bytes();
     converse([&](double seconds) {
         const double cpu_before = processor_time_us();
         const auto renewals = options.metrics->renewals.load();
@@ -70,8 +70,7 @@ void run(const settings& chosen) {
         line.add("cpu_us", processor_time_us() - cpu_before);
         line.add("failed_renewals", static_cast<double>(options.metrics->failed_renewals.load()));
         line.add("losses", static_cast<double>(options.metrics->losses.load()));
-        most = std::max(most, resident_bytes());
-        line.add("bytes_per_lock", (most - before) / static_cast<double>(count));
+        line.add("bytes_per_lock", (resident_bytes(memory::most) - before) / static_cast<double>(count));
         line.print();
     });
     std::_Exit(0);  // giving back so many one after the other is nobody's workload; their leases end

@@ -100,7 +100,7 @@ class Contest:
 
     def play(self):
         entries = {}
-        rounds = 1 if self.workload.once else self.options.rounds
+        rounds = 1 if self.workload.once else self.options.rounds * self.workload.round_factor
         for number in range(rounds):
             for cores in (AS_THEY_ARE, KEPT_AWAKE):
                 if cores == KEPT_AWAKE:

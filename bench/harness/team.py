@@ -15,6 +15,8 @@ from . import servers
 # Commands that no contestant sends while it is measured.
 THE_HARNESS_OWN = ("info", "config", "client", "select", "flushdb", "dbsize", "slowlog")
 
+SCRIPTS = ("evalsha", "eval")
+
 
 class Silent(RuntimeError):
     """A contestant that ended, or did not answer in time."""
@@ -82,7 +84,7 @@ class Slice:
         return self.cycles / self.seconds
 
     def p50(self):
-        return self.reports[0]["p50_us"]
+        return self.reports[0].get("p50_us", float("nan"))  # nobody may have got inside in time
 
     def visits(self):
         """(entered, left, who) of all callers of all processes, in order."""
@@ -110,13 +112,22 @@ class Slice:
         if self.commands:
             costs["commands_per_cycle"] = self.per_cycle(sent)
             costs["server_calls_per_cycle"] = self.per_cycle(ran)
+            costs.update(self.script_costs())
         return costs
+
+    def script_costs(self):
+        """The server's time in scripts, by its own count: in what they call, and in Lua."""
+        scripts = sum(time_us for name, (_, time_us) in self.commands.items() if name in SCRIPTS)
+        if not scripts:
+            return {}
+        called = sum(time_us for name, (_, time_us) in self.commands.items() if name not in self.top_level)
+        return {"called_us": self.per_cycle(called), "lua_us": self.per_cycle(scripts - called)}
 
 
 class Team:
     """The processes of one contestant in one workload, alive through all its rounds."""
 
-    def __init__(self, name, commands, server, environment=None, top_level=("evalsha", "eval")):
+    def __init__(self, name, commands, server, environment=None, top_level=SCRIPTS):
         self.name = name
         self.server = server
         self.top_level = set(top_level)

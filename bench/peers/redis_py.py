@@ -1,9 +1,11 @@
 #!/usr/bin/python3
-"""redis-py's Lock as a contestant; see contestants/contestant.hpp for the conversation.
+"""redis-py's Lock as a contestant, in threads or, with face=async, in tasks; see contestants/contestant.hpp for the
+conversation.
 
 It has no way to be woken: a waiter sleeps and tries again, here every 10 ms (its default is 100).
 """
 
+import asyncio
 import json
 import resource
 import sys
@@ -11,6 +13,7 @@ import threading
 import time
 
 import redis
+import redis.asyncio
 
 
 def now_us():
@@ -63,6 +66,33 @@ class Caller:
                 time.sleep(self.rest)
 
 
+class Task:
+    """A caller without a thread. All of a process share a client, which has a connection for each lock under way."""
+
+    def __init__(self, chosen, number, client):
+        self.lock = client.lock(f"bench:{chosen.get('process', 0)}:{number}", timeout=30, sleep=0.01, thread_local=False)
+        self.taken, self.late = [], 0
+
+    async def work(self, end):
+        self.taken, self.late = [], 0
+        while True:
+            asked = now_us()
+            if asked >= end:
+                return
+            await self.lock.acquire()
+            await self.lock.release()
+            if now_us() >= end:
+                self.late += 1
+                return
+            self.taken.append(now_us() - asked)
+
+
+async def run_tasks(tasks, seconds):
+    cpu, began = processor_time_us(), now_us()
+    await asyncio.gather(*(each.work(began + seconds * 1e6) for each in tasks))
+    report(tasks, began, cpu, seconds)
+
+
 def run(callers, seconds, with_visits):
     start = threading.Barrier(len(callers) + 1)
     threads = [threading.Thread(target=each.work, args=(start, seconds)) for each in callers]
@@ -72,6 +102,10 @@ def run(callers, seconds, with_visits):
     start.wait()
     for thread in threads:
         thread.join()
+    report(callers, began, cpu, seconds, with_visits)
+
+
+def report(callers, began, cpu, seconds, with_visits=False):
     taken = sorted(each for caller in callers for each in caller.taken)
     result = {"cycles": len(taken), "late_cycles": sum(each.late for each in callers),
               "elapsed_us": min(now_us() - began, seconds * 1e6), "cpu_us": processor_time_us() - cpu,
@@ -85,8 +119,19 @@ def run(callers, seconds, with_visits):
     print(json.dumps(result), flush=True)
 
 
+async def main_of_tasks(chosen):
+    client = redis.asyncio.Redis.from_url(chosen["url"])
+    tasks = [Task(chosen, number, client) for number in range(int(chosen.get("callers", 1)))]
+    await asyncio.gather(*(each.work(now_us() + 2e5) for each in tasks))  # connected and warm
+    print("ready", flush=True)
+    for line in sys.stdin:
+        await run_tasks(tasks, float(line.split()[1]))
+
+
 def main():
     chosen = dict(word.split("=", 1) for word in sys.argv[1:])
+    if chosen.get("face") == "async":
+        return asyncio.run(main_of_tasks(chosen))
     callers = [Caller(chosen, number) for number in range(int(chosen.get("callers", 1)))]
     print("ready", flush=True)
     for line in sys.stdin:

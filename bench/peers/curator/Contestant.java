@@ -1,4 +1,4 @@
-// Curator's InterProcessMutex on ZooKeeper as a contestant; see contestants/contestant.hpp for the conversation.
+// Curator's InterProcessMutex, or its InterProcessReadWriteLock, on ZooKeeper as a contestant; see contestants/contestant.hpp for the conversation.
 //
 // Waiters watch the node before theirs. One client for the process, a thread for each caller.
 
@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.Scanner;
 import java.util.concurrent.CountDownLatch;
 import java.util.stream.Collectors;
@@ -14,6 +15,7 @@ import java.util.stream.DoubleStream;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
+import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
 public class Contestant {
@@ -37,12 +39,22 @@ public class Contestant {
     }
 
     static class Caller {
-        final InterProcessMutex mutex;
+        final InterProcessMutex writing;
+        final InterProcessMutex reading; // null: the lock is exclusive
+        final Random dice;
         List<Double> taken, entered, left;
         int late;
 
-        Caller(CuratorFramework client, String path) {
-            mutex = new InterProcessMutex(client, path);
+        Caller(CuratorFramework client, String path, int number) {
+            boolean shared = "shared".equals(chosen.get("kind"));
+            var both = shared ? new InterProcessReadWriteLock(client, path) : null;
+            reading = shared ? both.readLock() : null;
+            writing = shared ? both.writeLock() : new InterProcessMutex(client, path);
+            dice = new Random(number + 1);
+        }
+
+        InterProcessMutex next() {
+            return reading == null || dice.nextInt(100) < number("writers", 0) ? writing : reading;
         }
 
         void work(double end, int section, int rest) throws Exception {
@@ -51,6 +63,7 @@ public class Contestant {
             left = new ArrayList<>();
             late = 0;
             while (now() < end) {
+                InterProcessMutex mutex = next();
                 double asked = now();
                 mutex.acquire();
                 double inside = now();
@@ -132,10 +145,10 @@ public class Contestant {
         client.blockUntilConnected();
         var callers = new ArrayList<Caller>();
         for (int i = 0; i < number("callers", 1); i++) {
-            boolean one = "one".equals(chosen.get("names"));
-            callers.add(new Caller(client, one ? "/bench" : "/bench-" + number("process", 0) + "-" + i));
+            boolean one = "one".equals(chosen.get("names")) || "shared".equals(chosen.get("kind"));
+            callers.add(new Caller(client, one ? "/bench" : "/bench-" + number("process", 0) + "-" + i, i));
         }
-        new Caller(client, "/warm-" + number("process", 0)).work(now() + 3e6, 0, 0); // the compiler's warm-up
+        new Caller(client, "/warm-" + number("process", 0), 0).work(now() + 3e6, 0, 0); // the compiler's warm-up
         System.out.println("ready");
         for (var input = new Scanner(System.in); input.hasNextLine();) {
             run(callers, Double.parseDouble(input.nextLine().split(" ")[1]), number("section_us", 0), number("rest_us", 0));

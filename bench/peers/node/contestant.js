@@ -5,7 +5,7 @@
 
 import { createInterface } from "node:readline";
 import Redis from "ioredis";
-import { Mutex } from "redis-semaphore";
+import { Mutex, RedlockMutex } from "redis-semaphore";
 import redlock from "redlock";
 
 const Redlock = redlock.default ?? redlock;
@@ -29,8 +29,8 @@ const makers = {
     };
   },
   "redis-semaphore"(name) {
-    const lock = new Mutex(links[0], name,
-      { lockTimeout: 30000, acquireTimeout: 600000, retryInterval: 10, refreshInterval: 0 });
+    const terms = { lockTimeout: 30000, acquireTimeout: 600000, retryInterval: 10, refreshInterval: 0 };
+    const lock = links.length > 1 ? new RedlockMutex(links, name, terms) : new Mutex(links[0], name, terms);
     return async () => {
       await lock.acquire();
       return () => lock.release();
