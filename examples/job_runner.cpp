@@ -26,7 +26,7 @@ bool run_job(const std::string& machine, const std::stop_token& stop) {
             return false;
         }
         std::osyncstream(std::cout) << machine << ": step " << step << " of 4\n";
-        std::this_thread::sleep_for(200ms);
+        std::this_thread::sleep_for(1500ms);
     }
     return true;
 }
@@ -44,8 +44,8 @@ int main(int count, char** words) try {
         for (int number = 1; number <= machines; ++number) {
             runners.emplace_back([&, machine = "machine " + std::to_string(number)] {
                 holdfast::client redis{url};
-                // A short lease: if this machine dies, another may start over soon. Renewed every 100 ms.
-                holdfast::mutex lock{redis, "job:nightly", {.lease = 300ms}};
+                // A short lease: if this machine dies, another may start over soon. Renewed for as long as it lives.
+                holdfast::mutex lock{redis, "job:nightly", {.lease = 5s}};
                 redis.ping();
                 midnight.arrive_and_wait();
                 holdfast::lease hold = lock.try_acquire();

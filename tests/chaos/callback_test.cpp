@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "chaos/chaos_fixture.hpp"
+#include "support/renewed.hpp"
 
 namespace holdfast::testing {
 namespace {
@@ -27,7 +28,7 @@ protected:
 // with other locks meanwhile, and a hold must go on being renewed.
 TEST_F(Callbacks, ThatBlockHoldUpNeitherThreadsNorRenewals) {
     mutex slow{redis, "slow"};
-    mutex other{redis, "other", {.lease = 300ms}};
+    mutex other{redis, "other", {.lease = 5s}};
     lease kept = other.acquire();
     std::promise<void> entered;
     std::promise<void> go_on;
@@ -44,8 +45,9 @@ TEST_F(Callbacks, ThatBlockHoldUpNeitherThreadsNorRenewals) {
     mutex third{redis, "third"};
     for (int cycle = 0; cycle < 10; ++cycle) const std::scoped_lock guard{third};
     EXPECT_FALSE(slow.try_acquire()) << "two are in";
-    EXPECT_FALSE(slow.try_acquire_for(1s)) << "two are in";
-    EXPECT_FALSE(kept.lost().stop_requested()) << "not renewed for a second";
+    EXPECT_TRUE(is_renewed(server, "hf:{other}", 2));
+    EXPECT_FALSE(slow.try_acquire_for(100ms)) << "two are in";
+    EXPECT_FALSE(kept.lost().stop_requested()) << "not renewed";
     EXPECT_GT(kept.validity(), 0ms);
     EXPECT_FALSE(kept.release());
 
@@ -75,7 +77,7 @@ TEST_F(Callbacks, MayReleaseWhatOthersWaitFor) {
 // A loop of the user's that nobody runs for a while: its handler waits there, the lock is held and renewed.
 TEST_F(Callbacks, ThatAreNotFetchedKeepTheLock) {
     boost::asio::io_context loop;
-    mutex lock{redis, "parked", {.lease = 300ms}};
+    mutex lock{redis, "parked", {.lease = 5s}};
     lease got;
     lock.async_acquire(
         boost::asio::bind_executor(loop.get_executor(), [&](boost::system::error_code failed, lease held) {
@@ -84,8 +86,9 @@ TEST_F(Callbacks, ThatAreNotFetchedKeepTheLock) {
         }));
     ASSERT_TRUE(eventually([&] { return server.call({"EXISTS", "hf:{parked}"}).integer == 1; }));
     client rival_client{server.url()};
-    mutex rival{rival_client, "parked", {.lease = 300ms}};
-    EXPECT_FALSE(rival.try_acquire_for(1s)) << "two are in";
+    mutex rival{rival_client, "parked"};
+    EXPECT_TRUE(is_renewed(server, "hf:{parked}", 2));
+    EXPECT_FALSE(rival.try_acquire()) << "two are in";
     loop.run();
     ASSERT_TRUE(got);
     EXPECT_GT(got.validity(), 0ms);

@@ -32,6 +32,9 @@ protected:
             << "left behind:" << leftovers(server);
     }
 
+    /// For crowds on a slow machine: who gave up a link would ask again, and that is counted.
+    std::string patient_url() const { return server.url() + "?timeout=20s"; }
+
     std::size_t waiters_of(const std::string& name) {
         return static_cast<std::size_t>(server.call({"ZCARD", "hf:{" + name + "}:queue"}).integer);
     }

@@ -35,7 +35,7 @@ protected:
     double commands_per_cycle(std::size_t processes, std::size_t threads, std::size_t cycles) {
         std::vector<worker> workers;
         for (std::size_t started = 0; started < processes; ++started) {
-            workers.emplace_back(std::vector<std::string>{"cycle", server.url(), "wanted", std::to_string(threads),
+            workers.emplace_back(std::vector<std::string>{"cycle", patient_url(), "wanted", std::to_string(threads),
                                                           std::to_string(cycles)});
         }
         for (worker& each : workers) each.wait_for("ready");

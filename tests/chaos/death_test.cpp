@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t ms = 1000;  // times are in microseconds here
 constexpr std::int64_t found_out_after = 250 * ms;
-constexpr std::int64_t under_load = 750 * ms;
+constexpr std::int64_t under_load = 4000 * ms;
 
 class Deaths : public chaos_fixture {
 protected:
@@ -32,10 +32,15 @@ protected:
         EXPECT_EQ(victim.process().wait(an_age).signal, SIGKILL);
     }
 
-    /// When the holder's lease ends by the server, if it is not renewed; at most this.
-    std::int64_t lease_end() {
-        const auto left = server.call({"PTTL", "hf:{dear}"}).integer;
-        return now_us() + left * ms;
+    struct span {
+        std::int64_t begin;
+        std::int64_t end;
+    };
+    /// When the holder's lease ends by the server, if it is not renewed: not before the one, nor after the other.
+    span lease_end() {
+        const auto before = now_us();
+        const auto left = server.call({"PTTL", "hf:{dear}"}).integer * ms;
+        return {before + left, now_us() + left};
     }
 };
 
@@ -49,15 +54,15 @@ std::int64_t token_of(const told_line& line) {
 
 // R46
 TEST_F(Deaths, OfTheHolderCostTheNextNoMoreThanTheRestOfTheLease) {
-    worker holder = start("1500");
+    worker holder = start("5000");
     const auto first = holder.wait_for("held");
-    worker next = start_in_line("1500", 1);
+    worker next = start_in_line("5000", 1);
     kill(holder);
-    const auto end = lease_end();
+    const span over = lease_end();
     const auto second = next.wait_for("held");
-    std::cout << "had it " << (time_of(second) - end) / ms << " ms after the lease's end\n";
-    EXPECT_GT(time_of(second), end - 50 * ms) << "the lease was not respected";
-    EXPECT_LE(time_of(second), end + found_out_after + under_load);
+    std::cout << "had it " << (time_of(second) - over.end) / ms << " ms after the lease's end\n";
+    EXPECT_GT(time_of(second), over.begin - 50 * ms) << "the lease was not respected";
+    EXPECT_LE(time_of(second), over.end + found_out_after + under_load);
     EXPECT_GT(token_of(second), token_of(first));
     EXPECT_EQ(next.finish(), went_well);
 }
@@ -80,12 +85,12 @@ TEST_F(Deaths, OfTheFirstInLineDoNotHoldUpTheSecond) {
 
 // R13: it listens, but has not been heard of for two of its intervals. It comes back, and gets its turn.
 TEST_F(Deaths, AHungWaiterIsPassedOverAndServedWhenItIsBack) {
-    worker holder = start("900");
+    worker holder = start("6000");
     holder.wait_for("held");
-    worker first = start_in_line("900", 1);
-    worker second = start_in_line("900", 2);
+    worker first = start_in_line("6000", 1);
+    worker second = start_in_line("6000", 2);
     first.signal(SIGSTOP);
-    std::this_thread::sleep_for(std::chrono::milliseconds{1200});
+    std::this_thread::sleep_for(std::chrono::milliseconds{5000});
     EXPECT_EQ(holder.finish(), went_well);
     const auto had = time_of(second.wait_for("held"));
     EXPECT_LE(had, time_of(holder.wait_for("released")) + under_load);
@@ -98,9 +103,9 @@ TEST_F(Deaths, AHungWaiterIsPassedOverAndServedWhenItIsBack) {
 
 // R44, R45
 TEST_F(Deaths, AStoppedHolderLearnsOfItsLossBeforeItBelievesAnything) {
-    worker holder = start("600");
+    worker holder = start("3000");
     const auto first = holder.wait_for("held");
-    worker next = start_in_line("600", 1);
+    worker next = start_in_line("3000", 1);
     holder.signal(SIGSTOP);
     const auto second = next.wait_for("held");
     EXPECT_FALSE(holder.has_told("lost")) << "it was to be stopped";
@@ -117,10 +122,10 @@ TEST_F(Deaths, AStoppedHolderLearnsOfItsLossBeforeItBelievesAnything) {
 
 // R43
 TEST_F(Deaths, NobodyNeedsToFearAShortLeaseThatIsRenewed) {
-    worker holder = start("400");
+    worker holder = start("3000");
     const auto held = holder.wait_for("held");
-    worker next = start_in_line("400", 1);
-    ASSERT_TRUE(eventually([&] { return now_us() > time_of(held) + 3000 * ms; }));
+    worker next = start_in_line("3000", 1);
+    ASSERT_TRUE(eventually([&] { return now_us() > time_of(held) + 5000 * ms; }));
     EXPECT_FALSE(next.has_told("held"));
     EXPECT_FALSE(holder.has_told("lost"));
     EXPECT_EQ(holder.finish(), went_well);

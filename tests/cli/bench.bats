@@ -61,7 +61,7 @@ no_keys_of_locks() { [ -z "$(redis --scan --pattern 'hf:{*')" ]; }
 }
 
 @test "Bench.OfAServerThatGoesAwayEnds" {
-    start bench --seconds 1 --threads 4 --workload contended
+    start bench --seconds 5 --threads 4 --workload contended
     works() { [ -n "$(redis --scan --pattern 'hf:{bench:*')" ]; }
     wait_until works
     kill -KILL "$(server_pid)"

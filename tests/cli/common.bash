@@ -70,6 +70,16 @@ hold() {
 }
 let_go() { touch "$BOX/$1.end"; }
 
+# For so many processes at once that some have to wait for their first answer.
+patient_server() {
+    start_local_server
+    export HOLDFAST_URL="unix://$HOLDFAST_HOME/redis.sock?timeout=60s"
+}
+
+# The last sign of life in FILE, of those that follow upon each other without a gap: last_sign FILE SINCE. One more after
+# a gap is that of a machine which stalled for longer than there was time to kill whoever wrote it.
+last_sign() { awk -v since="$2" 'p && $1 >= since && $1 - p > 300 { exit } { p = $1 } END { print p }' "$1"; }
+
 # The server that the tests of ls, show and the like fill by hand.
 start_local_server() { holdfast server start >/dev/null; }
 server_us() { redis time | { read -r seconds; read -r us; echo $((seconds * 1000000 + us)); }; }
@@ -136,7 +146,7 @@ run_redis() {
     [[ $1 == sentinel* ]] && as=(--sentinel)
     mkdir -p -m 700 "$BOX/$name"
     for ((tries = 0; tries < 20; ++tries)); do
-        got=$((10000 + RANDOM % 20000)) got_bus=$((10000 + RANDOM % 20000))
+        got=$((30000 + RANDOM % 2700)) got_bus=$((30000 + RANDOM % 2700))
         printf '%s\n' "bind 127.0.0.1" "port $got" "pidfile $BOX/$name.pid" "dir $BOX/$name" "${@/BUS/$got_bus}" >"$BOX/$name/redis.conf"
         LD_PRELOAD=${preloaded-} redis-server "$BOX/$name/redis.conf" "${as[@]}" >"$BOX/$name/log" 2>&1 3>&- &
         pid=$!
@@ -219,10 +229,27 @@ start_servers() {
     done
     for i in 1 2 3; do wait_until test -S "$BOX/s$i/redis.sock"; done
 }
-url() { echo "unix://$BOX/s$1/redis.sock?timeout=500ms"; }
+url() { echo "unix://$BOX/s$1/redis.sock?timeout=5s"; }
 # on SERVER COMMAND...
 on() { redis-cli -s "$BOX/s$1/redis.sock" "${@:2}"; }
 is_older_than() { [ "$(on "$1" info server | tr -d '\r' | sed -n 's/^uptime_in_seconds://p')" -gt "$2" ]; }
+
+# A server that was started a short while ago does not vote for the longest lease, so that is short here.
+setup_quorum() {
+    start_servers "$@"
+    export HOLDFAST_URL=$servers HOLDFAST_MAX_LEASE=4s
+    local i
+    for i in 1 2 3; do wait_until is_older_than "$i" 4; done
+}
+crash() { kill -KILL "${server[$1]}" && wait_until is_gone "${server[$1]}"; }
+is_free_on() { [ "$(on "$1" exists "hf:{$2}")" = 0 ]; }
+is_held_on() { [ "$(on "$1" exists "hf:{$2}")" = 1 ]; }
+is_free_everywhere() { is_free_on 1 "$1" && is_free_on 2 "$1" && is_free_on 3 "$1"; }
+is_held_everywhere() { is_held_on 1 "$1" && is_held_on 2 "$1" && is_held_on 3 "$1"; }
+someone_waits_everywhere() {
+    local i
+    for i in 1 2 3; do [ "$(on $i zcard "hf:{$1}:queue")" = 1 ] || return 1; done
+}
 
 # A tmux with a socket of its own is the terminal.
 terminal() { tmux -S "$BOX/tmux" "$@"; }

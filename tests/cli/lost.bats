@@ -14,7 +14,7 @@ deaf='trap "echo TERM >>\"$BOX/heard\"" TERM; echo $$ >"$BOX/job"
     stopped_ms=$(now_ms)
     finish "$last"
     local last_sign
-    last_sign=$(tail -n 1 "$BOX/alive")
+    last_sign=$(last_sign "$BOX/alive" "$stopped_ms")
     echo "$status, alive until $((last_sign - stopped_ms)) ms after the server stopped"
     [ "$status" -eq 75 ]
     [ $((last_sign - stopped_ms)) -lt 5000 ]
@@ -74,7 +74,7 @@ deaf='trap "echo TERM >>\"$BOX/heard\"" TERM; echo $$ >"$BOX/job"
     stopped_ms=$(now_ms)
     wait_until is_gone "$(cat "$BOX/job")"
     local last_sign
-    last_sign=$(tail -n 1 "$BOX/alive")
+    last_sign=$(last_sign "$BOX/alive" "$stopped_ms")
     echo "alive until $((last_sign - stopped_ms)) ms after holdfast stopped"
     [ $((last_sign - stopped_ms)) -lt 5000 ]
     kill -CONT "$last"

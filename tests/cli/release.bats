@@ -42,7 +42,7 @@ listen() {
 }
 
 @test "Release.OfALiveHolderServesTheNextAndEndsTheFirst" {
-    hold a --lease 2s
+    hold a --lease 6s
     local holder=$last
     start run -q a -- touch "$BOX/next.ran"
     local next=$last

@@ -58,6 +58,7 @@ readers_are() { [ "$(redis hget "hf:{$1}" rcount)" = "$2" ]; }
     local reads='[ ! -e "$BOX/writes" ] || exit 9; touch "$BOX/reads.$$"; sleep 0.02; rm "$BOX/reads.$$"; [ ! -e "$BOX/writes" ] || exit 9'
     local writes='mkdir "$BOX/writes" || exit 9; ls "$BOX"/reads.* 2>/dev/null && exit 9; sleep 0.02; rmdir "$BOX/writes"'
     local pids=() i
+    patient_server
     for ((i = 0; i < 24; ++i)); do
         if ((i % 4 == 0)); then
             start run -x --lease 60s a -- sh -c "$writes"

@@ -65,7 +65,7 @@ TEXT
 
 @test "Terminal.FgAfterTheLeaseIsOverEndsTheCommand" {
     open_terminal
-    type_line '"$HOLDFAST_BIN" run -q --lease 1s a -- sh -c "echo go ahead; while :; do sleep 0.1; date +%s >>$BOX/alive; done"'
+    type_line '"$HOLDFAST_BIN" run -q --lease 5s a -- sh -c "echo go ahead; while :; do sleep 0.1; date +%s >>$BOX/alive; done"'
     wait_until shows '^go ahead'
     wait_until test -s "$BOX/alive"
     terminal send-keys -t t C-z

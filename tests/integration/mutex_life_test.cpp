@@ -13,6 +13,7 @@
 #include "integration/refusal.hpp"
 #include "support/eventually.hpp"
 #include "support/redis_server.hpp"
+#include "support/renewed.hpp"
 
 namespace holdfast::testing {
 namespace {
@@ -23,6 +24,9 @@ const std::string key = "hf:{stock}";
 
 class MutexLife : public ::testing::Test {
 protected:
+    /// Short enough to wait for, long enough for a machine that stalls.
+    static constexpr milliseconds brief = 5s;
+
     bool exists() { return server.call({"EXISTS", key}).integer == 1; }
 
     redis_server server;
@@ -33,13 +37,12 @@ bool is_lost(const lease& held) {
     return eventually([&] { return held.lost().stop_requested(); });
 }
 
-TEST_F(MutexLife, RenewalKeepsAShortLeaseAlive) {
-    mutex lock{*subject, "stock", {.lease = 300ms}};
+TEST_F(MutexLife, RenewalKeepsALeaseAliveBeyondItsLength) {
+    mutex lock{*subject, "stock", {.lease = brief}};
     lease held = lock.acquire();
-    const std::string id = held.id();
-    const auto end = std::chrono::steady_clock::now() + 1500ms;
+    const auto end = std::chrono::steady_clock::now() + brief + brief / 2;
     while (std::chrono::steady_clock::now() < end) {
-        ASSERT_EQ(server.call({"GET", key}).text, id);
+        ASSERT_EQ(server.call({"GET", key}).text, held.id());
         ASSERT_FALSE(held.lost().stop_requested());
         std::this_thread::sleep_for(20ms);
     }
@@ -49,10 +52,9 @@ TEST_F(MutexLife, RenewalKeepsAShortLeaseAlive) {
 }
 
 TEST_F(MutexLife, RenewalAlsoWorksForThreadsThatHold) {
-    mutex lock{*subject, "stock", {.lease = 300ms}};
+    mutex lock{*subject, "stock", {.lease = brief}};
     lock.lock();
-    std::this_thread::sleep_for(1s);
-    EXPECT_TRUE(exists());
+    EXPECT_TRUE(is_renewed(server, key));
     lock.unlock();
 }
 
@@ -127,12 +129,12 @@ TEST_F(MutexLife, ACallbackOfLostMayCallTheLibrary) {
 }
 
 TEST_F(MutexLife, AClientMayGoBeforeItsLease) {
-    auto lock = std::make_unique<mutex>(*subject, "stock", mutex_options{.lease = 300ms});
+    auto lock = std::make_unique<mutex>(*subject, "stock", mutex_options{.lease = brief});
     lease held = lock->acquire();
     lock.reset();
     subject.reset();
-    std::this_thread::sleep_for(600ms);
-    EXPECT_EQ(server.call({"GET", key}).text, held.id()) << "still renewed";
+    EXPECT_TRUE(is_renewed(server, key));
+    EXPECT_EQ(server.call({"GET", key}).text, held.id());
     EXPECT_FALSE(held.release());
     EXPECT_FALSE(exists());
 }
@@ -171,7 +173,7 @@ int forked_child(client& inherited, mutex& lock, lease& held) {
 }
 
 TEST_F(MutexLife, AForkedChildHoldsNothingAndItsParentGoesOn) {
-    mutex lock{*subject, "stock", {.lease = 1s}};
+    mutex lock{*subject, "stock", {.lease = brief}};
     lease held = lock.acquire();
     const pid_t child = ::fork();
     if (child == 0) ::_exit(forked_child(*subject, lock, held));
@@ -181,8 +183,8 @@ TEST_F(MutexLife, AForkedChildHoldsNothingAndItsParentGoesOn) {
     EXPECT_EQ(WEXITSTATUS(status), 0);
     subject->ping();
     EXPECT_EQ(server.call({"GET", key}).text, held.id());
-    std::this_thread::sleep_for(1500ms);
-    EXPECT_EQ(server.call({"GET", key}).text, held.id()) << "the parent renews as before";
+    EXPECT_TRUE(is_renewed(server, key)) << "the parent renews as before";
+    EXPECT_EQ(server.call({"GET", key}).text, held.id());
     EXPECT_FALSE(held.release());
 }
 

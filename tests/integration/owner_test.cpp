@@ -151,7 +151,7 @@ TEST_F(Owners, LockAllGivesBackWhatItHadWhenOneCannotBeHad) {
 TEST_F(Owners, MetricsCountWhatHappened) {
     const auto counted = std::make_shared<metrics>();
     client watched{server.url(), {.metrics = counted}};
-    mutex lock{watched, "counted", {.lease = 150ms}};
+    mutex lock{watched, "counted", {.lease = 6s}};
     {
         const owner job;
         const lease outer = lock.acquire({.owner = job});

@@ -57,7 +57,7 @@ TEST_P(QuorumFaults, WithoutAMajorityThereIsNoQuorumByTheDeadlineAndNothingIsLef
     EXPECT_EQ(to_text(condition_of([&] { lock.try_acquire(); })), to_text(errc::no_quorum));
     for (redis_server& each : servers) {
         if (!each.running()) continue;
-        EXPECT_TRUE(eventually([&] { return leftovers(each).empty(); }, 600ms)) << leftovers(each);
+        EXPECT_TRUE(eventually([&] { return leftovers(each).empty(); }, 3s)) << leftovers(each);
     }
 }
 
@@ -91,7 +91,7 @@ TEST_P(QuorumFaults, RenewalGoesOnWithAMinorityGone) {
     mutex lock{*subject, "stock", terms(longest_lease)};
     lease held = lock.acquire();
     each_of(minority(), [this](std::size_t i) { servers[i].kill(); });
-    const auto end = std::chrono::steady_clock::now() + 3s;
+    const auto end = std::chrono::steady_clock::now() + longest_lease + 1s;
     while (std::chrono::steady_clock::now() < end) {
         ASSERT_FALSE(held.lost().stop_requested());
         std::this_thread::sleep_for(20ms);
@@ -129,7 +129,7 @@ TEST_P(QuorumFaults, AServerThatCameBackEmptyIsHealedAndTheShrinkingToldOf) {
                                           const std::lock_guard guard{writing};
                                           log.push_back(line);
                                       }});
-    mutex lock{*watched, "stock", terms(600ms)};
+    mutex lock{*watched, "stock", terms()};
     lease held = lock.acquire();
     ASSERT_TRUE(eventually([&] { return holders_of(held.id()) == servers.size(); }));
     servers[0].restart(redis_server::data::lose);
@@ -185,7 +185,7 @@ TEST_P(QuorumFaults, WhoReachesNoMajorityStandsInNobodysWay) {
     std::vector<tcp_proxy> own;
     for (redis_server& each : servers) {
         own.emplace_back(each.port());
-        urls.push_back(own.back().url() + "?timeout=500ms");
+        urls.push_back(own.back().url() + "?timeout=5s");
     }
     client cut_off{urls, {.max_lease = longest_lease}};
     warm_up(cut_off);

@@ -28,7 +28,7 @@ using namespace std::chrono_literals;
 
 class quorum_fixture : public ::testing::TestWithParam<std::size_t> {
 protected:
-    static constexpr milliseconds longest_lease = 1000ms;
+    static constexpr milliseconds longest_lease = 4000ms;
 
     quorum_fixture() {
         for (std::size_t i = 0; i < GetParam(); ++i) {
@@ -56,7 +56,7 @@ protected:
 
     std::unique_ptr<client> make_client(client_options options = {}) {
         std::vector<std::string> urls;
-        for (const tcp_proxy& each : proxies) urls.push_back(each.url() + "?timeout=500ms");
+        for (const tcp_proxy& each : proxies) urls.push_back(each.url() + "?timeout=5s");
         options.max_lease = longest_lease;
         return std::make_unique<client>(urls, std::move(options));
     }

@@ -188,7 +188,7 @@ session sentinel_that_says(const redis_server& primary, const std::atomic<int>& 
 }
 
 TEST(Sentinel, APrimaryThatCameBackIsMistrustedThoughTheFirstSentinelHasNotHeardOfIt) {
-    constexpr milliseconds longest_lease = 2s;
+    constexpr milliseconds longest_lease = 5s;
     redis_server server;
     const std::atomic<int> long_ago = 1;
     std::atomic<int> just_now = 0;

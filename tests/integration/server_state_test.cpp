@@ -83,7 +83,7 @@ TEST(ServerState, OutOfMemory) {
     ASSERT_EQ(server.call({"CONFIG", "SET", "maxmemory", "1"}).text, "OK");
     mutex other{subject, "other"};
     expect_refusal(errc::out_of_memory, at_port(server.port()), [&] { other.try_acquire(); });
-    expect_refusal(errc::out_of_memory, at_port(server.port()), [&] { other.try_acquire_for(200ms); });
+    expect_refusal(errc::out_of_memory, at_port(server.port()), [&] { other.try_acquire_for(2s); });
     EXPECT_FALSE(held.renew()) << "a full server keeps what it has";
     EXPECT_FALSE(held.release());
     EXPECT_EQ(server.call({"EXISTS", "hf:{stock}", "hf:{other}"}).integer, 0);

@@ -58,7 +58,7 @@ TEST_F(SharedMutexLife, RenewalNeverRevives) {
 // R28
 TEST_F(SharedMutexLife, AFixedLeaseOfAReaderEndsByItselfWhileOthersRenewTheirs) {
     shared_mutex fixed{subject, "catalog", {.lease = 300ms, .renew = false}};
-    shared_mutex renewed{other, "catalog", {.lease = 2s}};
+    shared_mutex renewed{other, "catalog", {.lease = 6s}};
     lease ends = fixed.acquire_shared();
     lease stays = renewed.acquire_shared();
     EXPECT_TRUE(is_lost(ends));
@@ -75,7 +75,7 @@ TEST_F(SharedMutexLife, AFixedLeaseOfAReaderEndsByItselfWhileOthersRenewTheirs) 
 TEST_F(SharedMutexLife, AShorterLeaseNeverCutsALongerOne) {
     const lease longer = lock.acquire_shared({.lease = 20s});
     const auto before = ends_at_ms(longer);
-    lease shorter = theirs.acquire_shared({.lease = 500ms});
+    lease shorter = theirs.acquire_shared({.lease = 5s});
     EXPECT_EQ(ends_at_ms(longer), before);
     EXPECT_LT(ends_at_ms(shorter), before);
     EXPECT_GT(server.call({"PTTL", key}).integer, 10'000);
@@ -101,7 +101,7 @@ TEST_F(SharedMutexLife, AWriterComesInWhenTheLastReadersLeaseEnds) {
 
 TEST_F(SharedMutexLife, LeasesOutliveTheLockAndTheClient) {
     auto brief = std::make_unique<client>(server.url());
-    auto made = std::make_unique<shared_mutex>(*brief, "catalog", shared_mutex_options{.lease = 2s});
+    auto made = std::make_unique<shared_mutex>(*brief, "catalog", shared_mutex_options{.lease = 6s});
     lease reading = made->acquire_shared();
     made.reset();
     brief.reset();

@@ -272,16 +272,16 @@ TEST_F(SharedMutex, ARefusalSaysWhyAndWhoAndForHowLong) {
     expect(errc::write_held, writing);
     EXPECT_FALSE(theirs.try_acquire_shared({.why_not = &why}));
     expect(errc::write_held, writing);
-    EXPECT_FALSE(theirs.try_acquire_shared_for(30ms, {.why_not = &why}));
+    EXPECT_FALSE(theirs.try_acquire_shared_for(500ms, {.why_not = &why}));
     expect(errc::timed_out, writing);
-    EXPECT_FALSE(theirs.try_acquire_for(30ms, {.why_not = &why}));
+    EXPECT_FALSE(theirs.try_acquire_for(500ms, {.why_not = &why}));
     expect(errc::timed_out, writing);
     writing.release();
 
     lease reading = lock.acquire_shared({.lease = 20s});
     EXPECT_FALSE(theirs.try_acquire({.why_not = &why}));
     expect(errc::read_held, reading);
-    EXPECT_FALSE(theirs.try_acquire_for(30ms, {.why_not = &why}));
+    EXPECT_FALSE(theirs.try_acquire_for(500ms, {.why_not = &why}));
     expect(errc::timed_out, reading);
 
     std::stop_source stop;
@@ -289,7 +289,7 @@ TEST_F(SharedMutex, ARefusalSaysWhyAndWhoAndForHowLong) {
     ASSERT_TRUE(stand_in_line(1));
     EXPECT_FALSE(theirs.try_acquire_shared({.why_not = &why}));
     expect(errc::reserved, reading);
-    EXPECT_FALSE(theirs.try_acquire_shared_for(30ms, {.why_not = &why}));
+    EXPECT_FALSE(theirs.try_acquire_shared_for(500ms, {.why_not = &why}));
     expect(errc::timed_out, reading);
     stop.request_stop();
     EXPECT_EQ(result_of(waiting), errc::cancelled);

@@ -128,7 +128,7 @@ TEST_F(SharedMutexUpgrade, ThatTimesOutLeavesReadingUntouchedAndLetsNewReadersIn
     const lease in_the_way = theirs.acquire_shared();
     const auto token = reading.token();
     refusal why;
-    EXPECT_FALSE(reading.upgrade_for(50ms, {.why_not = &why}));
+    EXPECT_FALSE(reading.upgrade_for(500ms, {.why_not = &why}));
     EXPECT_EQ(why.code, errc::timed_out);
     EXPECT_FALSE(why.holder.empty());
     ASSERT_TRUE(why.holder_left);
@@ -238,7 +238,7 @@ TEST_F(SharedMutexUpgrade, EndsWithTheWritingLeaseAndReadingGoesOn) {
 }
 
 TEST_F(SharedMutexUpgrade, IsLostTogetherWithReading) {
-    shared_mutex brief{subject, "catalog", {.lease = 300ms}};
+    shared_mutex brief{subject, "catalog", {.lease = 2s}};
     lease reading = brief.acquire_shared();
     lease writing = reading.upgrade();
     lose_everything();
