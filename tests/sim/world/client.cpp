@@ -12,6 +12,7 @@ namespace {
 // What was delayed by a trouble is made up for within this.
 constexpr milliseconds aftermath{150};
 constexpr std::chrono::seconds asks_around_every{1};
+constexpr std::chrono::seconds notices_within{2};
 
 }  // namespace
 
@@ -47,6 +48,7 @@ void client::pause_until(instant then) {
         paused_ = false;
         resumed_at_ = time_.now();
         trouble_passes();
+        if (noticed_by_ > paused_at_) trouble_until_noticed();
         if (setup_.clock_stops_in_pauses) slept_ += time_.now() - paused_at_;
         std::vector<timeline::action> late = std::exchange(postponed_, {});
         if (luck_.percent(50)) on_alarm();
@@ -73,6 +75,11 @@ void client::close() {
 
 void client::trouble_passes(instant from) {
     trouble_until(from + aftermath);
+}
+
+void client::trouble_until_noticed() {
+    noticed_by_ = time_.now() + notices_within;
+    trouble_until(noticed_by_);
 }
 
 bool client::calm_since(instant since) const {

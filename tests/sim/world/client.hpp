@@ -53,6 +53,8 @@ public:
 
     // --- troubles, as the judge counts them
     void trouble_until(instant then) { trouble_until_ = std::max(trouble_until_, then); }
+    /// A trouble that it has to find out by itself, which takes some time while it is awake.
+    void trouble_until_noticed();
     /// What was delayed by a trouble is made up for within a moment.
     void trouble_passes(instant from);
     void trouble_passes() { trouble_passes(time_.now()); }
@@ -89,6 +91,7 @@ private:
     instant resumed_at_{};
     nanoseconds slept_{0};
     instant trouble_until_{};
+    instant noticed_by_{};
 };
 
 }  // namespace holdfast::sim

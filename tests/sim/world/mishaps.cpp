@@ -105,7 +105,7 @@ void day::to_a_link(mishap kind, plug& way) {
             wire.down.lose();
             wire.up.lose();
             there.close(wire);
-            whose.trouble_until(time_.now() + 2s);  // until it is noticed
+            whose.trouble_until_noticed();
             break;
         case mishap::client_gone:
             wire.up.hold_until(time_.now() + luck_.within({0ns, 3s}));
@@ -114,7 +114,7 @@ void day::to_a_link(mishap kind, plug& way) {
             break;
         case mishap::lost_replies:
             wire.down.lose();
-            whose.trouble_until(time_.now() + 2s);
+            whose.trouble_until_noticed();
             break;
         case mishap::slow_link:
             wire.up.delay = wire.down.delay = {1ms, 400ms};
