@@ -94,16 +94,8 @@ command::standing command::look_at(const reply_view& reply) noexcept {
 
 void command::append_to(std::string& out) const {
     if (asking_) out += "*1\r\n$6\r\nASKING\r\n";
-    if (script_ != nullptr) {
-        out += '*';
-        out += std::to_string(payload_arguments_ + 2);
-        out += send_text_ ? "\r\n$4\r\nEVAL\r\n$" : "\r\n$7\r\nEVALSHA\r\n$";
-        const std::string_view body = send_text_ ? script_->text : script_->sha1;
-        out += std::to_string(body.size());
-        out += "\r\n";
-        out += body;
-        out += "\r\n";
-    }
+    if (script_ != nullptr && send_text_) append_head(out, payload_arguments_ + 2, {"EVAL", script_->text});
+    if (script_ != nullptr && !send_text_) append_head(out, payload_arguments_ + 2, {"EVALSHA", script_->sha1});
     out += payload_;
 }
 

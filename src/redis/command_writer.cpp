@@ -1,7 +1,7 @@
 #include "redis/command_writer.hpp"
 
-#include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <exception>
 
 #include "base/assert.hpp"
@@ -18,15 +18,45 @@ char* put_number(char* at, Integer value) noexcept {
     return std::to_chars(at, at + most_digits, value).ptr;
 }
 
+// Both ends at once, which overlap where there is less: both are read before anything is written.
+template <class Word>
+void put_ends(char* at, const char* from, std::size_t size) noexcept {
+    Word first;
+    Word last;
+    std::memcpy(&first, from, sizeof first);
+    std::memcpy(&last, from + size - sizeof last, sizeof last);
+    std::memcpy(at, &first, sizeof first);
+    std::memcpy(at + size - sizeof last, &last, sizeof last);
+}
+
+// Most pieces have a few characters, which are copied before a call of memcpy has found out how many there are.
 char* put(char* at, std::string_view text) noexcept {
-    return std::copy(text.begin(), text.end(), at);
+    const char* const from = text.data();
+    const std::size_t size = text.size();
+    if (size > 16) {
+        std::memcpy(at, from, size);
+    } else if (size >= 8) {
+        put_ends<std::uint64_t>(at, from, size);
+    } else if (size >= 4) {
+        put_ends<std::uint32_t>(at, from, size);
+    } else {
+        for (std::size_t i = 0; i < size; ++i) at[i] = from[i];
+    }
+    return at + size;
+}
+
+char digit(std::size_t value) noexcept {
+    return static_cast<char>('0' + value);
 }
 
 char* put_header(char* at, char type, std::size_t count) noexcept {
     *at++ = type;
     // Most arguments are short.
     if (count < 10) {
-        *at++ = static_cast<char>('0' + count);
+        *at++ = digit(count);
+    } else if (count < 100) {
+        *at++ = digit(count / 10);
+        *at++ = digit(count % 10);
     } else {
         at = put_number(at, count);
     }
@@ -49,28 +79,47 @@ command_writer::~command_writer() {
     HOLDFAST_ASSERT(missing_ == 0 || std::uncaught_exceptions() > exceptions_before_);
 }
 
+char* command_writer::begin_argument(std::size_t size) {
+    HOLDFAST_ASSERT(missing_ > 0);
+    --missing_;
+    if (header_room + size + 2 > gathered_.size() - used_) flush();
+    return put_header(gathered_.data() + used_, '$', size);
+}
+
+void command_writer::end_argument(char* at) {
+    *at++ = '\r';
+    *at++ = '\n';
+    used_ = static_cast<std::size_t>(at - gathered_.data());
+    if (missing_ == 0) flush();
+}
+
 command_writer& command_writer::arg(std::string_view value) {
-    return arg(std::span(&value, 1));
+    char* const at = begin_argument(value.size());
+    if (!fits(value.size())) return add_long(at, std::span(&value, 1));
+    end_argument(put(at, value));
+    return *this;
 }
 
 command_writer& command_writer::arg(std::span<const std::string_view> pieces) {
-    HOLDFAST_ASSERT(missing_ > 0);
-    --missing_;
     std::size_t size = 0;
     for (const std::string_view piece : pieces) size += piece.size();
-    if (header_room + size + 2 > gathered_.size() - used_) flush();
-    char* at = put_header(gathered_.data() + used_, '$', size);
-    if (header_room + size + 2 <= gathered_.size()) {
-        for (const std::string_view piece : pieces) at = put(at, piece);
-        at = put(at, "\r\n");
-        used_ = static_cast<std::size_t>(at - gathered_.data());
-    } else {
-        used_ = static_cast<std::size_t>(at - gathered_.data());
-        flush();
-        for (const std::string_view piece : pieces) out_ += piece;
-        out_ += "\r\n";
-    }
-    if (missing_ == 0) flush();
+    char* at = begin_argument(size);
+    if (!fits(size)) return add_long(at, pieces);
+    for (const std::string_view piece : pieces) at = put(at, piece);
+    end_argument(at);
+    return *this;
+}
+
+bool command_writer::fits(std::size_t size) const noexcept {
+    return header_room + size + 2 <= gathered_.size();
+}
+
+// More than is gathered.
+command_writer& command_writer::add_long(char* behind_header, std::span<const std::string_view> pieces) {
+    used_ = static_cast<std::size_t>(behind_header - gathered_.data());
+    flush();
+    for (const std::string_view piece : pieces) out_ += piece;
+    out_ += "\r\n";
     return *this;
 }
 
@@ -79,9 +128,27 @@ void command_writer::flush() {
     used_ = 0;
 }
 
+// Most numbers are 0, or have one digit.
 command_writer& command_writer::arg(std::int64_t value) {
-    char digits[most_digits];
-    return arg(std::string_view(digits, static_cast<std::size_t>(put_number(digits, value) - digits)));
+    char digits[most_digits]{};
+    std::size_t size = 1;
+    if (value >= 0 && value < 10) {
+        digits[0] = digit(static_cast<std::size_t>(value));
+    } else {
+        size = static_cast<std::size_t>(put_number(digits, value) - digits);
+    }
+    char* const at = begin_argument(size);
+    static_assert(header_room >= sizeof("$20\r\n") - 1 + most_digits - sizeof("\r\n"));
+    std::memcpy(at, digits, sizeof digits);  // by a few moves; the room of a longer header is left, and written over
+    end_argument(at + size);
+    return *this;
+}
+
+void append_head(std::string& out, std::size_t argument_count, std::initializer_list<std::string_view> first) {
+    char header[header_room];
+    out.append(header, static_cast<std::size_t>(put_header(header, '*', argument_count) - header));
+    command_writer writer{out, first.size(), command_writer::part::rest};
+    for (const std::string_view value : first) writer.arg(value);
 }
 
 void append_command(std::string& out, std::initializer_list<std::string_view> args) {

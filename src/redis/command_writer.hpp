@@ -33,6 +33,10 @@ public:
     command_writer& arg(std::span<const std::string_view> pieces);
 
 private:
+    char* begin_argument(std::size_t size);
+    void end_argument(char* at);
+    bool fits(std::size_t size) const noexcept;
+    command_writer& add_long(char* behind_header, std::span<const std::string_view> pieces);
     void flush();
 
     std::string& out_;
@@ -42,6 +46,8 @@ private:
     std::array<char, 512> gathered_;  // small parts, of which `out` gets many at once
 };
 
+/// The beginning of a command of so many arguments, the first of them; the others are for part::rest.
+void append_head(std::string& out, std::size_t argument_count, std::initializer_list<std::string_view> first);
 void append_command(std::string& out, std::initializer_list<std::string_view> args);
 /// One command alone.
 std::string encoded_command(std::initializer_list<std::string_view> args);

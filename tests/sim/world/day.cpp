@@ -361,7 +361,7 @@ void day::watch_progress(std::map<std::string, instant> idle_since) {
         const std::string& name = lock.keys->lock();
         const bool wanted = std::any_of(actors_.begin(), actors_.end(),
                                         [&](const person& p) { return !p.home->dead() && p.who->waits_for(name); });
-        if (!wanted || judge_.is_believed(name)) {
+        if (!wanted || judge_.may_be_taken(name)) {
             idle_since.erase(name);
         } else if (time_.now() - idle_since.emplace(name, time_.now()).first->second > soon) {
             judge_.fail("nobody gets " + name + " though somebody wants it");

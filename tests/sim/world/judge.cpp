@@ -53,6 +53,7 @@ std::shared_ptr<belief> judge::believes(belief fresh) {
     entered.insert({fresh.id, fresh.token});
     if (fresh.token != 0) ++cycles_;
     fresh.since = now();
+    fresh.kept_until = std::max(fresh.until, now() + fresh.lease);
     check_made(fresh);
     check_overlap(fresh);
     check_growth(fresh);
@@ -66,6 +67,7 @@ std::shared_ptr<belief> judge::believes(belief fresh) {
 void judge::extended(const std::shared_ptr<belief>& held, instant until) {
     const bool had_ended = held->until <= now();
     held->until = until;
+    held->kept_until = std::max(held->kept_until, now() + held->lease);
     if (until > now() && lost.contains(held->id)) fail("a hold that was lost is believed in again: " + held->id);
     if (held->over || !had_ended || until <= now()) return;
     check_overlap(*held);
@@ -128,9 +130,9 @@ void judge::check_growth(const belief& fresh) {
     if (!reads) highest.exclusive = std::max(highest.exclusive, fresh.token);
 }
 
-bool judge::is_believed(const std::string& lock) {
+bool judge::may_be_taken(const std::string& lock) {
     const auto& all = beliefs_[lock];
-    return std::any_of(all.begin(), all.end(), [this](const auto& b) { return !b->over && b->until > now(); });
+    return std::any_of(all.begin(), all.end(), [this](const auto& b) { return !b->over && b->kept_until > now(); });
 }
 
 void judge::lost_without_reason(const belief& held) {

@@ -36,6 +36,7 @@ struct belief {
     milliseconds lease{0};  // 0: a foreign program's
     instant asked{};        // when its owner began to want it
     instant since{};        // when its owner learnt of it
+    instant kept_until{};   // so long, at most, servers keep what its owner does not give back
     bool over = false;
 };
 
@@ -60,7 +61,8 @@ public:
     /// Why a request came to nothing.
     void told(const std::string& who, errc why);
     void wrongly_refused(const std::string& lock, const std::string& who, errc why);
-    bool is_believed(const std::string& lock);
+    /// Somebody believes to have it, or has lost it by its own cautious reckoning and not given it back.
+    bool may_be_taken(const std::string& lock);
     std::uint64_t cycles() const { return cycles_; }
     /// Commands beyond two for each cycle that the people's doings explain: upgrades, and holding less.
     std::uint64_t changes() const { return changes_; }
