@@ -1,6 +1,7 @@
 #include "api/asynchronous.hpp"
 
 #include "api/lease_access.hpp"
+#include "base/recycled.hpp"
 
 #include <boost/asio/error.hpp>
 #include <thread>
@@ -31,7 +32,9 @@ async_acquire::async_acquire(std::shared_ptr<hold_face> target, engine::patience
 
 void async_acquire::start(std::shared_ptr<core> where, engine::acquire_terms terms, std::stop_token stop,
                           std::unique_ptr<completion> handler) {
-    begin(std::make_shared<async_acquire>(std::move(where), std::move(terms), std::move(handler)), std::move(stop));
+    begin(std::allocate_shared<async_acquire>(recycling_allocator<async_acquire>(), std::move(where), std::move(terms),
+                                              std::move(handler)),
+          std::move(stop));
 }
 
 void async_acquire::start(std::shared_ptr<hold_face> target, engine::patience limit,
@@ -80,6 +83,14 @@ void async_hold_operation::start(std::shared_ptr<hold_face> target, what kind, s
     auto* const operation = new async_hold_operation(std::move(target), kind, std::move(handler));
     const bool has_company = expect(operation->where());
     has_company ? operation->start_in_company() : operation->hold_operation::start();
+}
+
+void* async_hold_operation::operator new(std::size_t) {
+    return recycled<sizeof(async_hold_operation)>::take();
+}
+
+void async_hold_operation::operator delete(void* room) noexcept {
+    recycled<sizeof(async_hold_operation)>::give_back(room);
 }
 
 void async_hold_operation::finished() {

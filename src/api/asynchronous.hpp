@@ -47,6 +47,9 @@ public:
     // A null handler: nobody wants to know.
     static void start(std::shared_ptr<hold_face> target, what kind, std::unique_ptr<completion> handler);
 
+    static void* operator new(std::size_t);
+    static void operator delete(void* room) noexcept;
+
 private:
     async_hold_operation(std::shared_ptr<hold_face> target, what kind, std::unique_ptr<completion> handler);
     void finished() override;

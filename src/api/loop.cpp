@@ -227,10 +227,18 @@ void loop::interrupt_leader() {
 }
 
 bool loop::expect_in_background() {
+    // Where much is expected already somebody leads, or comes back to lead, until none of it is: nobody is to be woken.
+    unsigned before = expected_.load(std::memory_order_relaxed);
+    while (before >= many) {
+        if (!expected_.compare_exchange_weak(before, before + 1, std::memory_order_relaxed)) continue;
+        crowded_.store(true, std::memory_order_relaxed);
+        return true;
+    }
     const instant now = boot_now();
     lock held(mutex_);
     const unsigned expected = ++expected_;
-    const bool company = expected >= many || now - std::exchange(last_expected_, now) < close_behind;
+    const bool just_now = now - std::exchange(last_expected_, now) < close_behind;
+    const bool company = crowded_.exchange(false, std::memory_order_relaxed) || expected >= many || just_now;
     // One that is away comes back by itself, and is waited for by the background thread.
     if (expected == 1 && leader_ == nullptr && !away_) pass_the_lead(held);
     return company;

@@ -1,5 +1,7 @@
 #include "api/operation.hpp"
 
+#include "base/recycled.hpp"
+
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <utility>
@@ -19,7 +21,7 @@ void enter_in_company(core& where, serial_task& task) {
 acquire_operation::acquire_operation(std::shared_ptr<core> where, engine::acquire_terms terms, face wish)
     : core_(std::move(where)),
       terms_(std::move(terms)),
-      face_(wish == face::wanted ? std::make_shared<hold_face>(core_) : nullptr),
+      face_(wish == face::wanted ? std::allocate_shared<hold_face>(recycling_allocator<hold_face>(), core_) : nullptr),
       upgrades_(false) {}
 
 acquire_operation::acquire_operation(std::shared_ptr<hold_face> target, engine::patience limit)

@@ -1,5 +1,7 @@
 #include "engine/hold.hpp"
 
+#include "base/recycled.hpp"
+
 #include <cstddef>
 #include <memory>
 #include <new>
@@ -9,8 +11,12 @@ namespace holdfast::engine {
 
 static_assert(alignof(ballot) <= alignof(hold) && sizeof(hold) % alignof(ballot) == 0, "ballots stand behind the hold");
 
+namespace {
+using room_for_one_node = recycled<sizeof(hold) + sizeof(ballot)>;
+}  // namespace
+
 std::unique_ptr<hold, hold::deleter> hold::make(hold_id id, hold_terms terms, std::size_t nodes) {
-    void* const room = ::operator new(sizeof(hold) + nodes * sizeof(ballot));
+    void* const room = nodes == 1 ? room_for_one_node::take() : ::operator new(sizeof(hold) + nodes * sizeof(ballot));
     return std::unique_ptr<hold, deleter>(new (room) hold(std::move(id), std::move(terms), nodes));
 }
 
@@ -29,8 +35,9 @@ ballot& hold::vote(std::size_t number) const noexcept {
 }
 
 void hold::deleter::operator()(hold* h) const noexcept {
+    const bool one_node = h->nodes_ == 1;
     h->~hold();
-    ::operator delete(h);
+    one_node ? room_for_one_node::give_back(h) : ::operator delete(h);
 }
 
 }  // namespace holdfast::engine

@@ -22,6 +22,7 @@
 #include "engine/wake_channels.hpp"
 
 #include <memory>
+#include <memory_resource>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -258,7 +259,8 @@ private:
     timer_heap timers_;
     ballot_list ballots_;  // those that are not gone, in the order they came
     // By the counter of their hold id: those to whom a grant may be pushed.
-    std::unordered_map<std::uint64_t, ballot*> in_line_;
+    std::pmr::unsynchronized_pool_resource places_;  // for the next: every acquisition has one, if for a moment
+    std::pmr::unordered_map<std::uint64_t, ballot*> in_line_{&places_};
     std::vector<std::unique_ptr<call>> calls_;  // every one ever made; those not under way are in idle_calls_
     std::vector<call*> idle_calls_;
     std::size_t renewals_under_way_ = 0;

@@ -45,24 +45,37 @@ char* put(char* at, std::string_view text) noexcept {
     return at + size;
 }
 
-char digit(std::size_t value) noexcept {
+char digit(std::uint64_t value) noexcept {
     return static_cast<char>('0' + value);
 }
 
-char* put_header(char* at, char type, std::size_t count) noexcept {
-    *at++ = type;
-    // Most arguments are short.
-    if (count < 10) {
-        *at++ = digit(count);
-    } else if (count < 100) {
-        *at++ = digit(count / 10);
-        *at++ = digit(count % 10);
-    } else {
-        at = put_number(at, count);
+// So that its last digit stands before `end`. Returns where it begins. By two digits a division: tokens have sixteen.
+char* put_before(char* end, std::uint64_t value) noexcept {
+    for (; value >= 100; value /= 100) {
+        const std::uint64_t last_two = value % 100;
+        *--end = digit(last_two % 10);
+        *--end = digit(last_two / 10);
     }
-    *at++ = '\r';
-    *at++ = '\n';
-    return at;
+    *--end = digit(value % 10);
+    if (value >= 10) *--end = digit(value / 10);
+    return end;
+}
+
+char* put_end_of_line(char* at) noexcept {
+    return put(at, "\r\n");
+}
+
+char* put_long_header(char* at, std::size_t count) noexcept {
+    return put_end_of_line(put_number(at, count));
+}
+
+// Most arguments are short.
+inline char* put_header(char* at, char type, std::size_t count) noexcept {
+    *at++ = type;
+    if (count >= 100) return put_long_header(at, count);
+    if (count >= 10) *at++ = digit(count / 10);
+    *at++ = digit(count % 10);
+    return put_end_of_line(at);
 }
 
 }  // namespace
@@ -87,8 +100,7 @@ char* command_writer::begin_argument(std::size_t size) {
 }
 
 void command_writer::end_argument(char* at) {
-    *at++ = '\r';
-    *at++ = '\n';
+    at = put_end_of_line(at);
     used_ = static_cast<std::size_t>(at - gathered_.data());
     if (missing_ == 0) flush();
 }
@@ -128,27 +140,36 @@ void command_writer::flush() {
     used_ = 0;
 }
 
-// Most numbers are 0, or have one digit.
 command_writer& command_writer::arg(std::int64_t value) {
-    char digits[most_digits]{};
-    std::size_t size = 1;
-    if (value >= 0 && value < 10) {
-        digits[0] = digit(static_cast<std::size_t>(value));
-    } else {
-        size = static_cast<std::size_t>(put_number(digits, value) - digits);
-    }
+    char digits[2 * most_digits]{};
+    char* const end = digits + most_digits;
+    char* begin =
+        put_before(end, value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value));
+    if (value < 0) *--begin = '-';
+    const auto size = static_cast<std::size_t>(end - begin);
     char* const at = begin_argument(size);
-    static_assert(header_room >= sizeof("$20\r\n") - 1 + most_digits - sizeof("\r\n"));
-    std::memcpy(at, digits, sizeof digits);  // by a few moves; the room of a longer header is left, and written over
+    // As many as there may be, which is a few moves; the room of a longer header is left, and is written over.
+    static_assert(header_room + sizeof("\r\n") >= sizeof("$20\r\n") + most_digits);
+    std::memcpy(at, begin, most_digits);
     end_argument(at + size);
     return *this;
 }
 
+// Twice for every cycle of a lock, and then small: put together apart, so that `out` grows once.
 void append_head(std::string& out, std::size_t argument_count, std::initializer_list<std::string_view> first) {
-    char header[header_room];
-    out.append(header, static_cast<std::size_t>(put_header(header, '*', argument_count) - header));
-    command_writer writer{out, first.size(), command_writer::part::rest};
-    for (const std::string_view value : first) writer.arg(value);
+    std::array<char, 128> gathered;
+    char* at = put_header(gathered.data(), '*', argument_count);
+    for (const std::string_view value : first) {
+        const auto used = static_cast<std::size_t>(at - gathered.data());
+        if (used + header_room + value.size() + 2 <= gathered.size()) {
+            at = put_end_of_line(put(put_header(at, '$', value.size()), value));
+            continue;
+        }
+        out.append(gathered.data(), used);
+        command_writer(out, 1, command_writer::part::rest).arg(value);
+        at = gathered.data();
+    }
+    out.append(gathered.data(), static_cast<std::size_t>(at - gathered.data()));
 }
 
 void append_command(std::string& out, std::initializer_list<std::string_view> args) {

@@ -1,0 +1,73 @@
+// Memory of small things that come and go all the time, kept for the next one of their size.
+//
+// malloc keeps a few blocks of a size at hand for each thread, fewer than a program with many operations under way has
+// of them; beyond that every block takes the long way. Here each thread keeps some more. A block may be given back by
+// another thread than took it, which then has it. Where the address sanitizer looks on nothing is kept: it is to see
+// whoever uses what is gone.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <new>
+
+namespace holdfast {
+
+template <std::size_t Size>
+class recycled {
+public:
+    static void* take() {
+        if (store* const here = mine(); here != nullptr && here->count > 0) return here->blocks[--here->count];
+        return ::operator new(Size);
+    }
+
+    static void give_back(void* block) noexcept {
+        store* const here = mine();
+        if (here == nullptr || here->count == here->blocks.size()) return ::operator delete(block);
+        here->blocks[here->count++] = block;
+    }
+
+private:
+    struct store {
+        ~store() {
+            while (count > 0) ::operator delete(blocks[--count]);
+            is_gone = true;
+        }
+        std::array<void*, 64> blocks;
+        std::size_t count = 0;
+    };
+
+    // Null: nothing is kept, or not any more, because the thread ends.
+    static store* mine() noexcept {
+#if defined(__SANITIZE_ADDRESS__)
+        return nullptr;
+#else
+        if (is_gone) return nullptr;
+        static thread_local store here;
+        return &here;
+#endif
+    }
+
+    static inline thread_local bool is_gone = false;
+};
+
+/// For std::allocate_shared.
+template <class T>
+struct recycling_allocator {
+    static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+    using value_type = T;
+
+    recycling_allocator() = default;
+    template <class Other>
+    recycling_allocator(const recycling_allocator<Other>&) noexcept {}
+
+    T* allocate(std::size_t count) {
+        return static_cast<T*>(count == 1 ? recycled<sizeof(T)>::take() : ::operator new(count * sizeof(T)));
+    }
+    void deallocate(T* block, std::size_t count) noexcept {
+        count == 1 ? recycled<sizeof(T)>::give_back(block) : ::operator delete(block);
+    }
+
+    bool operator==(const recycling_allocator&) const noexcept { return true; }
+};
+
+}  // namespace holdfast
