@@ -122,7 +122,7 @@ protected:
     /// The primary is gone, and the sentinels reach one of its replicas.
     void expect_no_two_believe() {
         acknowledging.resume();
-        ASSERT_TRUE(set.has_replaced(primary));
+        ASSERT_TRUE(set.has_replaced(primary)) << set.sentinels[0].log_tail();
         ASSERT_EQ(&set.primary(), &acknowledging);
         lagging.resume();
         // As the sentinels would, some ten seconds later. Nothing is acknowledged before.

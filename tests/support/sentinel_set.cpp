@@ -52,7 +52,17 @@ server_options sentinel(const sentinel_options& wanted, int primary_port) {
 sentinel_set::sentinel_set(sentinel_options options) : options_{std::move(options)} {
     for (int i = 0; i < 3; ++i) servers.emplace_back(server(options_, servers));
     for (int i = 0; i < 3; ++i) sentinels.emplace_back(sentinel(options_, servers.front().port()));
+    never_tilt();
     if (!is_settled()) throw std::runtime_error{"the sentinels do not find together:\n" + sentinels[0].log_tail()};
+}
+
+// A sentinel that was not run for two seconds does nothing at all for the next thirty: it mistrusts its clock. On a machine
+// that stalls a failover would take longer than the leases of the tests.
+void sentinel_set::never_tilt() {
+    for (redis_server& each : sentinels) {
+        const redis_reply answer = each.call({"SENTINEL", "DEBUG", "tilt-trigger", in_milliseconds(practically_never)});
+        if (answer.is_error()) throw std::runtime_error{"a sentinel does not take its setting: " + answer.text};
+    }
 }
 
 std::string sentinel_set::url() const {

@@ -46,6 +46,7 @@ public:
 
 private:
     redis_server& server_at(const std::string& port);
+    void never_tilt();
     void take_for_down_after(std::chrono::milliseconds silence);
 
     sentinel_options options_;

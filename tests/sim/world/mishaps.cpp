@@ -411,7 +411,7 @@ void day::vandalize_rw(const scripts::lock_keys& keys) {
             break;
         default:  // a reader of ours without a lease, and a field that is nobody's
             if (servers_[0]->run({"HGET", keys.lock(), "mode"}).text != "read") break;
-            servers_[0]->run({"HSET", keys.lock(), "r:" + nobody, "1"});
+            if (servers_[0]->run({"HSET", keys.lock(), "r:" + nobody, "1"}).integer == 0) break;
             servers_[0]->run({"HINCRBY", keys.lock(), "rcount", "1"});
     }
 }
