@@ -20,11 +20,9 @@ bool expect(core& where) {
 
 }  // namespace
 
-async_acquire::async_acquire(std::shared_ptr<core> where, engine::acquire_terms terms,
+async_acquire::async_acquire(std::shared_ptr<core> where, engine::acquire_terms terms, mode kind,
                              std::unique_ptr<completion> handler)
-    : acquire_operation(std::move(where), terms, face::wanted),
-      kind_(terms.want == engine::access::shared ? mode::shared : mode::exclusive),
-      handler_(std::move(handler)) {}
+    : acquire_operation(std::move(where), std::move(terms), face::wanted), kind_(kind), handler_(std::move(handler)) {}
 
 async_acquire::async_acquire(std::shared_ptr<hold_face> target, engine::patience limit,
                              std::unique_ptr<completion> handler)
@@ -32,8 +30,9 @@ async_acquire::async_acquire(std::shared_ptr<hold_face> target, engine::patience
 
 void async_acquire::start(std::shared_ptr<core> where, engine::acquire_terms terms, std::stop_token stop,
                           std::unique_ptr<completion> handler) {
+    const mode kind = terms.want == engine::access::shared ? mode::shared : mode::exclusive;
     begin(std::allocate_shared<async_acquire>(recycling_allocator<async_acquire>(), std::move(where), std::move(terms),
-                                              std::move(handler)),
+                                              kind, std::move(handler)),
           std::move(stop));
 }
 
@@ -76,7 +75,7 @@ void async_acquire::finished() {
 
 async_hold_operation::async_hold_operation(std::shared_ptr<hold_face> target, what kind,
                                            std::unique_ptr<completion> handler)
-    : hold_operation(target, kind), keep_alive_(std::move(target)), handler_(std::move(handler)) {}
+    : hold_operation(std::move(target), kind), handler_(std::move(handler)) {}
 
 void async_hold_operation::start(std::shared_ptr<hold_face> target, what kind, std::unique_ptr<completion> handler) {
     const auto keep_core = target->where().shared_from_this();  // the operation may be gone before enter() returns
@@ -104,6 +103,27 @@ void async_hold_operation::finished() {
 }  // namespace api
 
 namespace detail {
+namespace {
+
+// Most handlers, with what is kept for them, are of one of these sizes.
+constexpr std::size_t step = 64;
+constexpr std::size_t largest = 4 * step;
+
+}  // namespace
+
+void* take_room(std::size_t size) {
+    if (size > largest) return ::operator new(size);
+    if (size > 3 * step) return recycled<4 * step>::take();
+    if (size > 2 * step) return recycled<3 * step>::take();
+    return size > step ? recycled<2 * step>::take() : recycled<step>::take();
+}
+
+void give_room_back(void* room, std::size_t size) noexcept {
+    if (size > largest) return ::operator delete(room);
+    if (size > 3 * step) return recycled<4 * step>::give_back(room);
+    if (size > 2 * step) return recycled<3 * step>::give_back(room);
+    return size > step ? recycled<2 * step>::give_back(room) : recycled<step>::give_back(room);
+}
 
 boost::asio::system_context& callback_executor::query(boost::asio::execution::context_t) const noexcept {
     static boost::asio::system_executor anywhere;

@@ -26,7 +26,8 @@ public:
     static void start(std::shared_ptr<hold_face> target, engine::patience limit, std::unique_ptr<completion> handler);
 
     // Used by start() only: the constructors are public for std::make_shared.
-    async_acquire(std::shared_ptr<core> where, engine::acquire_terms terms, std::unique_ptr<completion> handler);
+    async_acquire(std::shared_ptr<core> where, engine::acquire_terms terms, mode kind,
+                  std::unique_ptr<completion> handler);
     async_acquire(std::shared_ptr<hold_face> target, engine::patience limit, std::unique_ptr<completion> handler);
 
 private:
@@ -54,7 +55,6 @@ private:
     async_hold_operation(std::shared_ptr<hold_face> target, what kind, std::unique_ptr<completion> handler);
     void finished() override;
 
-    const std::shared_ptr<hold_face> keep_alive_;
     std::unique_ptr<completion> handler_;
 };
 

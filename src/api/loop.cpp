@@ -17,7 +17,7 @@ namespace {
 // two calls keeps the lead free for itself, short enough that a push nobody waits for is not late.
 constexpr std::chrono::milliseconds linger_time{10};
 // The same when it is the callback thread that has left the lead to run callbacks: most are done with in much less.
-constexpr std::chrono::milliseconds callbacks_time{1};
+constexpr std::chrono::milliseconds callbacks_time{4};
 
 // What makes company. One caller alone never comes again so soon: a round trip lies in between. And when many have
 // their answers at once, there is a moment in which nothing is under way although all are about to ask again.

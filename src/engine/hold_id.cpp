@@ -12,6 +12,7 @@ namespace {
 constexpr std::string_view mark = "hf_";
 constexpr std::size_t client_digits = 16;
 constexpr std::size_t random_digits = 22;
+constexpr std::size_t most_counter_digits = 20;
 constexpr std::string_view digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
 
 // Six random bits a character.
@@ -44,21 +45,19 @@ hold_id::hold_id(std::uint64_t counter, random_source& source) : counter_(counte
     fill_random(random_, source);
 }
 
-void hold_id::spelled::add(std::string_view part) noexcept {
-    HOLDFAST_ASSERT(part.size() <= sizeof text_ - size_);
-    std::memcpy(text_ + size_, part.data(), part.size());
-    size_ += part.size();
-}
-
+// All but the counter is of fixed length, and so is copied without a call.
 hold_id::spelled hold_id::spell(const client_id& client) const noexcept {
+    constexpr std::size_t client_length = mark.size() + client_digits;
+    HOLDFAST_ASSERT(client.text().size() == client_length);
     spelled out;
-    char number[20];
-    const auto end = std::to_chars(number, number + sizeof number, counter_).ptr;
-    out.add(client.text());
-    out.add(".");
-    out.add({number, static_cast<std::size_t>(end - number)});
-    out.add(".");
-    out.add({random_.data(), random_.size()});
+    std::memcpy(out.text_, client.text().data(), client_length);
+    char* at = out.text_ + client_length;
+    *at++ = '.';
+    at = std::to_chars(at, at + most_counter_digits, counter_).ptr;
+    *at++ = '.';
+    static_assert(client_length + 1 + most_counter_digits + 1 + random_digits <= sizeof out.text_);
+    std::memcpy(at, random_.data(), random_digits);
+    out.size_ = static_cast<std::size_t>(at - out.text_) + random_digits;
     return out;
 }
 

@@ -43,7 +43,6 @@ public:
 
     private:
         friend class hold_id;
-        void add(std::string_view part) noexcept;
         char text_[64];  // 3 + 16 + 1 + 20 + 1 + 22 is 63
         std::size_t size_ = 0;
     };

@@ -17,8 +17,10 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
 #include <boost/asio/system_context.hpp>
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <new>
 #include <optional>
 #include <tuple>
 #include <type_traits>
@@ -71,6 +73,10 @@ private:
     std::shared_ptr<api::core> core_;
 };
 
+/// Memory for what is made anew for every operation.
+HOLDFAST_EXPORT void* take_room(std::size_t size);
+HOLDFAST_EXPORT void give_room_back(void* room, std::size_t size) noexcept;
+
 template <typename... Results>
 class completion {
 public:
@@ -91,12 +97,21 @@ public:
           executor_(boost::asio::prefer(boost::asio::get_associated_executor(handler_, fallback),
                                         boost::asio::execution::outstanding_work.tracked)) {}
 
+    static void* operator new(std::size_t size) { return take_room(size); }
+    static void operator delete(void* room, std::size_t size) noexcept { give_room_back(room, size); }
+    /// For handlers that want to be aligned more strictly than most.
+    static void* operator new(std::size_t size, std::align_val_t to) { return ::operator new(size, to); }
+    static void operator delete(void* room, std::size_t size, std::align_val_t to) noexcept {
+        ::operator delete(room, size, to);
+    }
+
     void complete(std::unique_ptr<completion<Results...>> self, Results... results) override {
-        auto executor = executor_;
         if constexpr (std::is_same_v<tracked_executor, callback_executor>) {
-            results_.emplace(std::move(results)...);  // this object itself is what the callback thread gets
+            const auto executor = std::move(executor_);  // this object may be gone before it is done
+            results_.emplace(std::move(results)...);     // this object itself is what the callback thread gets
             executor.push(std::unique_ptr<callback>(static_cast<completion_of*>(self.release())));
         } else {
+            const auto executor = executor_;
             boost::asio::post(executor, posted{std::move(self), std::tuple<Results...>(std::move(results)...)});
         }
     }
