@@ -56,8 +56,8 @@ sentinel_set::sentinel_set(sentinel_options options) : options_{std::move(option
     if (!is_settled()) throw std::runtime_error{"the sentinels do not find together:\n" + sentinels[0].log_tail()};
 }
 
-// A sentinel that was not run for two seconds does nothing at all for the next thirty: it mistrusts its clock. On a machine
-// that stalls a failover would take longer than the leases of the tests.
+// A sentinel that was not run for two seconds does nothing at all for the next thirty: it mistrusts its clock. On a
+// machine that stalls a failover would take longer than the leases of the tests.
 void sentinel_set::never_tilt() {
     for (redis_server& each : sentinels) {
         const redis_reply answer = each.call({"SENTINEL", "DEBUG", "tilt-trigger", in_milliseconds(practically_never)});
