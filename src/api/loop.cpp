@@ -114,6 +114,7 @@ void loop::stand_in(wait& event) {
             continue;
         }
         if (expected_ > 0 && leader_ == &background_) ask_leader_to_step_aside();
+        if (expected_ == 0) crowded_ = false;
         stand_in_ = &event;
         held.unlock();
         event.sleep();

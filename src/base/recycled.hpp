@@ -12,6 +12,14 @@
 
 namespace holdfast {
 
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool blocks_are_kept = false;
+#elif defined(__has_feature)
+inline constexpr bool blocks_are_kept = !__has_feature(address_sanitizer);
+#else
+inline constexpr bool blocks_are_kept = true;
+#endif
+
 template <std::size_t Size>
 class recycled {
 public:
@@ -38,13 +46,9 @@ private:
 
     // Null: nothing is kept, or not any more, because the thread ends.
     static store* mine() noexcept {
-#if defined(__SANITIZE_ADDRESS__)
-        return nullptr;
-#else
-        if (is_gone) return nullptr;
+        if (!blocks_are_kept || is_gone) return nullptr;
         static thread_local store here;
         return &here;
-#endif
     }
 
     static inline thread_local bool is_gone = false;

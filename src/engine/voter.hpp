@@ -259,7 +259,8 @@ private:
     timer_heap timers_;
     ballot_list ballots_;  // those that are not gone, in the order they came
     // By the counter of their hold id: those to whom a grant may be pushed.
-    std::pmr::unsynchronized_pool_resource places_;  // for the next: every acquisition has one, if for a moment
+    // Every acquisition has a place here, if for a moment; its memory is kept for the next.
+    std::pmr::unsynchronized_pool_resource places_{std::pmr::new_delete_resource()};
     std::pmr::unordered_map<std::uint64_t, ballot*> in_line_{&places_};
     std::vector<std::unique_ptr<call>> calls_;  // every one ever made; those not under way are in idle_calls_
     std::vector<call*> idle_calls_;

@@ -204,6 +204,41 @@ TEST_F(Async, InACrowdEveryOperationEndsAlthoughAHandlerBlocks) {
     runner.join();
 }
 
+// What waits to be called keeps the client that calls it.
+TEST_F(Async, AHandlerIsCalledAlthoughNothingIsLeftOfItsClient) {
+    std::promise<void> blocking;
+    std::promise<void> unblock;
+    std::promise<error_code> released;
+    {
+        client theirs{server.url()};
+        mutex lock{theirs, "stock"};
+        lease held = lock.acquire();
+        mutex other{theirs, "other"};
+        other.async_try_acquire([&](error_code, const lease&) {
+            blocking.set_value();
+            unblock.get_future().wait();
+        });
+        blocking.get_future().wait();
+        held.async_release([&](error_code code) { released.set_value(code); });
+    }
+    ASSERT_TRUE(eventually([&] { return free(); }));
+    std::this_thread::sleep_for(50ms);  // time to forget it, where it is not kept
+    unblock.set_value();
+    auto told = released.get_future();
+    ASSERT_EQ(told.wait_for(60s), std::future_status::ready);
+    EXPECT_FALSE(told.get());
+}
+
+TEST_F(Async, AHandlerMayBeAlignedMoreStrictlyThanMost) {
+    struct alignas(128) strict {
+        std::promise<std::uintptr_t>* where;
+        void operator()(error_code, const lease&) const { where->set_value(reinterpret_cast<std::uintptr_t>(this)); }
+    };
+    std::promise<std::uintptr_t> where;
+    stock.async_acquire(strict{&where});
+    EXPECT_EQ(where.get_future().get() % alignof(strict), 0U);
+}
+
 TEST_F(Async, AHandlerDroppedByItsExecutorGivesTheLockBack) {
     {
         asio::io_context abandoned;

@@ -106,12 +106,12 @@ public:
     }
 
     void complete(std::unique_ptr<completion<Results...>> self, Results... results) override {
+        // This object may be gone before it is posted, and until then it must keep the client: both have one.
+        const auto executor = executor_;
         if constexpr (std::is_same_v<tracked_executor, callback_executor>) {
-            const auto executor = std::move(executor_);  // this object may be gone before it is done
-            results_.emplace(std::move(results)...);     // this object itself is what the callback thread gets
+            results_.emplace(std::move(results)...);  // this object itself is what the callback thread gets
             executor.push(std::unique_ptr<callback>(static_cast<completion_of*>(self.release())));
         } else {
-            const auto executor = executor_;
             boost::asio::post(executor, posted{std::move(self), std::tuple<Results...>(std::move(results)...)});
         }
     }
