@@ -154,6 +154,10 @@ std::vector<mutant> mutants() {
                      "redis.call('SET', KEYS[1], first, 'PX', lease)",
                      "redis.call('SET', KEYS[1], first, 'PX', math.ceil(lease * 0.7))"),
         in_scripts("ExpiredReadersStay", "", "'-inf', string.format('%.0f', now_ms)", "'-inf', '-inf'"),
+        breaking("outlive the last lease",
+                 in_scripts("LeasesAreKeptLongerThanTheLast", "", "redis.call('PEXPIREAT', KEYS[5], last)",
+                            "if tonumber(last) > now_ms + redis.call('PTTL', KEYS[5]) then "
+                            "redis.call('PEXPIREAT', KEYS[5], last) end")),
         in_scripts("TwoUpgradersWait", "rw/acquire", "if wants == 'u' and blocker == 'u' and blocked_by ~= id then",
                    "if false then"),
         in_scripts("FailedUpgradeEndsTheReading", "rw/acquire", "leave_line(id)\n    return refused('deadlock')",

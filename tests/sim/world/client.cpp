@@ -48,7 +48,6 @@ void client::pause_until(instant then) {
         paused_ = false;
         resumed_at_ = time_.now();
         trouble_passes();
-        if (noticed_by_ > paused_at_) trouble_until_noticed();
         if (setup_.clock_stops_in_pauses) slept_ += time_.now() - paused_at_;
         std::vector<timeline::action> late = std::exchange(postponed_, {});
         if (luck_.percent(50)) on_alarm();
@@ -58,6 +57,7 @@ void client::pause_until(instant then) {
         }
         if (!dead_) on_alarm();
         settle();
+        if (!dead_ && is_deaf()) trouble_until_noticed();
     });
 }
 
@@ -78,8 +78,17 @@ void client::trouble_passes(instant from) {
 }
 
 void client::trouble_until_noticed() {
-    noticed_by_ = time_.now() + notices_within;
-    trouble_until(noticed_by_);
+    trouble_until(time_.now() + notices_within);
+}
+
+// Has a link over which nothing comes any more, and does not know.
+bool client::is_deaf() const {
+    for (const auto& one : ways_) {
+        for (plug* const each : one->plugs()) {
+            if (each->wire() != nullptr && each->wire()->down.is_lost()) return true;
+        }
+    }
+    return false;
 }
 
 bool client::calm_since(instant since) const {

@@ -53,7 +53,7 @@ public:
 
     // --- troubles, as the judge counts them
     void trouble_until(instant then) { trouble_until_ = std::max(trouble_until_, then); }
-    /// A trouble that it has to find out by itself, which takes some time while it is awake.
+    /// It has to find out by itself that nothing comes over its link any more.
     void trouble_until_noticed();
     /// What was delayed by a trouble is made up for within a moment.
     void trouble_passes(instant from);
@@ -68,6 +68,7 @@ private:
     std::unique_ptr<way> make_way(std::size_t node, network& net);
     void settle();
     void on_alarm();
+    bool is_deaf() const;
 
     void on_acquired(nanoseconds, holdfast::engine::how) override {}
     void on_reentered() override {}
@@ -91,7 +92,6 @@ private:
     instant resumed_at_{};
     nanoseconds slept_{0};
     instant trouble_until_{};
-    instant noticed_by_{};
 };
 
 }  // namespace holdfast::sim

@@ -59,15 +59,15 @@ std::shared_ptr<belief> judge::believes(belief fresh) {
     check_growth(fresh);
     auto kept = std::make_shared<belief>(std::move(fresh));
     auto& all = beliefs_[kept->lock];
-    std::erase_if(all, [this](const auto& b) { return b->over || b->until < now(); });
+    std::erase_if(all, [this](const auto& b) { return b->over || b->kept_until < now(); });
     all.push_back(kept);
     return kept;
 }
 
 void judge::extended(const std::shared_ptr<belief>& held, instant until) {
     const bool had_ended = held->until <= now();
+    if (until > held->until) held->kept_until = std::max(held->kept_until, now() + held->lease);
     held->until = until;
-    held->kept_until = std::max(held->kept_until, now() + held->lease);
     if (until > now() && lost.contains(held->id)) fail("a hold that was lost is believed in again: " + held->id);
     if (held->over || !had_ended || until <= now()) return;
     check_overlap(*held);
@@ -81,6 +81,7 @@ void judge::upgraded(belief& held, std::uint64_t token, instant asked) {
     held.token = token;
     held.asked = asked;
     held.since = now();
+    held.kept_until = std::max(held.kept_until, now() + held.lease);
     entered.insert({held.id, token});
     check_made(held);
     check_growth(held);
@@ -132,7 +133,9 @@ void judge::check_growth(const belief& fresh) {
 
 bool judge::may_be_taken(const std::string& lock) {
     const auto& all = beliefs_[lock];
-    return std::any_of(all.begin(), all.end(), [this](const auto& b) { return !b->over && b->kept_until > now(); });
+    return std::any_of(all.begin(), all.end(), [this](const auto& b) {
+        return !b->over && (b->until > now() || (lost.contains(b->id) && b->kept_until > now()));
+    });
 }
 
 void judge::lost_without_reason(const belief& held) {

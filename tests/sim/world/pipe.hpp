@@ -44,6 +44,7 @@ public:
         lost_ = true;
         under_way_.clear();
     }
+    bool is_lost() const { return lost_; }
     /// Overtakes what is on its way: no network does that, only a mutant of one.
     void put_in_front(std::string bytes) {
         under_way_.emplace_front(time_.now(), packet{packet::kind::bytes, std::move(bytes), time_.now()});

@@ -81,7 +81,7 @@ private:
     static const waiter* find(const lock_record& lock, const rw_state::waiter& who);
     bool calm(const lock_record& lock, const rw_state::waiter& who) const;
     bool gave_up(const lock_record& lock, const rw_state::waiter& who) const;
-    bool may_stand_unknown(const lock_record& lock, const std::string& id) const;
+    bool may_stand_unknown(const call& asked, const lock_record& lock) const;
     bool upgrades_nothing(const rw_state& state, const rw_state::waiter& who) const;
     bool is_foreign_there(const rw_state& state, const lock_record& lock) const;
     bool revived_beside_foreigners(const lock_record& lock) const;
