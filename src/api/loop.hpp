@@ -135,7 +135,7 @@ private:
     std::uint64_t absences_ = 0;            // how often the callback thread has left
     std::uint64_t absences_seen_ = 0;
     int not_again_for_ = 0;               // leads that do not look closely, after one that did in vain
-    std::atomic<unsigned> expected_ = 0;  // grows from 0 under mutex_ only: then somebody may have to be woken
+    std::atomic<unsigned> expected_ = 0;  // while few, grows under mutex_ only: then somebody may have to be woken
     std::atomic<bool> crowded_ = false;   // the last one was added to many
     instant last_expected_{};             // when something was last added to that
     std::atomic<instant> next_timer_{never};
