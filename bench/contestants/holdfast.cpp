@@ -43,7 +43,7 @@ void run_mutex(const settings& chosen, const client& redis) {
     std::vector<lease> holds(callers_of(chosen));
     for (std::size_t i = 0; i < holds.size(); ++i) locks.push_back(std::make_unique<mutex>(redis, name_of(chosen, i)));
     const blocking_cycle cycle{.acquire = [&](std::size_t i) { holds[i] = locks[i]->acquire(); },
-                               .release = [&](std::size_t i) { holds[i].release(); }};
+                               .release = [&](std::size_t i) { holds[i] = {}; }};
     for (int i = 0; i < warm_up_cycles; ++i) {
         cycle.acquire(0);
         cycle.release(0);
@@ -62,7 +62,7 @@ void run_shared(const settings& chosen, const client& redis) {
                                        const bool writes = dice[i]() / 16 % 100 < writers;
                                        holds[i] = writes ? catalog.acquire() : catalog.acquire_shared();
                                    },
-                               .release = [&](std::size_t i) { holds[i].release(); }};
+                               .release = [&](std::size_t i) { holds[i] = {}; }};
     converse([&](double seconds) { run_blocking_slice(chosen, cycle, seconds); });
 }
 

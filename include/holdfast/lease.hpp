@@ -35,8 +35,8 @@ class HOLDFAST_EXPORT lease {
 public:
     /// Holds nothing.
     lease() noexcept;
-    /// Releases, waiting for the answer at most the request timeout or the validity left, then going on in
-    /// the background. Never throws.
+    /// Releases without waiting: the release is on its way when it returns, and goes on in the background if it must be
+    /// repeated. Never throws. Use `release()` to wait and be told.
     ~lease();
     /// The hold moves; the other lease is empty afterwards.
     lease(lease&&) noexcept;
@@ -148,6 +148,7 @@ private:
     void start_upgrade(milliseconds wait,
                        std::unique_ptr<detail::completion<boost::system::error_code, lease>> handler);
     void start_downgrade(std::unique_ptr<detail::completion<boost::system::error_code, lease>> handler);
+    void post_release() noexcept;
     std::shared_ptr<api::core> shared_core() const;
     void start_renew(std::unique_ptr<detail::completion<boost::system::error_code>> handler);
     void start_release(std::unique_ptr<detail::completion<boost::system::error_code>> handler);

@@ -49,6 +49,8 @@ public:
     const lease& operator[](std::size_t i) const { return leases_.at(i); }
 
 private:
+    void give_all_back() noexcept;
+
     std::vector<lease> leases_;       // as named
     std::vector<std::size_t> taken_;  // in the order they were taken
 };

@@ -52,8 +52,9 @@ public:
     bool try_lock_until(std::chrono::time_point<Clock, Duration> deadline) {
         return try_lock_for(deadline - Clock::now());
     }
-    /// Gives up one level of the calling thread's hold. Never throws; use `unlock(ec)` to be told.
-    void unlock() noexcept;
+    /// Gives up one level of the calling thread's hold. Never throws, and does not wait: the release is on its way when
+    /// it returns, and goes on in the background if it must be repeated. Use `unlock(ec)` to wait and be told.
+    void unlock() noexcept { unlock_as(mode::exclusive); }
     /// Errors as of `lease::release()`, and errc::not_held if the calling thread does not hold the lock.
     void unlock(boost::system::error_code& ec) noexcept { unlock_as(mode::exclusive, ec); }
 
@@ -113,6 +114,7 @@ protected:
     // A wait of zero does not wait; detail::for_ever has no end.
     void lock_as(mode kind);
     bool try_lock_as(mode kind, milliseconds wait);
+    void unlock_as(mode kind) noexcept;
     void unlock_as(mode kind, boost::system::error_code& ec) noexcept;
     bool still_held() noexcept;  // by the calling thread
     lease acquire_as(mode kind, milliseconds wait, acquire_options options);

@@ -40,8 +40,8 @@ public:
     bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> deadline) {
         return try_lock_shared_for(deadline - Clock::now());
     }
-    /// Gives up one level of the calling thread's reading. Never throws; use `unlock_shared(ec)` to be told.
-    void unlock_shared() noexcept;
+    /// Gives up one level of the calling thread's reading, as `unlock()` does. Use `unlock_shared(ec)` to be told.
+    void unlock_shared() noexcept { unlock_as(mode::shared); }
     /// Errors as of `lease::release()`, errc::not_held if the calling thread holds nothing, errc::held_other_mode if it
     /// only writes.
     void unlock_shared(boost::system::error_code& ec) noexcept { unlock_as(mode::shared, ec); }

@@ -44,6 +44,7 @@ private:
     friend class striped_shared_mutex;
     struct alarm;
     explicit striped_lease(std::vector<lease> leases);
+    void give_all_back() noexcept;
 
     std::vector<lease> leases_;  // in the order they were taken
     std::unique_ptr<alarm> alarm_;

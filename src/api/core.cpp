@@ -123,7 +123,22 @@ place& core::some_server() noexcept {
     return *(up == places_.end() ? places_.front() : *up);
 }
 
+// Each ends when it is answered, or when a release would have been waited for no longer.
+void core::wait_for_posted_releases() {
+    loop::wait none_left;
+    enter_with([&] {
+        no_release_is_posted_ = &none_left;
+        if (posted_releases_ == 0) loop_.end(none_left);
+    });
+    loop_.until(none_left);
+}
+
+void core::posted_release_has_ended() {
+    if (--posted_releases_ == 0 && no_release_is_posted_ != nullptr) loop_.end(*no_release_is_posted_);
+}
+
 core::~core() {
+    wait_for_posted_releases();
     // Nobody waits any more; the loop may still run in the background. After stop() nothing runs that could enter.
     enter_with([this] {
         for (const auto& one : places_) one->close(boot_now());

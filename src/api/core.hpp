@@ -20,6 +20,7 @@
 
 #include <holdfast/options.hpp>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -53,11 +54,16 @@ public:
     place& server(std::size_t which) noexcept { return *places_[which]; }
     std::size_t servers() const noexcept { return places_.size(); }
 
+    // A release that nobody waits for, from any thread; and its end, inside the section.
+    void release_is_posted() noexcept { ++posted_releases_; }
+    void posted_release_has_ended();
+
 private:
     void settle() override;
     void on_alarm() override;
     std::vector<std::unique_ptr<place>> make_places(const std::vector<redis::server_settings>& servers);
     std::vector<engine::node_link> links() const;
+    void wait_for_posted_releases();
 
     const std::uint64_t made_in_;
     const client_options options_;
@@ -71,6 +77,8 @@ private:
     net::alarm alarm_;
     std::vector<std::unique_ptr<place>> places_;
     engine::engine engine_;
+    std::atomic<unsigned> posted_releases_ = 0;
+    loop::wait* no_release_is_posted_ = nullptr;  // who waits for that, in the end
 };
 
 std::shared_ptr<core> make_core(const std::vector<std::string>& urls, client_options options);

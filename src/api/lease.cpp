@@ -5,7 +5,9 @@
 #include "api/blocking_command.hpp"
 #include "api/hold_face.hpp"
 #include "api/lease_access.hpp"
+#include "api/lock_setup.hpp"
 #include "api/plain_no.hpp"
+#include "api/posted_release.hpp"
 
 #include <new>
 #include <optional>
@@ -57,7 +59,7 @@ lease::lease(lease&&) noexcept = default;
 
 lease& lease::operator=(lease&& other) noexcept {
     if (this != &other) {
-        release();
+        post_release();
         face_ = std::move(other.face_);
         mode_ = other.mode_;
     }
@@ -65,7 +67,17 @@ lease& lease::operator=(lease&& other) noexcept {
 }
 
 lease::~lease() {
-    release();
+    post_release();
+}
+
+void lease::post_release() noexcept {
+    if (!face_ || face_->where().forked()) return face_.reset();
+    try {
+        api::posted_release::start(face_, api::to_access(mode_));
+        face_.reset();
+    } catch (const std::bad_alloc&) {
+        release();
+    }
 }
 
 std::uint64_t lease::token() const noexcept {

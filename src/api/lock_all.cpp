@@ -21,16 +21,17 @@ lock_all::lock_all(std::vector<std::reference_wrapper<lockable>> locks, acquire_
             taken_.push_back(i);
         }
     } catch (...) {
-        while (!taken_.empty()) {
-            leases_[taken_.back()].release();
-            taken_.pop_back();
-        }
+        give_all_back();
         throw;
     }
 }
 
 lock_all::~lock_all() {
-    for (auto last = taken_.rbegin(); last != taken_.rend(); ++last) leases_[*last].release();
+    give_all_back();
+}
+
+void lock_all::give_all_back() noexcept {
+    for (auto last = taken_.rbegin(); last != taken_.rend(); ++last) leases_[*last] = lease();
 }
 
 }  // namespace holdfast

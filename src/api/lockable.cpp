@@ -5,9 +5,11 @@
 #include "api/lease_access.hpp"
 #include "api/lock_setup.hpp"
 #include "api/plain_no.hpp"
+#include "api/posted_release.hpp"
 #include "api/thread_owner.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace holdfast {
@@ -42,7 +44,7 @@ struct lockable::parts {
                                       api::acquire_operation::face::not_wanted);
         request.wait({});
         if (!request.acquired()) return answer_no(request.why(), wait);
-        api::thread_locked(where);
+        ++*api::locked_by_this_thread(where);
         return true;
     }
 
@@ -125,9 +127,15 @@ bool lockable::try_lock_as(mode kind, milliseconds wait) {
     return parts_->lock_thread(kind, wait);
 }
 
-void lockable::unlock() noexcept {
-    boost::system::error_code ignored;
-    unlock(ignored);
+void lockable::unlock_as(mode kind) noexcept {
+    if (parts_->where->forked()) return;
+    try {
+        api::posted_release::start(parts_->where, {api::this_thread_as_owner(), parts_->keys}, api::to_access(kind),
+                                   api::locked_by_this_thread(parts_->where));
+    } catch (const std::bad_alloc&) {
+        boost::system::error_code ignored;
+        unlock_as(kind, ignored);
+    }
 }
 
 void lockable::unlock_as(mode kind, boost::system::error_code& ec) noexcept {
@@ -143,7 +151,7 @@ void lockable::unlock_as(mode kind, boost::system::error_code& ec) noexcept {
     api::blocking_hold_operation request(*parts_->where, {api::this_thread_as_owner(), parts_->keys},
                                          kind == mode::shared ? what::release_shared : what::release);
     ec = request.wait();
-    if (request.found()) api::thread_unlocked(parts_->where);
+    if (request.found()) api::count_down(*api::locked_by_this_thread(parts_->where));
 }
 
 bool lockable::still_held() noexcept {

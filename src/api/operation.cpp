@@ -7,16 +7,14 @@
 #include <utility>
 
 namespace holdfast::api {
-namespace {
 
-// A program that starts many operations would send each by itself: with every completion comes the next request, and
-// the thread that starts it finds the section free. So the request is left behind, and whoever drives the loop is sent
-// for it; until that thread is there, more have come. A lone request is quicker sent at once.
 void enter_in_company(core& where, serial_task& task) {
     if (where.leave(task)) boost::asio::post(where.loop().context(), [&where] { where.enter_with([] {}); });
 }
 
-}  // namespace
+instant answer_by(const core& where, const engine::hold& held, instant now) {
+    return std::min(now + where.request_timeout(), std::max(now, held.valid_until()));
+}
 
 acquire_operation::acquire_operation(std::shared_ptr<core> where, engine::acquire_terms terms, face wish)
     : core_(std::move(where)),
@@ -95,10 +93,9 @@ void hold_operation::run() {
     }
     found_ = true;
     if (kind_ == what::renew) return core_.engine().renew(*held, *this, now);
-    // It waits for its answer no longer than the lock is worth.
-    const instant answer_by = std::min(now + core_.request_timeout(), std::max(now, held->valid_until()));
-    if (kind_ == what::downgrade) return core_.engine().downgrade(*held, *this, answer_by, now);
-    core_.engine().release(*held, level, this, answer_by, now);
+    const instant at_the_latest = answer_by(core_, *held, now);
+    if (kind_ == what::downgrade) return core_.engine().downgrade(*held, *this, at_the_latest, now);
+    core_.engine().release(*held, level, this, at_the_latest, now);
 }
 
 void hold_operation::answered(const std::optional<engine::refusal>& why_not) {

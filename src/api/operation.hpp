@@ -13,6 +13,14 @@
 
 namespace holdfast::api {
 
+// A program that starts many operations would send each by itself: with every completion comes the next request, and
+// the thread that starts it finds the section free. So the request is left behind, and whoever drives the loop is sent
+// for it; until that thread is there, more have come. A lone request is quicker sent at once.
+void enter_in_company(core& where, serial_task& task);
+
+// Of a release: nobody waits for its answer longer than the lock is worth.
+instant answer_by(const core& where, const engine::hold& held, instant now);
+
 // Acquires a lock, or upgrades a hold.
 class acquire_operation : private serial_task, private engine::acquire_request {
 public:

@@ -36,9 +36,4 @@ shared_mutex::shared_mutex(const client& client, const std::string& name, const 
 
 shared_mutex::~shared_mutex() = default;
 
-void shared_mutex::unlock_shared() noexcept {
-    boost::system::error_code ignored;
-    unlock_shared(ignored);
-}
-
 }  // namespace holdfast

@@ -51,7 +51,7 @@ striped_lease::striped_lease(std::vector<lease> leases)
 
 striped_lease& striped_lease::operator=(striped_lease&& other) noexcept {
     if (this != &other) {
-        release();
+        give_all_back();
         leases_ = std::move(other.leases_);
         alarm_ = std::move(other.alarm_);
         other.leases_.clear();
@@ -60,7 +60,12 @@ striped_lease& striped_lease::operator=(striped_lease&& other) noexcept {
 }
 
 striped_lease::~striped_lease() {
-    release();
+    give_all_back();
+}
+
+void striped_lease::give_all_back() noexcept {
+    while (!leases_.empty()) leases_.pop_back();
+    alarm_.reset();
 }
 
 std::uint64_t striped_lease::token() const noexcept {

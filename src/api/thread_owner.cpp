@@ -10,7 +10,7 @@ namespace {
 
 struct held_here {
     std::weak_ptr<core> where;
-    std::size_t count = 0;
+    lock_count count;
 };
 
 class this_thread {
@@ -21,10 +21,14 @@ public:
 
     ~this_thread() {
         for (const held_here& entry : held_) {
-            const auto where = entry.count > 0 ? entry.where.lock() : nullptr;
+            const auto where = *entry.count > 0 ? entry.where.lock() : nullptr;
             if (!where || where->forked()) continue;
-            where->watcher().on_thread_exit_holding();
-            where->enter_with([where, owner = owner_] { where->engine().abandon(owner, boot_now()); });
+            // An unlock may still wait for its turn in the section: it comes before this.
+            where->enter_with([where, owner = owner_, count = entry.count] {
+                if (*count == 0) return;
+                where->watcher().on_thread_exit_holding();
+                where->engine().abandon(owner, boot_now());
+            });
         }
     }
 
@@ -35,7 +39,7 @@ public:
         for (held_here& entry : held_) {
             if (entry.where.lock() == where) return entry;
         }
-        return held_.emplace_back(held_here{where, 0});
+        return held_.emplace_back(held_here{where, std::make_shared<std::atomic<std::size_t>>(0)});
     }
 
 private:
@@ -54,13 +58,14 @@ engine::owner_id this_thread_as_owner() {
     return mine().owner();
 }
 
-void thread_locked(const std::shared_ptr<core>& where) {
-    ++mine().entry_for(where).count;
+lock_count locked_by_this_thread(const std::shared_ptr<core>& where) {
+    return mine().entry_for(where).count;
 }
 
-void thread_unlocked(const std::shared_ptr<core>& where) noexcept {
-    held_here& entry = mine().entry_for(where);
-    if (entry.count > 0) --entry.count;
+// Whoever unlocks what it has not locked by that client counts for nothing.
+void count_down(std::atomic<std::size_t>& locked) noexcept {
+    std::size_t before = locked;
+    while (before > 0 && !locked.compare_exchange_weak(before, before - 1)) continue;
 }
 
 }  // namespace holdfast::api

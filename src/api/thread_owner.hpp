@@ -7,14 +7,18 @@
 
 #include "api/core.hpp"
 
+#include <atomic>
+#include <cstddef>
 #include <memory>
 
 namespace holdfast::api {
 
 engine::owner_id this_thread_as_owner();
 
-// Bookkeeping for the end of the thread: what it has locked (+1) and unlocked (-1), outermost or not.
-void thread_locked(const std::shared_ptr<core>& where);
-void thread_unlocked(const std::shared_ptr<core>& where) noexcept;
+// Bookkeeping for the end of the thread: how many levels it has locked, outermost or not. Whoever carries out an unlock
+// counts it, and that may be another thread.
+using lock_count = std::shared_ptr<std::atomic<std::size_t>>;
+lock_count locked_by_this_thread(const std::shared_ptr<core>& where);
+void count_down(std::atomic<std::size_t>& locked) noexcept;
 
 }  // namespace holdfast::api

@@ -24,7 +24,7 @@ std::string_view take_word(std::string_view& encoded) noexcept {
 }  // namespace
 
 void command::reset_flags() noexcept {
-    confirmed_by_push_ = unsubscribes_ = send_text_ = tells_if_moving_ = passes_others_ = false;
+    confirmed_by_push_ = unsubscribes_ = send_text_ = text_at_first_ = tells_if_moving_ = passes_others_ = false;
 }
 
 void command::set_payload(std::string encoded) noexcept {

@@ -67,6 +67,9 @@ public:
     const script* source() const noexcept { return script_; }
     // With the script's text at once: the server cannot miss it. Lasts until the payload is set anew.
     void send_text() noexcept { send_text_ = true; }
+    // With the text if it is the first such command of its script on its link. What goes out behind it runs behind it
+    // then, and not before a second try. Lasts as long.
+    void send_text_at_first() noexcept { text_at_first_ = true; }
     // SUBSCRIBE of one channel. In RESP3 the server confirms it by a push and refuses it by an error reply.
     void set_subscription(std::string_view channel);
     // SSUBSCRIBE, which only the owner of the channel's slot takes.
@@ -108,6 +111,7 @@ private:
     bool confirmed_by_push_ : 1 = false;
     bool unsubscribes_ : 1 = false;
     bool send_text_ : 1 = false;  // EVAL with the text; mostly because the server answered NOSCRIPT
+    bool text_at_first_ : 1 = false;
     bool abandoned_ : 1 = false;
     bool of_the_link_ : 1 = false;  // part of a greeting, a sign of life: no filter's business
     bool tells_if_moving_ : 1 = false;

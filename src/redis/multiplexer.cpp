@@ -58,7 +58,14 @@ void multiplexer::fail_waiting(const failure& why, instant now) {
     fail_all(waiting_.take_all(), why, now);
 }
 
+bool multiplexer::is_first_of_its_script(const command& request) {
+    if (std::find(brought_.begin(), brought_.end(), request.script_) != brought_.end()) return false;
+    brought_.push_back(request.script_);
+    return true;
+}
+
 void multiplexer::write(command& request, instant now) {
+    if (request.text_at_first_ && is_first_of_its_script(request)) request.send_text_ = true;
     request.append_to(output_);
     request.state_ = command::state::written;
     request.written_at_ = now;
@@ -147,6 +154,7 @@ void multiplexer::link_up() {
 void multiplexer::link_down(const failure& why, instant now) {
     ++link_;
     gate_open_ = false;
+    brought_.clear();
     const std::deque<command*> unknown = std::exchange(written_, {});
     const std::deque<command*> greetings = std::exchange(first_, {});
     for (command* request : unknown) {

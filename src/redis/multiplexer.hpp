@@ -16,7 +16,8 @@
 //      its refusal. That push is known by its kind and channel while the command is the oldest unanswered one.
 //  (5) A command answered NOSCRIPT is put back in line with the script's text, once; its owner does not notice. Such
 //      commands keep their order among themselves and go before the others: what was asked first runs first. One that
-//      its owner abandoned is not put back: its undo may have run already.
+//      its owner abandoned is not put back: its undo may have run already. One that others must not overtake has its
+//      text along, unless another has brought it on this link.
 //  (6) SUNSUBSCRIBE cannot be answered by its push: the owner of a slot that moves away sends the same push unasked,
 //      and answers a later SUNSUBSCRIBE by an error. So a PING with the channel's name goes behind it and is the
 //      answer; one error before that is dropped, and the push is for the listener.
@@ -36,6 +37,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace holdfast::redis {
 
@@ -113,6 +115,7 @@ public:
 private:
     static void fail_all(const std::deque<command*>& ended, const failure& why, instant now);
     void write(command& request, instant now);
+    bool is_first_of_its_script(const command& request);
     bool confirms_subscription(const reply_view& push) const;
     bool retry_with_text(command& request, const reply_view& reply);
     bool filter_takes(command& request, const reply_view& reply, instant now);
@@ -125,6 +128,7 @@ private:
     waiting_line waiting_;
     std::deque<command*> written_;
     std::string output_;
+    std::vector<const script*> brought_;  // on this link, with their text
     bool gate_open_ = false;
     unsigned link_ = 0;  // counts link_down(); deliver() stops when a callback ended its link
 };

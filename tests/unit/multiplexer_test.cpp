@@ -142,6 +142,23 @@ TEST_F(Multiplexer, ScriptsSentAgainKeepTheirOrder) {
     EXPECT_EQ(write(), eval("a") + eval("b") + eval("c") + encoded({"d"}));
 }
 
+TEST_F(Multiplexer, TheFirstOfItsScriptOnALinkBringsTheTextIfOthersMustNotOvertakeIt) {
+    auto a = make_script("a");
+    auto b = make_script("b");
+    for (auto* each : {&a, &b}) {
+        each->send_text_at_first();
+        wires.submit(*each);
+    }
+    EXPECT_EQ(write(), eval("a") + evalsha("b"));
+    wires.link_down({errc::unreachable, "gone"}, now);
+    wires.link_up();
+    wires.open_gate();
+    b.script_payload(say, 2) = bulk("0") + bulk("b");
+    b.send_text_at_first();
+    wires.submit(b);
+    EXPECT_EQ(write(), eval("b")) << "the next link may go to another server";
+}
+
 TEST_F(Multiplexer, AScriptNobodyWantsAnyMoreIsNotSentAgain) {
     auto a = make_script("a");
     wires.submit(a);

@@ -1,0 +1,45 @@
+// A release that nobody waits for: what the end of a scope and unlock() do.
+//
+// It is on its way when start() returns, and its answer is read by whoever drives the loop next. So leaving costs no
+// round trip. A release() of the same client that follows, or an acquisition, goes out behind it.
+//
+// Each owns itself from start() until a majority has answered, or for as long as a release would have waited. The core
+// counts them, and does not go before they have ended: a client that dies with the last lease takes none of them along.
+#pragma once
+
+#include "api/hold_face.hpp"
+#include "api/operation.hpp"
+#include "api/thread_owner.hpp"
+
+#include <memory>
+
+namespace holdfast::api {
+
+class posted_release final : private serial_task, private engine::hold_request {
+public:
+    // Of a lease.
+    static void start(std::shared_ptr<hold_face> target, engine::access level);
+    // Of what an owner has locked. If it has, `locked` goes down by one.
+    static void start(const std::shared_ptr<core>& where, hold_operation::owned_hold target, engine::access level,
+                      lock_count locked);
+
+    static void* operator new(std::size_t);
+    static void operator delete(void* room) noexcept;
+
+private:
+    posted_release(core& where, engine::access level) : core_(where), level_(level) {}
+    static void begin(posted_release& release);
+
+    void run() override;
+    void left_behind(std::size_t, std::size_t) override {}
+    void answered(const std::optional<engine::refusal>&) override { end(); }
+    void end();
+
+    core& core_;
+    const engine::access level_;
+    std::shared_ptr<hold_face> face_;
+    hold_operation::owned_hold owned_{};
+    lock_count locked_;
+};
+
+}  // namespace holdfast::api
