@@ -4,6 +4,7 @@
 //   face=async     callers are chains of async_acquire and async_release without a thread of their own
 //   names=own|one  every caller has a lock of its own, or all of them want the same
 //   kind=mutex|shared  of a shared_mutex, `writers` per cent of the cycles write and the others read
+//   end=scope|told a hold ends as at the end of a scope, or by release(), which waits for the answer
 //   url=URL        a majority of several servers: URL,URL,URL
 
 #include "contestants/contestant.hpp"
@@ -31,6 +32,15 @@ std::string name_of(const settings& chosen, std::size_t caller) {
     return "bench:" + std::to_string(chosen.number("process")) + ":" + std::to_string(caller);
 }
 
+void end(const settings& chosen, lease& hold) {
+    static const bool told = chosen.text("end", "scope") == "told";
+    if (told) {
+        hold.release();
+    } else {
+        hold = {};
+    }
+}
+
 std::size_t callers_of(const settings& chosen) {
     return static_cast<std::size_t>(chosen.number("callers", 1));
 }
@@ -43,7 +53,7 @@ void run_mutex(const settings& chosen, const client& redis) {
     std::vector<lease> holds(callers_of(chosen));
     for (std::size_t i = 0; i < holds.size(); ++i) locks.push_back(std::make_unique<mutex>(redis, name_of(chosen, i)));
     const blocking_cycle cycle{.acquire = [&](std::size_t i) { holds[i] = locks[i]->acquire(); },
-                               .release = [&](std::size_t i) { holds[i] = {}; }};
+                               .release = [&](std::size_t i) { end(chosen, holds[i]); }};
     for (int i = 0; i < warm_up_cycles; ++i) {
         cycle.acquire(0);
         cycle.release(0);
@@ -62,7 +72,7 @@ void run_shared(const settings& chosen, const client& redis) {
                                        const bool writes = dice[i]() / 16 % 100 < writers;
                                        holds[i] = writes ? catalog.acquire() : catalog.acquire_shared();
                                    },
-                               .release = [&](std::size_t i) { holds[i] = {}; }};
+                               .release = [&](std::size_t i) { end(chosen, holds[i]); }};
     converse([&](double seconds) { run_blocking_slice(chosen, cycle, seconds); });
 }
 

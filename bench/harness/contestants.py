@@ -49,7 +49,8 @@ class Field:
         return self.team("holdfast", program, self.workload.processes)
 
     def variants(self):
-        return [self.team(name, "holdfast", count) for name, count in self.workload.variants.items()]
+        return [self.team(name, "holdfast", **{"processes": self.workload.processes, **other})
+                for name, other in self.workload.variants.items()]
 
     def floor(self):
         kind = self.workload.floor

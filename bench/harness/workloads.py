@@ -41,7 +41,7 @@ class Workload:
     notes: Callable = lambda measured: {}
     floor_adds: Callable = lambda measured: 0.0  # to the floor, from what holdfast's own slice says
     peers: tuple = ()
-    variants: dict = field(default_factory=dict)  # further runs of holdfast: name -> number of processes
+    variants: dict = field(default_factory=dict)  # further runs of holdfast: name -> other words; `processes`: how many
     servers: int = 1
     times_script: str = ""     # acquire or release: how long the server takes for it is measured, too
     slice_factor: float = 1.0  # some need more time for the same number of samples
@@ -96,14 +96,16 @@ ALL_PEERS = REDIS_PEERS + ("etcd", "curator")
 # One caller and one server: where the scheduler puts the two, on one core or on both, matters more than anything else and
 # stays the same for a while. So many short slices instead of a few long ones.
 BRIEF = {"slice_factor": 0.2, "round_factor": 5}
+# The end of a lease waits for no answer; release() does, as the other locks' do.
+TOLD = {"variants": {"holdfast, release()": {"end": "told"}}}
 QUEUE = {"names": "one", "section_us": 5000, "rest_us": 5000, "visits": 1}
 
 ALL = {each.name: each for each in (
     Workload("uncontended.tcp", "One caller over TCP: acquire and release", "us, p50", LOWER, lambda m: m.p50(),
-             "bare", words={"link": "tcp"}, notes=latency_notes, peers=ALL_PEERS, **BRIEF,
+             "bare", words={"link": "tcp"}, notes=latency_notes, peers=ALL_PEERS, **BRIEF, **TOLD,
              targets=[Target("ratio", LOWER, 1.25)]),
     Workload("uncontended.unix", "One caller over a unix socket: acquire and release", "us, p50", LOWER,
-             lambda m: m.p50(), "bare", words={"link": "unix"}, notes=latency_notes, peers=REDIS_PEERS, **BRIEF,
+             lambda m: m.p50(), "bare", words={"link": "unix"}, notes=latency_notes, peers=REDIS_PEERS, **BRIEF, **TOLD,
              targets=[Target("ratio", LOWER, 1.25)]),
     Workload("parallel.async", "64 asynchronous callers, each with a lock of its own", "cycles/s", HIGHER,
              lambda m: m.per_second(), "redis-benchmark", words={"callers": 64, "face": "async"},
@@ -117,7 +119,7 @@ ALL = {each.name: each for each in (
              notes=contention_notes, peers=ALL_PEERS),
     Workload("handover", "4 processes x 4 callers, 5 ms inside, 5 ms outside: gap between two holders", "us, median",
              LOWER, median_gap, "ping-pong", processes=4, words={"callers": 4, **QUEUE}, notes=gap_notes,
-             floor_adds=one_script_us, peers=ALL_PEERS, slice_factor=2, times_script="release",
+             floor_adds=one_script_us, peers=ALL_PEERS, slice_factor=2, times_script="release", **TOLD,
              targets=[Target("ratio", LOWER, 1.3), Target("commands_per_cycle", LOWER, 2.05)]),
     # With pauses of one length, whoever let go comes back just when its successor lets go, and the two are in each other's
     # way; most work is not like that.
@@ -135,8 +137,8 @@ ALL = {each.name: each for each in (
                       Target("renewals_per_s", HIGHER, 100_000 / 30)]),
     Workload("readmostly", "95 % readers, 64 callers in 4 processes on one shared_mutex", "cycles/s", HIGHER,
              lambda m: m.per_second(), "bare", processes=4, words={"kind": "shared", "writers": 5, "callers": 16},
-             notes=server_notes, variants={"holdfast, 1 process": 1, "holdfast, 2 processes": 2}, peers=("curator",),
+             notes=server_notes, variants={"holdfast, 1 process": {"processes": 1}, "holdfast, 2 processes": {"processes": 2}}, peers=("curator",),
              targets=[Target("commands_per_cycle", LOWER, 2.05)]),
     Workload("quorum", "A majority of 3 servers, one caller: acquire and release", "us, p50", LOWER,
-             lambda m: m.p50(), "bare", servers=3, notes=latency_notes, peers=("redlock", "redis-semaphore"), **BRIEF),
+             lambda m: m.p50(), "bare", servers=3, notes=latency_notes, peers=("redlock", "redis-semaphore"), **BRIEF, **TOLD),
 )}

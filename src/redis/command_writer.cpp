@@ -49,15 +49,24 @@ char digit(std::uint64_t value) noexcept {
     return static_cast<char>('0' + value);
 }
 
-// So that its last digit stands before `end`. Returns where it begins. By two digits a division: tokens have sixteen.
-char* put_before(char* end, std::uint64_t value) noexcept {
-    for (; value >= 100; value /= 100) {
-        const std::uint64_t last_two = value % 100;
-        *--end = digit(last_two % 10);
-        *--end = digit(last_two / 10);
+// "00" to "99".
+constexpr auto two_digits = [] {
+    std::array<char, 200> all{};
+    for (std::size_t i = 0; i < 100; ++i) {
+        all[2 * i] = static_cast<char>('0' + i / 10);
+        all[2 * i + 1] = static_cast<char>('0' + i % 10);
     }
-    *--end = digit(value % 10);
-    if (value >= 10) *--end = digit(value / 10);
+    return all;
+}();
+
+// So that its last digit stands before `end`. Returns where it begins. By two digits a division: tokens have sixteen.
+inline char* put_before(char* end, std::uint64_t value) noexcept {
+    for (; value >= 100; value /= 100) std::memcpy(end -= 2, &two_digits[value % 100 * 2], 2);
+    if (value < 10) {
+        *--end = digit(value);
+    } else {
+        std::memcpy(end -= 2, &two_digits[value * 2], 2);
+    }
     return end;
 }
 
@@ -92,14 +101,19 @@ command_writer::~command_writer() {
     HOLDFAST_ASSERT(missing_ == 0 || std::uncaught_exceptions() > exceptions_before_);
 }
 
-char* command_writer::begin_argument(std::size_t size) {
+// With room for so many characters, which may be more than is gathered.
+inline char* command_writer::next_argument(std::size_t size) {
     HOLDFAST_ASSERT(missing_ > 0);
     --missing_;
     if (header_room + size + 2 > gathered_.size() - used_) flush();
-    return put_header(gathered_.data() + used_, '$', size);
+    return gathered_.data() + used_;
 }
 
-void command_writer::end_argument(char* at) {
+inline char* command_writer::begin_argument(std::size_t size) {
+    return put_header(next_argument(size), '$', size);
+}
+
+inline void command_writer::end_argument(char* at) {
     at = put_end_of_line(at);
     used_ = static_cast<std::size_t>(at - gathered_.data());
     if (missing_ == 0) flush();
@@ -140,8 +154,17 @@ void command_writer::flush() {
     used_ = 0;
 }
 
+// Half of the numbers of a lock's cycle have one digit.
 command_writer& command_writer::arg(std::int64_t value) {
-    char digits[2 * most_digits]{};
+    if (value >= 0 && value < 10) {
+        char* const at = next_argument(1);
+        std::memcpy(at, "$1\r\n", 4);
+        at[4] = digit(static_cast<std::uint64_t>(value));
+        end_argument(at + 5);
+        return *this;
+    }
+    char digits[2 * most_digits];
+    std::memset(digits + most_digits, 0, most_digits);  // copied below, and then written over
     char* const end = digits + most_digits;
     char* begin =
         put_before(end, value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value));

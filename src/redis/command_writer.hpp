@@ -33,6 +33,7 @@ public:
     command_writer& arg(std::span<const std::string_view> pieces);
 
 private:
+    char* next_argument(std::size_t size);
     char* begin_argument(std::size_t size);
     void end_argument(char* at);
     bool fits(std::size_t size) const noexcept;
