@@ -161,6 +161,7 @@ TEST_F(Restart, TokensGrowAcrossLostData) {
     client redis{server.url()};
     mutex lock{redis, "fenced"};
     const auto before = lock.acquire().token();
+    redis.ping();  // behind the release, on the same link
     server.call({"FLUSHALL"});
     client fresh{server.url()};  // one that has seen no token yet
     mutex same_lock{fresh, "fenced"};
@@ -178,6 +179,7 @@ TEST_F(Restart, TokensGrowAcrossAClockSetBack) {
     client redis{server.url()};
     mutex lock{redis, "fenced"};
     const auto before = lock.acquire().token();
+    redis.ping();  // behind the release, on the same link
     constexpr std::uint64_t hour_us = 3'600'000'000;
     const std::string future = std::to_string(before + hour_us);
     server.call({"SET", "hf:{fenced}:fence", future, "PX", "7200000"});

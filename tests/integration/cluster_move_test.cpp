@@ -115,7 +115,10 @@ TEST_F(ClusterMove, FiftyMovesOfASlotUnder32WorkersLoseNoUpdateAndTellNoError) {
     }
     EXPECT_EQ(value, mutex_rounds);
     EXPECT_EQ(shared_value, writer_rounds);
-    for (redis_server& each : cluster.members) EXPECT_EQ(leftovers(each), "");
+    // The last releases may still be under way; but none is left to the end of its lease.
+    for (redis_server& each : cluster.members) {
+        EXPECT_TRUE(eventually([&] { return leftovers(each).empty(); }, an_age)) << leftovers(each);
+    }
 }
 
 // Its keys are on one side, some are on the other, all are: at each stage it lasts until everything was renewed.

@@ -49,6 +49,7 @@ TEST_F(Mutex, AcquireSetsAnUnguessableIdWithALease) {
         EXPECT_LT(held.validity(), 20s);
         EXPECT_TRUE(seen.insert(held.id()).second) << "new for every outermost acquisition";
     }
+    subject.ping();  // behind the last release, on the same link
     EXPECT_EQ(server.call({"EXISTS", key}).integer, 0);
 }
 
@@ -75,6 +76,7 @@ TEST_F(Mutex, AcquiringAgainRefreshesAFixedLease) {
     subject.ping();  // behind the refresh, on the same link
     EXPECT_GT(left_ms(), 100000);
     for (int i = 0; i < 3; ++i) lock.unlock();
+    subject.ping();
     EXPECT_EQ(server.call({"EXISTS", key}).integer, 0);
 }
 
@@ -201,6 +203,7 @@ TEST_F(Mutex, NAcquiresNeedNReleasesAndInnerOnesCostNoCommand) {
     EXPECT_EQ(script_calls(), 0);
     EXPECT_EQ(value(), id);
     lock.unlock();
+    subject.ping();  // behind it
     EXPECT_EQ(server.call({"EXISTS", key}).integer, 0);
     EXPECT_EQ(script_calls(), 1);
 }
@@ -225,7 +228,10 @@ TEST_F(Mutex, TwoObjectsOfOneNameAreOneLockToTheirThread) {
     one.lock();
     EXPECT_TRUE(two.try_lock());
     two.unlock();
+    subject.ping();  // behind whatever it may have sent
+    EXPECT_EQ(server.call({"EXISTS", key}).integer, 1);
     one.unlock();
+    subject.ping();
     EXPECT_EQ(server.call({"EXISTS", key}).integer, 0);
 }
 
@@ -331,6 +337,7 @@ TEST_F(Mutex, WorksWithTheGuardsOfTheStandardLibrary) {
         const std::unique_lock guard{a, 5s};
         EXPECT_TRUE(guard.owns_lock());
     }
+    for (client* const each : {&subject, &other}) each->ping();  // behind what the guards have sent
     EXPECT_EQ(server.call({"EXISTS", key, "hf:{other}"}).integer, 0);
 }
 

@@ -39,6 +39,12 @@ protected:
     }
     std::int64_t script_calls() { return server.command_calls("evalsha") + server.command_calls("eval"); }
 
+    /// After this the server has run all that both clients have sent: the answer comes behind it, on the same link.
+    void catch_up() {
+        subject.ping();
+        other.ping();
+    }
+
     /// After this the server knows every script, and both clients are connected and subscribed.
     void warm_up() {
         for (client* const each : {&subject, &other}) {

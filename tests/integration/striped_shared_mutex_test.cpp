@@ -32,7 +32,9 @@ class StripedSharedMutex : public shared_mutex_fixture {
 protected:
     static std::string stripe(std::size_t number) { return "hf:{hot#" + std::to_string(number) + "}"; }
 
+    /// When all that was given back by now is.
     std::size_t stripes_in_use() {
+        catch_up();
         std::size_t count = 0;
         for (std::size_t i = 0; i < stripes; ++i) count += exists(stripe(i)) ? 1U : 0U;
         return count;
