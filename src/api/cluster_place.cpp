@@ -49,6 +49,10 @@ void cluster_place::pump(instant now) {
     acks_.pump(now);
 }
 
+bool cluster_place::is_sending() const {
+    return std::any_of(links_.begin(), links_.end(), [](const auto& each) { return each->is_sending(); });
+}
+
 void cluster_place::close(instant now) {
     acks_.close(now);
     // No link is made for it now: it expires by itself.

@@ -24,6 +24,7 @@ public:
     // Where slots are, and who asks for replicas.
     void look_around(instant now) override;
     void pump(instant now) override;
+    bool is_sending() const override;
     void close(instant now) override;
     void on_timer(instant now) override;
     instant deadline() const noexcept override;

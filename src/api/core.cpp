@@ -1,6 +1,9 @@
 #include "api/core.hpp"
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 namespace holdfast::api {
@@ -65,6 +68,41 @@ std::string names_of(const std::vector<redis::server_settings>& servers) {
     return names;
 }
 
+// The threads that take a core down in another's place. A program that ends waits for them: one may still have a
+// release to see through. Made with the first of them, so it goes before what was there before, OpenSSL's own end
+// included.
+class departure_hall {
+public:
+    ~departure_hall() {
+        // Not for ever: a callback that ends the program is one that a core would wait for.
+        constexpr std::chrono::seconds long_enough{10};
+        std::unique_lock held(mutex_);
+        all_gone_.wait_for(held, long_enough, [this] { return under_way_ == 0; });
+    }
+
+    void delete_elsewhere(core* made) {
+        {
+            const std::lock_guard held(mutex_);
+            ++under_way_;
+        }
+        std::thread([this, made] {
+            delete made;
+            const std::lock_guard held(mutex_);
+            if (--under_way_ == 0) all_gone_.notify_all();
+        }).detach();
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable all_gone_;
+    std::size_t under_way_ = 0;
+};
+
+departure_hall& departures() {
+    static departure_hall only;
+    return only;
+}
+
 // In a forked child nothing is taken down: closing would reach into the parent's epoll set, and the threads
 // to join are not there. On a thread that drives the loop or is inside the section (a handler died with its
 // executor and took the last lease along) a thread of its own does it: it could not join itself.
@@ -73,7 +111,7 @@ void take_down(core* made) {
     if (!serial_section::inside_any() && !loop::driven_by_this_thread()) {
         delete made;
     } else {
-        std::thread([made] { delete made; }).detach();
+        departures().delete_elsewhere(made);
     }
 }
 
@@ -161,11 +199,14 @@ void core::settle() {
     const instant now = boot_now();
     for (const auto& one : places_) one->look_around(now);
     instant due = engine_.deadline();
+    bool is_sending = false;
     for (const auto& one : places_) {
         one->pump(now);
+        is_sending = is_sending || one->is_sending();
         due = std::min(due, one->deadline());
     }
     due = std::min(due, engine_.deadline());
+    is_sending_.store(is_sending, std::memory_order_relaxed);
     alarm_.set(due);
     loop_.next_timer(due);
 }

@@ -54,6 +54,9 @@ public:
     place& server(std::size_t which) noexcept { return *places_[which]; }
     std::size_t servers() const noexcept { return places_.size(); }
 
+    // When the section was last left, some bytes waited for the loop to go on. Any thread.
+    bool is_sending() const noexcept { return is_sending_.load(std::memory_order_relaxed); }
+
     // A release that nobody waits for, from any thread; and its end, inside the section.
     void release_is_posted() noexcept { ++posted_releases_; }
     void posted_release_has_ended();
@@ -77,6 +80,7 @@ private:
     net::alarm alarm_;
     std::vector<std::unique_ptr<place>> places_;
     engine::engine engine_;
+    std::atomic<bool> is_sending_ = false;
     std::atomic<unsigned> posted_releases_ = 0;
     loop::wait* no_release_is_posted_ = nullptr;  // who waits for that, in the end
 };

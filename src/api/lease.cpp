@@ -32,7 +32,9 @@ boost::system::error_code ask(std::shared_ptr<api::hold_face> face, what kind, a
             return result;
         }
         // Waiting here would be waiting for ourselves: it goes on in the background.
-        if (kind != what::renew) api::async_hold_operation::start(std::move(face), kind, nullptr);
+        if (kind == what::downgrade) api::async_hold_operation::start(std::move(face), kind, nullptr);
+        if (kind == what::release) api::posted_release::start(std::move(face), engine::access::exclusive);
+        if (kind == what::release_shared) api::posted_release::start(std::move(face), engine::access::shared);
         return make_error_code(errc::would_deadlock);
     } catch (const std::bad_alloc&) {
         return make_error_code(errc::outcome_unknown);
@@ -71,13 +73,9 @@ lease::~lease() {
 }
 
 void lease::post_release() noexcept {
-    if (!face_ || face_->where().forked()) return face_.reset();
-    try {
-        api::posted_release::start(face_, api::to_access(mode_));
-        face_.reset();
-    } catch (const std::bad_alloc&) {
-        release();
-    }
+    const bool holds = face_ && !face_->where().forked();
+    if (holds && !api::posted_release::start(face_, api::to_access(mode_))) release();
+    face_.reset();
 }
 
 std::uint64_t lease::token() const noexcept {

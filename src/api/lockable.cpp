@@ -9,7 +9,6 @@
 #include "api/thread_owner.hpp"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 namespace holdfast {
@@ -40,11 +39,12 @@ struct lockable::parts {
 
     bool lock_thread(mode kind, milliseconds wait) const {
         check_may_wait();
+        const api::lock_count locked = api::locked_by_this_thread(where);
         api::blocking_acquire request(where, terms(api::this_thread_as_owner(), kind, setup.lease, wait),
                                       api::acquire_operation::face::not_wanted);
         request.wait({});
         if (!request.acquired()) return answer_no(request.why(), wait);
-        ++*api::locked_by_this_thread(where);
+        api::count_up(locked);
         return true;
     }
 
@@ -129,13 +129,10 @@ bool lockable::try_lock_as(mode kind, milliseconds wait) {
 
 void lockable::unlock_as(mode kind) noexcept {
     if (parts_->where->forked()) return;
-    try {
-        api::posted_release::start(parts_->where, {api::this_thread_as_owner(), parts_->keys}, api::to_access(kind),
-                                   api::locked_by_this_thread(parts_->where));
-    } catch (const std::bad_alloc&) {
-        boost::system::error_code ignored;
-        unlock_as(kind, ignored);
-    }
+    const bool posted = api::posted_release::start(parts_->where, {api::this_thread_as_owner(), parts_->keys},
+                                                   api::to_access(kind), api::locked_by_this_thread(parts_->where));
+    boost::system::error_code ignored;
+    if (!posted) unlock_as(kind, ignored);
 }
 
 void lockable::unlock_as(mode kind, boost::system::error_code& ec) noexcept {
@@ -151,7 +148,7 @@ void lockable::unlock_as(mode kind, boost::system::error_code& ec) noexcept {
     api::blocking_hold_operation request(*parts_->where, {api::this_thread_as_owner(), parts_->keys},
                                          kind == mode::shared ? what::release_shared : what::release);
     ec = request.wait();
-    if (request.found()) api::count_down(*api::locked_by_this_thread(parts_->where));
+    if (request.found()) api::count_down(api::locked_by_this_thread(parts_->where));
 }
 
 bool lockable::still_held() noexcept {

@@ -138,6 +138,17 @@ void loop::lead_until_asked(wait& as, lock& held) {
     if (!held) held.lock();
 }
 
+void loop::glance() {
+    lock held(mutex_);
+    if (!is_free()) return;
+    wait as;
+    leader_ = &as;
+    leader_gives_way_ = true;
+    drive(held, [&] { context_.poll(); });
+    step_aside_ = false;
+    pass_the_lead(held);
+}
+
 bool loop::is_free() const {
     return leader_ == nullptr && heir_ == nullptr && followers_.empty();
 }

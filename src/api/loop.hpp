@@ -77,6 +77,9 @@ public:
     // the callbacks ask for is sent by it when they are done. If they take long, the background thread does it.
     void stand_in(wait& event);
 
+    // Does what can be done at once, if nobody else sees to that: for one who leaves something unfinished behind.
+    void glance();
+
     // Several wait already: what is asked now had best go out together with what they ask.
     bool has_company() const noexcept;
 

@@ -32,6 +32,7 @@ public:
     // Where the sentinels say that the primary is, and who asks for its replicas.
     void look_around(instant now) override;
     void pump(instant now) override;
+    bool is_sending() const override { return connection_.is_sending(); }
     void close(instant now) override;
     void on_timer(instant now) override;
     instant deadline() const noexcept override;

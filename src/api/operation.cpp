@@ -4,12 +4,18 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <new>
 #include <utility>
 
 namespace holdfast::api {
 
 void enter_in_company(core& where, serial_task& task) {
-    if (where.leave(task)) boost::asio::post(where.loop().context(), [&where] { where.enter_with([] {}); });
+    if (!where.leave(task)) return;
+    try {
+        boost::asio::post(where.loop().context(), [&where] { where.run_what_was_left(); });
+    } catch (const std::bad_alloc&) {
+        where.run_what_was_left();
+    }
 }
 
 instant answer_by(const core& where, const engine::hold& held, instant now) {

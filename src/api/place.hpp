@@ -34,6 +34,8 @@ public:
     virtual void look_around(instant now) = 0;
     // Connects, hangs up and sends.
     virtual void pump(instant now) = 0;
+    // Some bytes wait for the loop to go on: the socket is full, or it speaks TLS.
+    virtual bool is_sending() const = 0;
     virtual void close(instant now) = 0;
     virtual void on_timer(instant now) = 0;
     virtual instant deadline() const noexcept = 0;

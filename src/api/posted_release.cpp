@@ -1,40 +1,58 @@
 #include "api/posted_release.hpp"
 
+#include "api/blocking.hpp"
 #include "base/recycled.hpp"
 
+#include <new>
 #include <utility>
 
 namespace holdfast::api {
 
-void posted_release::start(std::shared_ptr<hold_face> target, engine::access level) {
-    const auto keep_core = target->where().shared_from_this();  // until begin() has returned
-    auto* const made = new posted_release(*keep_core, level);
+// Both keep the core until begin() has returned: what it does may end everything else that does.
+bool posted_release::start(std::shared_ptr<hold_face> target, engine::access level) noexcept {
+    const auto where = target->where().shared_from_this();
+    posted_release* const made = make(*where, level);
+    if (made == nullptr) return false;
     made->face_ = std::move(target);
-    begin(*made);
+    made->begin();
+    return true;
 }
 
-void posted_release::start(const std::shared_ptr<core>& where, hold_operation::owned_hold target, engine::access level,
-                           lock_count locked) {
-    auto* const made = new posted_release(*where, level);
+bool posted_release::start(std::shared_ptr<core> where, hold_operation::owned_hold target, engine::access level,
+                           lock_count locked) noexcept {
+    posted_release* const made = make(*where, level);
+    if (made == nullptr) return false;
     made->owned_ = std::move(target);
     made->locked_ = std::move(locked);
-    begin(*made);
+    made->begin();
+    return true;
 }
 
-void posted_release::begin(posted_release& release) {
-    release.core_.release_is_posted();
-    if (release.core_.loop().has_company()) {
-        enter_in_company(release.core_, release);
-    } else {
-        release.core_.enter(release);
+posted_release* posted_release::make(core& where, engine::access level) noexcept {
+    try {
+        return new posted_release(where, level);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
     }
+}
+
+void posted_release::begin() noexcept {
+    core& where = core_;  // we may be gone when enter() returns
+    where.release_is_posted();
+    if (where.loop().has_company()) {
+        enter_in_company(where, *this);
+    } else {
+        where.enter(*this);
+    }
+    // Nobody need be driving the loop, on which the rest of a write depends.
+    if (where.is_sending() && may_block()) where.loop().glance();
 }
 
 void posted_release::run() {
     const auto face = std::exchange(face_, nullptr);  // from here on the core waits for us, and not we keep it
     engine::hold* const held = face ? face->held() : core_.engine().find(owned_.owner, *owned_.keys);
     if (held == nullptr || held->levels(level_) == 0) return end();
-    if (locked_) count_down(*locked_);
+    count_down(locked_);
     const instant now = boot_now();
     core_.engine().release(*held, level_, this, answer_by(core_, *held, now), now);
 }

@@ -1,10 +1,11 @@
 // A release that nobody waits for: what the end of a scope and unlock() do.
 //
-// It is on its way when start() returns, and its answer is read by whoever drives the loop next. So leaving costs no
-// round trip. A release() of the same client that follows, or an acquisition, goes out behind it.
+// Where the link is up and has room its bytes are with the kernel when start() returns, and its answer is read by
+// whoever drives the loop next. So leaving costs no round trip. What the same client asks afterwards goes out behind
+// it.
 //
 // Each owns itself from start() until a majority has answered, or for as long as a release would have waited. The core
-// counts them, and does not go before they have ended: a client that dies with the last lease takes none of them along.
+// counts them, and does not go before they have ended.
 #pragma once
 
 #include "api/hold_face.hpp"
@@ -17,18 +18,19 @@ namespace holdfast::api {
 
 class posted_release final : private serial_task, private engine::hold_request {
 public:
-    // Of a lease.
-    static void start(std::shared_ptr<hold_face> target, engine::access level);
+    // Of a lease. False: there is no memory, and nothing was done.
+    static bool start(std::shared_ptr<hold_face> target, engine::access level) noexcept;
     // Of what an owner has locked. If it has, `locked` goes down by one.
-    static void start(const std::shared_ptr<core>& where, hold_operation::owned_hold target, engine::access level,
-                      lock_count locked);
+    static bool start(std::shared_ptr<core> where, hold_operation::owned_hold target, engine::access level,
+                      lock_count locked) noexcept;
 
     static void* operator new(std::size_t);
     static void operator delete(void* room) noexcept;
 
 private:
     posted_release(core& where, engine::access level) : core_(where), level_(level) {}
-    static void begin(posted_release& release);
+    static posted_release* make(core& where, engine::access level) noexcept;
+    void begin() noexcept;
 
     void run() override;
     void left_behind(std::size_t, std::size_t) override {}

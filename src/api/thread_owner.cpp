@@ -13,6 +13,10 @@ struct held_here {
     lock_count count;
 };
 
+// These two need no destructor, and so are there for whatever outlives this_thread.
+constinit thread_local std::uint64_t owner_number = 0;
+constinit thread_local bool has_ended = false;
+
 class this_thread {
 public:
     this_thread() = default;
@@ -20,11 +24,12 @@ public:
     this_thread& operator=(const this_thread&) = delete;
 
     ~this_thread() {
+        has_ended = true;
         for (const held_here& entry : held_) {
             const auto where = *entry.count > 0 ? entry.where.lock() : nullptr;
             if (!where || where->forked()) continue;
             // An unlock may still wait for its turn in the section: it comes before this.
-            where->enter_with([where, owner = owner_, count = entry.count] {
+            where->enter_with([where, owner = this_thread_as_owner(), count = entry.count] {
                 if (*count == 0) return;
                 where->watcher().on_thread_exit_holding();
                 where->engine().abandon(owner, boot_now());
@@ -32,18 +37,16 @@ public:
         }
     }
 
-    engine::owner_id owner() const noexcept { return owner_; }
-
+    // Takes no reference to other clients: it might be the last.
     held_here& entry_for(const std::shared_ptr<core>& where) {
         std::erase_if(held_, [](const held_here& entry) { return entry.where.expired(); });
         for (held_here& entry : held_) {
-            if (entry.where.lock() == where) return entry;
+            if (!entry.where.owner_before(where) && !where.owner_before(entry.where)) return entry;
         }
         return held_.emplace_back(held_here{where, std::make_shared<std::atomic<std::size_t>>(0)});
     }
 
 private:
-    const engine::owner_id owner_{next_owner_number()};
     std::vector<held_here> held_;
 };
 
@@ -55,17 +58,22 @@ this_thread& mine() {
 }  // namespace
 
 engine::owner_id this_thread_as_owner() {
-    return mine().owner();
+    if (owner_number == 0) owner_number = next_owner_number();
+    return engine::owner_id{owner_number};
 }
 
 lock_count locked_by_this_thread(const std::shared_ptr<core>& where) {
-    return mine().entry_for(where).count;
+    return has_ended ? nullptr : mine().entry_for(where).count;
+}
+
+void count_up(const lock_count& locked) noexcept {
+    if (locked) ++*locked;
 }
 
 // Whoever unlocks what it has not locked by that client counts for nothing.
-void count_down(std::atomic<std::size_t>& locked) noexcept {
-    std::size_t before = locked;
-    while (before > 0 && !locked.compare_exchange_weak(before, before - 1)) continue;
+void count_down(const lock_count& locked) noexcept {
+    std::size_t before = locked ? locked->load() : 0;
+    while (before > 0 && !locked->compare_exchange_weak(before, before - 1)) continue;
 }
 
 }  // namespace holdfast::api

@@ -16,9 +16,11 @@ namespace holdfast::api {
 engine::owner_id this_thread_as_owner();
 
 // Bookkeeping for the end of the thread: how many levels it has locked, outermost or not. Whoever carries out an unlock
-// counts it, and that may be another thread.
+// counts it, and that may be another thread. Null if the thread's end is behind it: a static object may still lock and
+// unlock then, and nobody counts.
 using lock_count = std::shared_ptr<std::atomic<std::size_t>>;
 lock_count locked_by_this_thread(const std::shared_ptr<core>& where);
-void count_down(std::atomic<std::size_t>& locked) noexcept;
+void count_up(const lock_count& locked) noexcept;
+void count_down(const lock_count& locked) noexcept;
 
 }  // namespace holdfast::api

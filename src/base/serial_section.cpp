@@ -19,6 +19,12 @@ bool serial_section::leave(serial_task& task) {
     return alone;
 }
 
+void serial_section::run_what_was_left() {
+    if (!occupy()) return;
+    ++depth_;
+    work_and_leave();
+}
+
 void serial_section::line_up(serial_task& task) {
     task.next_ = nullptr;
     (first_ == nullptr ? first_ : last_->next_) = &task;

@@ -44,6 +44,9 @@ public:
     // For one who has more tasks to come soon, and would rather see them done together.
     [[nodiscard]] bool leave(serial_task& task);
 
+    // Runs what was left, unless somebody is inside, who will.
+    void run_what_was_left();
+
     // True on a thread that is inside this or any other section.
     static bool inside_any() noexcept { return depth_ > 0; }
 

@@ -59,6 +59,7 @@ void voter::send_change(ballot& b, instant now) {
         scripts::write(question, lock_of(b, now),
                        scripts::release_question{
                            .id = id_of(b), .token = b.token_, .left_over = b.change_to_, .lease = terms_of(b).lease});
+        question.send_text_at_first();
     }
     question.give_up_at(b.valid_until_);
     busy(b).changing = &question;

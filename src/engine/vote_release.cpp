@@ -54,8 +54,8 @@ void voter::send_release(ballot& b, instant now) {
     scripts::write(question, lock_of(b, now), scripts::release_question{.id = id_of(b), .token = b.token_});
     question.give_up_at(b.valid_until_);
     if (can_go_alone(b)) question.tell_if_moving();
-    // Nobody may be waiting for it, and whoever asks next is to find the lock released. But one that undoes whatever it
-    // finds must not overtake what it undoes, which may be without its text.
+    // Nobody may be waiting for it, and whoever asks next is to find the lock released. One that undoes whatever it
+    // finds goes as what it undoes did, so that nothing changes their order.
     if (b.token_ != 0) question.send_text_at_first();
     busy(b).leaving = &question;
     out_.submit(question);

@@ -25,6 +25,8 @@ public:
 
     // Connects, hangs up and sends, as the session wishes. Cheap when there is nothing to do.
     void pump(instant now);
+    // A write is under way, and others wait for its end.
+    bool is_sending() const noexcept { return sending_; }
     // Ends the session and the stream at once.
     void close(instant now);
     // Ends the stream, and nobody is told.

@@ -58,14 +58,15 @@ void multiplexer::fail_waiting(const failure& why, instant now) {
     fail_all(waiting_.take_all(), why, now);
 }
 
-bool multiplexer::is_first_of_its_script(const command& request) {
+// Its text has not been brought on this link; this one will.
+bool multiplexer::brings_script(const command& request) {
     if (std::find(brought_.begin(), brought_.end(), request.script_) != brought_.end()) return false;
     brought_.push_back(request.script_);
     return true;
 }
 
 void multiplexer::write(command& request, instant now) {
-    if (request.text_at_first_ && is_first_of_its_script(request)) request.send_text_ = true;
+    if (request.text_at_first_ && brings_script(request)) request.send_text_ = true;
     request.append_to(output_);
     request.state_ = command::state::written;
     request.written_at_ = now;
@@ -117,6 +118,8 @@ std::optional<failure> multiplexer::answer(const reply_view& reply, instant now)
             break;
     }
     written_.pop_front();
+    // The server may not have kept a script that it would not run.
+    if (request.text_at_first_ && reply.is_error()) std::erase(brought_, request.script_);
     if (retry_with_text(request, reply) || filter_takes(request, reply, now)) return std::nullopt;
     request.state_ = command::state::done;
     request.on_reply(reply, now);

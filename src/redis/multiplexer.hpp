@@ -115,7 +115,7 @@ public:
 private:
     static void fail_all(const std::deque<command*>& ended, const failure& why, instant now);
     void write(command& request, instant now);
-    bool is_first_of_its_script(const command& request);
+    bool brings_script(const command& request);
     bool confirms_subscription(const reply_view& push) const;
     bool retry_with_text(command& request, const reply_view& reply);
     bool filter_takes(command& request, const reply_view& reply, instant now);

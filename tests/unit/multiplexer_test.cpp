@@ -150,6 +150,11 @@ TEST_F(Multiplexer, TheFirstOfItsScriptOnALinkBringsTheTextIfOthersMustNotOverta
         wires.submit(*each);
     }
     EXPECT_EQ(write(), eval("a") + evalsha("b"));
+    receive("-BUSY later\r\n");
+    a.script_payload(say, 2) = bulk("0") + bulk("a");
+    a.send_text_at_first();
+    wires.submit(a);
+    EXPECT_EQ(write(), eval("a")) << "it may not have been kept";
     wires.link_down({errc::unreachable, "gone"}, now);
     wires.link_up();
     wires.open_gate();
