@@ -190,8 +190,12 @@ TEST(ClusterReplicasAndRights, TheDocumentedUserMayAskForThem) {
     client subject{cluster.url(user.name + ":" + user.password) + with_time_for_it};
     mutex lock{subject, "stock", acknowledged(patient)};
     shared_mutex catalog{subject, "catalog", {.lease = 60s, .replicas = 1, .replica_timeout = patient}};
-    EXPECT_FALSE(lock.acquire().renew());
-    EXPECT_FALSE(catalog.acquire().renew());
+    lease held = lock.acquire();
+    lease writing = catalog.acquire();
+    for (lease* const each : {&held, &writing}) {
+        EXPECT_FALSE(each->renew());
+        EXPECT_FALSE(each->release());
+    }
     for (redis_server& each : cluster.members) EXPECT_THAT(each.call({"ACL", "LOG"}).elements, IsEmpty());
 }
 

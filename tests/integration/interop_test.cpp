@@ -125,9 +125,10 @@ private:
 TEST_F(Interop, RedisPyAndWeExcludeEachOther) {
     python_program python{server};
     {
-        const lease held = lock.acquire();
+        lease held = lock.acquire();
         EXPECT_EQ(python.step("acquire"), "False");
         EXPECT_EQ(server.call({"GET", "stock"}).text, held.id());
+        EXPECT_FALSE(held.release());
     }
     EXPECT_EQ(python.step("acquire"), "True");
     EXPECT_FALSE(lock.try_acquire());

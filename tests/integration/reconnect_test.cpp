@@ -41,7 +41,8 @@ std::int64_t key_exists(redis_server& server) {
 void warm_up(client& subject) {
     mutex lock{subject, "warm up"};
     lease held = lock.acquire();
-    held.renew();
+    EXPECT_FALSE(held.renew());
+    EXPECT_FALSE(held.release());
 }
 
 TEST(Reconnect, AServerThatHangsIsATimeoutAndRecovers) {
