@@ -251,11 +251,11 @@ private:
         return found;
     }
 
-    // EVALSHA <sha> <number of keys> <keys> <arguments>
+    // EVALSHA <sha>, or EVAL <text>, <number of keys> <keys> <arguments>
     static question to_question(const std::vector<std::string>& words) {
         question out;
         for (const redis::script& each : scripts::all()) {
-            if (each.sha1 == words.at(1)) out.script = each.name;
+            if (each.sha1 == words.at(1) || each.text == words.at(1)) out.script = each.name;
         }
         const auto from = 3 + static_cast<std::ptrdiff_t>(std::stoul(words.at(2)));
         out.arguments.assign(words.begin() + from, words.end());
