@@ -3,6 +3,8 @@
 //
 // The leases are so long that no lock here is free because its time was over.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <holdfast/holdfast.hpp>
 
@@ -356,6 +358,55 @@ TEST_F(PostedReleaseOfAThread, OfWhatItHasNotLockedDoesNotHideWhatItHolds) {
 }
 
 /// A server that knows no script, as each client finds it.
+// A guard that is made before its thread first uses a lock goes after the thread's bookkeeping has gone.
+TEST_F(PostedRelease, OfAGuardThatOutlivesItsThreadsBookkeepingIsHarmless) {
+    const auto subject = make_client(server.url(), "30s");
+    mutex lock{*subject, "stock", {.lease = lasting}};
+    std::thread([&] {
+        thread_local std::unique_lock<mutex> guard;
+        guard = std::unique_lock(lock);
+        EXPECT_TRUE(guard.owns_lock());
+    }).join();
+    subject->ping();
+    EXPECT_TRUE(exists()) << "what a thread holds when it ends is renewed no longer, and not released";
+}
+
+#ifndef __SANITIZE_THREAD__  // which does not support threads started after a fork
+// Takes two locks, unlocks them and is gone, with all that could go on in the background.
+void lock_and_vanish(const std::string& url) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        client subject{url, {.max_lease = 1h}};
+        mutex first{subject, "first", {.lease = lasting}};
+        mutex second{subject, "second", {.lease = lasting}};
+        first.lock();
+        second.lock();
+        first.unlock();
+        second.unlock();
+        ::_exit(0);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+// Over TLS the second write waits until the loop has seen the end of the first, and nobody need be driving it. Where
+// the background thread has just come to do so it may be too late for one who vanishes: hence most of them.
+TEST(PostedReleaseOverTls, TheSecondOfTwoIsSentAsWellBeforeItReturns) {
+    redis_server server{{.tls = true}};
+    const std::string url = server.tls_url() + "?ca_file=" + server.tls().ca.string();
+    constexpr int tries = 10;
+    int left = 0;
+    for (int i = 0; i < tries; ++i) {
+        ASSERT_NO_FATAL_FAILURE(lock_and_vanish(url));
+        if (!eventually([&] { return server.call({"EXISTS", "hf:{second}"}).integer == 0; }, 2s)) ++left;
+        server.call({"FLUSHALL"});
+    }
+    EXPECT_LT(left, tries / 2);
+}
+#endif
+
 class FirstPostedRelease : public PostedRelease {
 protected:
     /// Often: that something comes late is a matter of luck.
