@@ -28,11 +28,28 @@ std::string listed(const std::set<int>& lines) {
     return out;
 }
 
+// Some lines are reached on one day in thousands. Whoever changes what a day draws must look for another such day:
+// holdfast-sim --first-seed N --seeds M --counted M names the lines that were not reached.
+constexpr std::uint64_t rare_day = 3482;  // a holder asks again after its fencing mark was destroyed
+
+void look_at_rare_lines(campaign_result& all) {
+    campaign_options options;
+    options.first_seed = rare_day;
+    options.seeds = 1;
+    const campaign_result rare = run_campaign(options);
+    ASSERT_FALSE(rare.found) << rare.found->verdict;
+    for (auto& [file, missed] : all.missed) {
+        const auto still = rare.missed.find(file);
+        if (!rare.lines.contains(file)) continue;
+        std::erase_if(missed, [&](int line) { return still == rare.missed.end() || !still->second.contains(line); });
+    }
+}
+
 TEST(Days, HoldEveryRuleAndReachEveryLineOfEveryScript) {
     campaign_options options;
     options.seeds = seeds();
     options.jobs = 2;
-    const campaign_result all = run_campaign(options);
+    campaign_result all = run_campaign(options);
     ASSERT_FALSE(all.found) << "seed " << all.found->seed << ": " << all.found->verdict;
     EXPECT_EQ(all.days, options.seeds);
     EXPECT_GT(all.holds, all.days);
@@ -41,6 +58,7 @@ TEST(Days, HoldEveryRuleAndReachEveryLineOfEveryScript) {
         EXPECT_GT(all.mishaps[i], 0U) << to_string(static_cast<mishap>(i)) << " never happened";
     for (const auto& script : scripts::all())
         EXPECT_TRUE(all.lines.contains(std::string(script.name))) << script.name << " never ran";
+    look_at_rare_lines(all);
     for (const auto& [file, missed] : all.missed) EXPECT_TRUE(missed.empty()) << file << listed(missed);
 }
 
