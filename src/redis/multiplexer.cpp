@@ -66,7 +66,7 @@ bool multiplexer::brings_script(const command& request) {
 }
 
 void multiplexer::write(command& request, instant now) {
-    if (request.text_at_first_ && brings_script(request)) request.send_text_ = true;
+    if ((request.text_at_first_ || request.send_text_) && brings_script(request)) request.send_text_ = true;
     request.append_to(output_);
     request.state_ = command::state::written;
     request.written_at_ = now;
@@ -119,7 +119,7 @@ std::optional<failure> multiplexer::answer(const reply_view& reply, instant now)
     }
     written_.pop_front();
     // The server may not have kept a script that it would not run.
-    if (request.text_at_first_ && reply.is_error()) std::erase(brought_, request.script_);
+    if (request.script_ != nullptr && reply.is_error()) std::erase(brought_, request.script_);
     if (retry_with_text(request, reply) || filter_takes(request, reply, now)) return std::nullopt;
     request.state_ = command::state::done;
     request.on_reply(reply, now);
