@@ -33,10 +33,9 @@ public:
         diary seen;
         if (first_) calling_.line(publish_);
         while (now_us() < end) {
-            if (!listening_.hears_something()) {
-                if (first_) calling_.line(publish_);  // the other was not there yet
-                continue;
-            }
+            // It is under way, or the other is inside, however long that takes on a machine that stalls: a second one
+            // would be two at once. The other has listened since before it was ready.
+            if (!listening_.hears_something()) continue;
             const double inside = now_us();
             pause_us(section_);
             const double leaving = now_us();
