@@ -36,7 +36,8 @@ public:
     /// Holds nothing.
     lease() noexcept;
     /// Releases without waiting: the release is on its way when it returns, and goes on in the background if it must be
-    /// repeated. Never throws. Use `release()` to wait and be told.
+    /// repeated. Never throws. Use `release()` to wait and be told. Only the last of client, locks and leases waits for
+    /// what is under way, at most as long as `release()` would.
     ~lease();
     /// The hold moves; the other lease is empty afterwards.
     lease(lease&&) noexcept;
