@@ -88,7 +88,7 @@ public:
     }
 
 private:
-    static std::string encode(std::initializer_list<std::string_view> words) {
+    static std::string encode(std::initializer_list<redis::argument> words) {
         std::string out;
         redis::append_command(out, words);
         return out;

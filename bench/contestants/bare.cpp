@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string encode(std::initializer_list<std::string_view> words) {
+std::string encode(std::initializer_list<redis::argument> words) {
     std::string out;
     redis::append_command(out, words);
     return out;

@@ -11,7 +11,7 @@
 namespace holdfast::bench {
 namespace {
 
-std::string encode(std::initializer_list<std::string_view> words) {
+std::string encode(std::initializer_list<redis::argument> words) {
     std::string out;
     redis::append_command(out, words);
     return out;

@@ -96,7 +96,7 @@ std::optional<failure> ask_each_server(core& where, std::span<const question> qu
     return blocking_commands(where, audience::every_server, questions, read).wait();
 }
 
-void ask_server(core& where, std::initializer_list<std::string_view> words,
+void ask_server(core& where, std::initializer_list<redis::argument> words,
                 const std::function<void(const redis::reply_view&)>& read) {
     std::string encoded = redis::encoded_command(words);
     const question only = [&encoded](redis::command& out) { out.set_payload(std::move(encoded)); };

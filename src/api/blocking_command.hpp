@@ -2,20 +2,20 @@
 #pragma once
 
 #include "api/core.hpp"
+#include "redis/command_writer.hpp"
 
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
 #include <optional>
 #include <span>
-#include <string_view>
 
 namespace holdfast::api {
 
 // `read` looks at the reply inside the serial section; an error reply or a failure is thrown as
 // holdfast::error. The command must have no effect, or one that may be repeated: after a broken link it is
 // asked again on the next one, until the request timeout.
-void ask_server(core& where, std::initializer_list<std::string_view> words,
+void ask_server(core& where, std::initializer_list<redis::argument> words,
                 const std::function<void(const redis::reply_view&)>& read);
 
 // Gives a command its payload.

@@ -27,17 +27,15 @@ answer copy(const redis::reply_view& reply) {
 }
 
 void encode(const question& what, redis::command& out) {
-    using redis::command_writer;
-    std::string plain;
-    const bool is_script = what.script != nullptr;
-    std::string& to =
-        is_script ? out.script_payload(*what.script, static_cast<std::uint32_t>(what.words.size())) : plain;
-    {
-        command_writer writer(to, what.words.size(),
-                              is_script ? command_writer::part::rest : command_writer::part::whole);
-        for (const std::string& word : what.words) writer.arg(word);
+    const std::vector<redis::argument> words(what.words.begin(), what.words.end());
+    if (what.script != nullptr) {
+        const auto count = static_cast<std::uint32_t>(words.size());
+        redis::append_arguments(out.script_payload(*what.script, count), words);
+    } else {
+        std::string plain;
+        redis::append_command(plain, words);
+        out.set_payload(std::move(plain));
     }
-    if (!is_script) out.set_payload(std::move(plain));
     if (what.if_moving == question::moving::told) out.tell_if_moving();
 }
 
@@ -58,7 +56,7 @@ void ask_in_bursts(const client& server, const std::vector<question>& questions,
 
 }  // namespace
 
-answer ask(const client& server, std::initializer_list<std::string_view> command) {
+answer ask(const client& server, std::initializer_list<redis::argument> command) {
     answer result;
     api::ask_server(*server.shared_core(), command,
                     [&result](const redis::reply_view& reply) { result = copy(reply); });

@@ -1,6 +1,7 @@
 // Puts questions to the server, outside of any lock operation.
 #pragma once
 
+#include "redis/command_writer.hpp"
 #include "scripts/registry.hpp"
 
 #include <holdfast/client.hpp>
@@ -32,7 +33,7 @@ struct question {
 };
 
 // Throws holdfast::error with what the server said, or why it could not be asked.
-answer ask(const client& server, std::initializer_list<std::string_view> command);
+answer ask(const client& server, std::initializer_list<redis::argument> command);
 
 // All of them, pipelined; the i-th answer is to the i-th question. A refusal is an answer here; what throws is
 // a server that cannot be asked.

@@ -2,6 +2,8 @@
 
 #include "base/assert.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <span>
@@ -15,23 +17,27 @@ constexpr std::size_t random_digits = 22;
 constexpr std::size_t most_counter_digits = 20;
 constexpr std::string_view digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
 
-// Six random bits a character.
+// Six random bits a character, ten characters a draw.
 void fill_random(std::span<char> out, random_source& source) {
-    std::uint64_t bits = 0;
-    unsigned left = 0;
-    for (char& one : out) {
-        if (left < 6) {
-            bits = source.next();
-            left = 64;
+    while (!out.empty()) {
+        std::uint64_t bits = source.next();
+        const std::span now = out.first(std::min<std::size_t>(out.size(), 10));
+        for (char& one : now) {
+            one = digits[bits & 63U];
+            bits >>= 6U;
         }
-        one = digits[bits & 63U];
-        bits >>= 6U;
-        left -= 6;
+        out = out.subspan(now.size());
     }
 }
 
+constexpr auto is_digit = [] {
+    std::array<bool, 256> all{};
+    for (const char one : digits) all[static_cast<unsigned char>(one)] = true;
+    return all;
+}();
+
 bool all_digits(std::string_view text) noexcept {
-    return text.find_first_not_of(digits) == std::string_view::npos;
+    return std::all_of(text.begin(), text.end(), [](char one) { return is_digit[static_cast<unsigned char>(one)]; });
 }
 
 }  // namespace

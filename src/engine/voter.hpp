@@ -21,11 +21,11 @@
 #include "engine/timer_heap.hpp"
 #include "engine/wake_channels.hpp"
 
+#include <boost/unordered/unordered_flat_map.hpp>
+
 #include <memory>
-#include <memory_resource>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace holdfast::engine {
@@ -258,10 +258,9 @@ private:
     wake_channels wakes_;
     timer_heap timers_;
     ballot_list ballots_;  // those that are not gone, in the order they came
-    // By the counter of their hold id: those to whom a grant may be pushed.
-    // Every acquisition has a place here, if for a moment; its memory is kept for the next.
-    std::pmr::unsynchronized_pool_resource places_{std::pmr::new_delete_resource()};
-    std::pmr::unordered_map<std::uint64_t, ballot*> in_line_{&places_};
+    // By the counter of their hold id: those to whom a grant may be pushed. Every acquisition has a place here, if for
+    // a moment.
+    boost::unordered_flat_map<std::uint64_t, ballot*> in_line_;
     std::vector<std::unique_ptr<call>> calls_;  // every one ever made; those not under way are in idle_calls_
     std::vector<call*> idle_calls_;
     std::size_t renewals_under_way_ = 0;

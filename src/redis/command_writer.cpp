@@ -1,8 +1,9 @@
 #include "redis/command_writer.hpp"
 
+#include <array>
+#include <bit>
 #include <charconv>
 #include <cstring>
-#include <exception>
 
 #include "base/assert.hpp"
 
@@ -11,198 +12,239 @@ namespace holdfast::redis {
 namespace {
 
 constexpr std::size_t most_digits = 20;
-constexpr std::size_t header_room = 1 + most_digits + 2;
+constexpr std::size_t header_room = 1 + most_digits + 2;  // more than half of it is left by what is not that long
+constexpr std::size_t block = 16;
 
-template <class Integer>
-char* put_number(char* at, Integer value) noexcept {
-    return std::to_chars(at, at + most_digits, value).ptr;
+constexpr char digit(std::size_t value) {
+    return static_cast<char>('0' + value);
 }
+
+// What stands before a short argument: "$0\r\n" to "$99\r\n". Copied whole, however much of it is in use: a constant
+// number of bytes needs no call and no look at the number.
+struct short_header {
+    std::array<char, 7> text{};
+    std::uint8_t size = 0;
+};
+constexpr auto short_headers = [] {
+    std::array<short_header, 100> all{};
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        short_header& one = all[i];
+        one.text[one.size++] = '$';
+        if (i >= 10) one.text[one.size++] = digit(i / 10);
+        one.text[one.size++] = digit(i % 10);
+        one.text[one.size++] = '\r';
+        one.text[one.size++] = '\n';
+    }
+    return all;
+}();
+
+constexpr auto powers_of_ten = [] {
+    std::array<std::uint64_t, most_digits> all{};
+    std::uint64_t power = 1;
+    for (std::uint64_t& one : all) {
+        one = power;
+        power *= 10;  // the last one is not used
+    }
+    return all;
+}();
 
 // Both ends at once, which overlap where there is less: both are read before anything is written.
-template <class Word>
-void put_ends(char* at, const char* from, std::size_t size) noexcept {
-    Word first;
-    Word last;
-    std::memcpy(&first, from, sizeof first);
-    std::memcpy(&last, from + size - sizeof last, sizeof last);
-    std::memcpy(at, &first, sizeof first);
-    std::memcpy(at + size - sizeof last, &last, sizeof last);
+template <std::size_t Size>
+inline void put_ends(char* at, const char* from, std::size_t size) noexcept {
+    std::array<char, Size> first;
+    std::array<char, Size> last;
+    std::memcpy(first.data(), from, Size);
+    std::memcpy(last.data(), from + size - Size, Size);
+    std::memcpy(at, first.data(), Size);
+    std::memcpy(at + size - Size, last.data(), Size);
 }
 
-// Most pieces have a few characters, which are copied before a call of memcpy has found out how many there are.
-char* put(char* at, std::string_view text) noexcept {
+// Most pieces are short, and are copied before a call of memcpy has found out how long they are. Ids have some sixty
+// characters: blocks, and the last one as far back as it must begin.
+inline char* put(char* at, std::string_view text) noexcept {
     const char* const from = text.data();
     const std::size_t size = text.size();
-    if (size > 16) {
+    if (size > 4 * block) {
         std::memcpy(at, from, size);
+    } else if (size > block) {
+        for (std::size_t done = 0; done + block < size; done += block) std::memcpy(at + done, from + done, block);
+        std::memcpy(at + size - block, from + size - block, block);
     } else if (size >= 8) {
-        put_ends<std::uint64_t>(at, from, size);
+        put_ends<8>(at, from, size);
     } else if (size >= 4) {
-        put_ends<std::uint32_t>(at, from, size);
+        put_ends<4>(at, from, size);
     } else {
         for (std::size_t i = 0; i < size; ++i) at[i] = from[i];
     }
     return at + size;
 }
 
-char digit(std::uint64_t value) noexcept {
-    return static_cast<char>('0' + value);
+inline char* put_end_of_line(char* at) noexcept {
+    std::memcpy(at, "\r\n", 2);
+    return at + 2;
 }
 
-// "00" to "99".
-constexpr auto two_digits = [] {
-    std::array<char, 200> all{};
-    for (std::size_t i = 0; i < 100; ++i) {
-        all[2 * i] = static_cast<char>('0' + i / 10);
-        all[2 * i + 1] = static_cast<char>('0' + i % 10);
+char* put_long_header(char* at, std::size_t size) noexcept {
+    *at++ = '$';
+    return put_end_of_line(std::to_chars(at, at + most_digits, size).ptr);
+}
+
+// With room for a long one behind it.
+inline char* put_header(char* at, std::size_t size) noexcept {
+    if (size >= short_headers.size()) return put_long_header(at, size);
+    const short_header& known = short_headers[size];
+    std::memcpy(at, known.text.data(), known.text.size());
+    return at + known.size;
+}
+
+inline std::size_t digits_of(std::uint64_t value) noexcept {
+    // 1233/4096 is the logarithm of two, and a little less than that.
+    const auto at_least = static_cast<std::size_t>(std::bit_width(value | 1U)) * 1233 >> 12U;
+    return at_least + (value >= powers_of_ten[at_least] ? 1 : 0);
+}
+
+// The eight decimal digits of a number below a hundred million, the first one in the lowest byte. All at once: two
+// halves of four, then four quarters of two, then eight digits side by side in one word. 10486 / 2^20 is a hundredth of
+// what is below ten thousand, and 103 / 2^10 a tenth of what is below a hundred.
+constexpr std::uint64_t eight_digits(std::uint64_t value) {
+    const std::uint64_t halves = value / 10'000 | value % 10'000 << 32U;
+    const std::uint64_t hundreds = halves * 10486 >> 20U & 0x0000'007F'0000'007F;
+    const std::uint64_t quarters = hundreds | (halves - 100 * hundreds) << 16U;
+    const std::uint64_t tens = quarters * 103 >> 10U & 0x000F'000F'000F'000F;
+    return (tens | (quarters - 10 * tens) << 8U) + 0x3030'3030'3030'3030;
+}
+static_assert(eight_digits(12'345'678) == 0x3837'3635'3433'3231 && eight_digits(99'999'999) == 0x3939'3939'3939'3939);
+static_assert(std::endian::native == std::endian::little);
+
+inline void put_eight(char* at, std::uint64_t digits) noexcept {
+    std::memcpy(at, &digits, sizeof digits);
+}
+
+// Which has so many digits. Eight characters or a multiple of that are written, so there must be room for some more.
+inline void put_number(char* at, std::uint64_t value, std::size_t size) noexcept {
+    constexpr std::uint64_t hundred_millions = 100'000'000;
+    if (size > 8) {
+        put_number(at, value / hundred_millions, size - 8);
+        return put_eight(at + size - 8, eight_digits(value % hundred_millions));
     }
-    return all;
-}();
-
-// So that its last digit stands before `end`. Returns where it begins. By two digits a division: tokens have sixteen.
-inline char* put_before(char* end, std::uint64_t value) noexcept {
-    for (; value >= 100; value /= 100) std::memcpy(end -= 2, &two_digits[value % 100 * 2], 2);
-    if (value < 10) {
-        *--end = digit(value);
-    } else {
-        std::memcpy(end -= 2, &two_digits[value * 2], 2);
-    }
-    return end;
-}
-
-char* put_end_of_line(char* at) noexcept {
-    return put(at, "\r\n");
-}
-
-char* put_long_header(char* at, std::size_t count) noexcept {
-    return put_end_of_line(put_number(at, count));
-}
-
-// Most arguments are short.
-inline char* put_header(char* at, char type, std::size_t count) noexcept {
-    *at++ = type;
-    if (count >= 100) return put_long_header(at, count);
-    if (count >= 10) *at++ = digit(count / 10);
-    *at++ = digit(count % 10);
-    return put_end_of_line(at);
+    put_eight(at, eight_digits(value) >> 8 * (8 - size));
 }
 
 }  // namespace
 
-// Nothing of `gathered_` is read before it is written.
-command_writer::command_writer(std::string& out, std::size_t argument_count, part which)
-    : out_(out), missing_(argument_count), exceptions_before_(std::uncaught_exceptions()) {
-    HOLDFAST_ASSERT(argument_count > 0);
-    if (which == part::rest) return;
-    used_ = static_cast<std::size_t>(put_header(gathered_.data(), '*', argument_count) - gathered_.data());
-}
+// Small parts are gathered, and `out` gets many at once. Nothing of what is gathered is read before it is written.
+class argument_writer {
+public:
+    explicit argument_writer(std::string& out) noexcept : out_(out) {}
 
-command_writer::~command_writer() {
-    HOLDFAST_ASSERT(missing_ == 0 || std::uncaught_exceptions() > exceptions_before_);
-}
-
-// With room for so many characters, which may be more than is gathered.
-inline char* command_writer::next_argument(std::size_t size) {
-    HOLDFAST_ASSERT(missing_ > 0);
-    --missing_;
-    if (header_room + size + 2 > gathered_.size() - used_) flush();
-    return gathered_.data() + used_;
-}
-
-inline char* command_writer::begin_argument(std::size_t size) {
-    return put_header(next_argument(size), '$', size);
-}
-
-inline void command_writer::end_argument(char* at) {
-    at = put_end_of_line(at);
-    used_ = static_cast<std::size_t>(at - gathered_.data());
-    if (missing_ == 0) flush();
-}
-
-command_writer& command_writer::arg(std::string_view value) {
-    char* const at = begin_argument(value.size());
-    if (!fits(value.size())) return add_long(at, std::span(&value, 1));
-    end_argument(put(at, value));
-    return *this;
-}
-
-command_writer& command_writer::arg(std::span<const std::string_view> pieces) {
-    std::size_t size = 0;
-    for (const std::string_view piece : pieces) size += piece.size();
-    char* at = begin_argument(size);
-    if (!fits(size)) return add_long(at, pieces);
-    for (const std::string_view piece : pieces) at = put(at, piece);
-    end_argument(at);
-    return *this;
-}
-
-bool command_writer::fits(std::size_t size) const noexcept {
-    return header_room + size + 2 <= gathered_.size();
-}
-
-// More than is gathered.
-command_writer& command_writer::add_long(char* behind_header, std::span<const std::string_view> pieces) {
-    used_ = static_cast<std::size_t>(behind_header - gathered_.data());
-    flush();
-    for (const std::string_view piece : pieces) out_ += piece;
-    out_ += "\r\n";
-    return *this;
-}
-
-void command_writer::flush() {
-    out_.append(gathered_.data(), used_);
-    used_ = 0;
-}
-
-// Half of the numbers of a lock's cycle have one digit.
-command_writer& command_writer::arg(std::int64_t value) {
-    if (value >= 0 && value < 10) {
-        char* const at = next_argument(1);
-        std::memcpy(at, "$1\r\n", 4);
-        at[4] = digit(static_cast<std::uint64_t>(value));
-        end_argument(at + 5);
-        return *this;
+    void array_of(std::size_t count) noexcept {
+        used_ = put_header(gathered_.data(), count) - begin();
+        gathered_.front() = '*';
     }
-    char digits[2 * most_digits];
-    std::memset(digits + most_digits, 0, most_digits);  // copied below, and then written over
-    char* const end = digits + most_digits;
-    char* begin =
-        put_before(end, value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value));
-    if (value < 0) *--begin = '-';
-    const auto size = static_cast<std::size_t>(end - begin);
-    char* const at = begin_argument(size);
-    // As many as there may be, which is a few moves; the room of a longer header is left, and is written over.
-    static_assert(header_room + sizeof("\r\n") >= sizeof("$20\r\n") + most_digits);
-    std::memcpy(at, begin, most_digits);
-    end_argument(at + size);
-    return *this;
-}
 
-// Twice for every cycle of a lock, and then small: put together apart, so that `out` grows once.
-void append_head(std::string& out, std::size_t argument_count, std::initializer_list<std::string_view> first) {
-    std::array<char, 128> gathered;
-    char* at = put_header(gathered.data(), '*', argument_count);
-    for (const std::string_view value : first) {
-        const auto used = static_cast<std::size_t>(at - gathered.data());
-        if (used + header_room + value.size() + 2 <= gathered.size()) {
-            at = put_end_of_line(put(put_header(at, '$', value.size()), value));
-            continue;
+    void write(std::span<const argument> all) {
+        char* at = gathered_.data() + used_;
+        for (const argument& one : all) {
+            const std::size_t most = most_characters(one);
+            if (header_room + most + 2 > static_cast<std::size_t>(end() - at)) {
+                used_ = at - begin();
+                flush();
+                at = gathered_.data();
+                if (header_room + most + 2 > gathered_.size()) {
+                    add_long(one);
+                    continue;
+                }
+            }
+            at = put_end_of_line(one.kind_ == argument::kind::number ? put_value(at, one.number_) : put_text(at, one));
         }
-        out.append(gathered.data(), used);
-        command_writer(out, 1, command_writer::part::rest).arg(value);
-        at = gathered.data();
+        used_ = at - begin();
     }
-    out.append(gathered.data(), static_cast<std::size_t>(at - gathered.data()));
+
+    void flush() {
+        out_.append(gathered_.data(), static_cast<std::size_t>(used_));
+        used_ = 0;
+    }
+
+private:
+    const char* begin() const noexcept { return gathered_.data(); }
+    const char* end() const noexcept { return gathered_.data() + gathered_.size(); }
+
+    static std::size_t size_of(const argument& text) noexcept {
+        const std::size_t size = text.text_.size() + text.ending_.size();
+        return text.kind_ == argument::kind::enclosed ? size + 1 : size;
+    }
+    static std::size_t most_characters(const argument& one) noexcept {
+        return one.kind_ == argument::kind::number ? most_digits : size_of(one);
+    }
+
+    static char* put_text(char* at, const argument& one) noexcept {
+        at = put_header(at, size_of(one));
+        if (one.kind_ == argument::kind::text) return put(at, one.text_);
+        if (one.kind_ == argument::kind::enclosed) *at++ = one.opening_;
+        return put(put(at, one.text_), one.ending_);
+    }
+
+    // Half of the numbers of a lock's cycle have one digit.
+    static char* put_value(char* at, std::int64_t value) noexcept {
+        if (value >= 0 && value < 10) {
+            std::memcpy(at, "$1\r\n", 4);
+            at[4] = digit(static_cast<std::size_t>(value));
+            return at + 5;
+        }
+        const bool negative = value < 0;
+        const std::uint64_t amount =
+            negative ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+        const std::size_t digits = digits_of(amount);
+        at = put_header(at, digits + (negative ? 1 : 0));
+        if (negative) *at++ = '-';
+        put_number(at, amount, digits);
+        return at + digits;
+    }
+
+    // More than is gathered.
+    void add_long(const argument& one) {
+        used_ = put_header(gathered_.data(), size_of(one)) - begin();
+        flush();
+        if (one.kind_ == argument::kind::enclosed) out_ += one.opening_;
+        out_ += one.text_;
+        out_ += one.ending_;
+        out_ += "\r\n";
+    }
+
+    std::string& out_;
+    std::ptrdiff_t used_ = 0;
+    std::array<char, 512> gathered_;
+};
+
+void append_command(std::string& out, std::span<const argument> all) {
+    HOLDFAST_ASSERT(!all.empty());
+    argument_writer writer(out);
+    writer.array_of(all.size());
+    writer.write(all);
+    writer.flush();
 }
 
-void append_command(std::string& out, std::initializer_list<std::string_view> args) {
-    command_writer writer{out, args.size()};
-    for (const std::string_view value : args) writer.arg(value);
+void append_command(std::string& out, std::initializer_list<argument> all) {
+    append_command(out, std::span(all.begin(), all.size()));
 }
 
-std::string encoded_command(std::initializer_list<std::string_view> args) {
+void append_arguments(std::string& out, std::span<const argument> rest) {
+    argument_writer writer(out);
+    writer.write(rest);
+    writer.flush();
+}
+
+void append_head(std::string& out, std::size_t argument_count, std::initializer_list<argument> first) {
+    HOLDFAST_ASSERT(first.size() <= argument_count);
+    argument_writer writer(out);
+    writer.array_of(argument_count);
+    writer.write(std::span(first.begin(), first.size()));
+    writer.flush();
+}
+
+std::string encoded_command(std::initializer_list<argument> all) {
     std::string out;
-    append_command(out, args);
+    append_command(out, all);
     return out;
 }
 

@@ -1,10 +1,9 @@
 // Writes a command the way servers read it: an array of strings, behind whatever the output already holds.
 //
-// The number of arguments comes first on the wire, so it is said first here, and checked: a command with one
+// The number of arguments comes first on the wire. It is counted here and said nowhere else: a command with one
 // argument too few would swallow the head of the next one, and every later reply would answer the wrong request.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -14,43 +13,42 @@
 
 namespace holdfast::redis {
 
-/// Appends one command of exactly argument_count arguments, its name included; `out` has them when the last is given.
-/// Allocates only what `out` needs to grow.
-class command_writer {
+/// A text, a text with something around it, or a number. What it is made from must live until it is written.
+class argument {
 public:
-    /// `rest`: the arguments that follow others, which somebody else writes, with the array's header.
-    enum class part { whole, rest };
-
-    command_writer(std::string& out, std::size_t argument_count, part which = part::whole);
-    command_writer(const command_writer&) = delete;
-    command_writer& operator=(const command_writer&) = delete;
-    /// Asserts that every announced argument was given.
-    ~command_writer();
-
-    command_writer& arg(std::string_view value);
-    command_writer& arg(std::int64_t value);
-    /// One argument, written piece by piece.
-    command_writer& arg(std::span<const std::string_view> pieces);
+    argument() = default;
+    argument(std::string_view text) : text_(text) {}
+    argument(const std::string& text) : text_(text) {}
+    argument(const char* text) : text_(text) {}
+    argument(std::string_view text, std::string_view ending) : text_(text), ending_(ending), kind_(kind::two_texts) {}
+    argument(char opening, std::string_view text, std::string_view ending)
+        : text_(text), ending_(ending), kind_(kind::enclosed), opening_(opening) {}
+    static argument number(std::int64_t value) {
+        argument made;
+        made.number_ = value;
+        made.kind_ = kind::number;
+        return made;
+    }
 
 private:
-    char* next_argument(std::size_t size);
-    char* begin_argument(std::size_t size);
-    void end_argument(char* at);
-    bool fits(std::size_t size) const noexcept;
-    command_writer& add_long(char* behind_header, std::span<const std::string_view> pieces);
-    void flush();
+    friend class argument_writer;
+    enum class kind : std::uint8_t { text, two_texts, enclosed, number };
 
-    std::string& out_;
-    std::size_t missing_;
-    int exceptions_before_;  // when an exception passes through, the command is lost anyway
-    std::size_t used_ = 0;
-    std::array<char, 512> gathered_;  // small parts, of which `out` gets many at once
+    std::string_view text_;
+    std::string_view ending_;
+    std::int64_t number_ = 0;
+    kind kind_ = kind::text;
+    char opening_ = 0;
 };
 
-/// The beginning of a command of so many arguments, the first of them; the others are for part::rest.
-void append_head(std::string& out, std::size_t argument_count, std::initializer_list<std::string_view> first);
-void append_command(std::string& out, std::initializer_list<std::string_view> args);
+/// One whole command. Allocates only what `out` needs to grow, as all of these.
+void append_command(std::string& out, std::span<const argument> all);
+void append_command(std::string& out, std::initializer_list<argument> all);
+/// Arguments that follow others, which somebody else writes, with the array's header.
+void append_arguments(std::string& out, std::span<const argument> rest);
+/// The beginning of a command of so many arguments, the first of them; the others are for append_arguments().
+void append_head(std::string& out, std::size_t argument_count, std::initializer_list<argument> first);
 /// One command alone.
-std::string encoded_command(std::initializer_list<std::string_view> args);
+std::string encoded_command(std::initializer_list<argument> all);
 
 }  // namespace holdfast::redis

@@ -38,15 +38,14 @@ std::optional<failure> refused_hello(std::string_view text, const server_setting
 }  // namespace
 
 std::string hello(const server_settings& settings) {
-    std::vector<std::string_view> words{"HELLO", "3"};
+    std::vector<argument> words{"HELLO", "3"};
     if (!settings.password.empty() || !settings.user.empty()) {
         words.insert(words.end(), {"AUTH", settings.user.empty() ? "default" : std::string_view(settings.user),
                                    settings.password.reveal()});
     }
     if (!settings.client_name.empty()) words.insert(words.end(), {"SETNAME", settings.client_name});
     std::string out;
-    command_writer writer(out, words.size());
-    for (const std::string_view word : words) writer.arg(word);
+    append_command(out, words);
     return out;
 }
 

@@ -2,27 +2,18 @@
 
 #include <holdfast/errors.hpp>
 
+#include <array>
+
 namespace holdfast::scripts {
 namespace {
 
 // Redis takes 512 MB; a name that long is a mistake, and it is sent with every request.
 constexpr std::size_t longest_name = 1024;
 
-std::string_view ending_of(lock_keys::side which) noexcept {
-    switch (which) {
-        case lock_keys::side::queue:
-            return ":queue";
-        case lock_keys::side::waiters:
-            return ":waiters";
-        case lock_keys::side::fence:
-            return ":fence";
-        case lock_keys::side::leases:
-            return ":leases";
-        case lock_keys::side::grants:
-            break;
-    }
-    return ":grants";
-}
+// Behind the lock's own key, which may have to be put into braces first.
+constexpr std::array<std::string_view, 5> endings{":queue", ":waiters", ":fence", ":leases", ":grants"};
+constexpr std::array<std::string_view, 5> braced_endings{"}:queue", "}:waiters", "}:fence", "}:leases", "}:grants"};
+static_assert(static_cast<std::size_t>(lock_keys::side::grants) == endings.size() - 1);
 
 }  // namespace
 
@@ -42,15 +33,14 @@ std::string_view lock_keys::name() const noexcept {
     return std::string_view(lock_).substr(name_at_, name_size_);
 }
 
-std::array<std::string_view, 4> lock_keys::pieces(side which) const noexcept {
-    if (in_braces_) return {"{", lock_, "}", ending_of(which)};
-    return {"", lock_, "", ending_of(which)};
+redis::argument lock_keys::argument_for(side which) const noexcept {
+    const auto at = static_cast<std::size_t>(which);
+    return in_braces_ ? redis::argument('{', lock_, braced_endings[at]) : redis::argument(lock_, endings[at]);
 }
 
 std::string lock_keys::whole(side which) const {
-    std::string key;
-    for (const std::string_view piece : pieces(which)) key += piece;
-    return key;
+    const auto at = static_cast<std::size_t>(which);
+    return in_braces_ ? "{" + lock_ + std::string(braced_endings[at]) : lock_ + std::string(endings[at]);
 }
 
 std::string channel_of(const lock_keys& lock, std::string_view client) {

@@ -4,12 +4,12 @@
 // redis/hash_slot.hpp.
 #pragma once
 
-#include <array>
 #include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "redis/command_writer.hpp"
 #include "redis/hash_slot.hpp"
 
 namespace holdfast::scripts {
@@ -47,8 +47,8 @@ public:
     std::string fence() const { return whole(side::fence); }
     std::string leases() const { return whole(side::leases); }
     std::string grants() const { return whole(side::grants); }
-    // What another key is put together from, for those who write it without making it.
-    std::array<std::string_view, 4> pieces(side which) const noexcept;
+    // Another key, for those who write it without making it.
+    redis::argument argument_for(side which) const noexcept;
 
 private:
     std::string whole(side which) const;

@@ -3,31 +3,36 @@
 #include "redis/command_writer.hpp"
 #include "scripts/registry.hpp"
 
+#include <boost/container/static_vector.hpp>
+
 namespace holdfast::scripts {
 namespace {
 
 using redis::reply_view;
 
+std::string_view word_of(preference chosen) {
+    switch (chosen) {
+        case preference::readers:
+            return "readers";
+        case preference::writers:
+            return "writers";
+        case preference::arrival:
+            break;
+    }
+    return "arrival";
+}
+
 // A script's keys and arguments, numkeys first, one after the other.
 class payload {
 public:
-    payload(redis::command& out, const script& source, std::uint32_t arguments)
-        : writer_(out.script_payload(source, arguments), arguments, redis::command_writer::part::rest) {}
-
-    payload& add(std::string_view text) {
-        writer_.arg(text);
+    payload& add(const redis::argument& one) {
+        all_.push_back(one);
         return *this;
     }
-    payload& add(std::int64_t number) {
-        writer_.arg(number);
-        return *this;
-    }
+    payload& add(std::int64_t number) { return add(redis::argument::number(number)); }
     payload& add(milliseconds span) { return add(std::int64_t{span.count()}); }
     payload& add_token(std::uint64_t token) { return add(static_cast<std::int64_t>(token)); }
-    payload& add(const lock_keys& keys, lock_keys::side which) {
-        writer_.arg(keys.pieces(which));
-        return *this;
-    }
+    payload& add(const lock_keys& keys, lock_keys::side which) { return add(keys.argument_for(which)); }
     payload& add_mutex_keys(const lock_keys& keys) { return add(std::int64_t{4}).add_common_keys(keys); }
     // All read-write scripts begin alike.
     payload& begin_read_write(const lock_terms& lock, std::string_view id) {
@@ -36,28 +41,19 @@ public:
         return add(id).add(lock.fence_retention).add(word_of(lock.prefer));
     }
 
+    void write(redis::command& out, const script& source) const {
+        redis::append_arguments(out.script_payload(source, static_cast<std::uint32_t>(all_.size())), all_);
+    }
+
 private:
     payload& add_common_keys(const lock_keys& keys) {
         using side = lock_keys::side;
         return add(keys.lock()).add(keys, side::queue).add(keys, side::waiters).add(keys, side::fence);
     }
 
-    static std::string_view word_of(preference chosen) {
-        switch (chosen) {
-            case preference::readers:
-                return "readers";
-            case preference::writers:
-                return "writers";
-            case preference::arrival:
-                break;
-        }
-        return "arrival";
-    }
-
-    redis::command_writer writer_;
+    static constexpr std::size_t most = 20;  // as rw/acquire has
+    boost::container::static_vector<redis::argument, most> all_;
 };
-
-constexpr std::uint32_t beginning_of_read_write = 10;
 
 std::string_view word_of(wish wants) {
     switch (wants) {
@@ -151,7 +147,7 @@ void write(redis::command& out, const lock_terms& lock, const acquire_question& 
     const std::string_view ticket = question.ticket.empty() ? "0" : question.ticket;
     if (lock.kind == lock_kind::mutex) {
         static const script& source = find("mutex/acquire");
-        payload(out, source, 15)
+        payload()
             .add_mutex_keys(lock.keys)
             .add(question.id)
             .add(question.lease)
@@ -162,11 +158,12 @@ void write(redis::command& out, const lock_terms& lock, const acquire_question& 
             .add(question.poll_interval)
             .add(question.queue_retention)
             .add_token(lock.proposal)
-            .add_token(question.gives_way);
+            .add_token(question.gives_way)
+            .write(out, source);
         return;
     }
     static const script& source = find("rw/acquire");
-    payload(out, source, beginning_of_read_write + 10)
+    payload()
         .begin_read_write(lock, question.id)
         .add(word_of(question.wants))
         .add(question.lease)
@@ -177,104 +174,105 @@ void write(redis::command& out, const lock_terms& lock, const acquire_question& 
         .add(question.queue_retention)
         .add_token(question.upgrading)
         .add_token(lock.proposal)
-        .add_token(question.gives_way);
+        .add_token(question.gives_way)
+        .write(out, source);
 }
 
 void write(redis::command& out, const lock_terms& lock, const release_question& question) {
     if (lock.kind == lock_kind::mutex) {
         static const script& source = find("mutex/release");
-        payload(out, source, 9)
+        payload()
             .add_mutex_keys(lock.keys)
             .add(question.id)
             .add_token(question.token)
             .add(lock.fence_retention)
-            .add_token(lock.proposal);
+            .add_token(lock.proposal)
+            .write(out, source);
         return;
     }
     static const script& source = find("rw/release");
-    payload(out, source, beginning_of_read_write + 4)
+    payload()
         .begin_read_write(lock, question.id)
         .add_token(question.token)
         .add(word_of(question.left_over))
         .add(question.lease)
-        .add_token(lock.proposal);
+        .add_token(lock.proposal)
+        .write(out, source);
 }
 
 void write(redis::command& out, const lock_terms& lock, const renew_question& question) {
     if (lock.kind == lock_kind::mutex) {
         static const script& source = find("mutex/renew");
-        payload(out, source, 4).add(std::int64_t{1}).add(lock.keys.lock()).add(question.id).add(question.lease);
+        payload().add(std::int64_t{1}).add(lock.keys.lock()).add(question.id).add(question.lease).write(out, source);
         return;
     }
     static const script& source = find("rw/renew");
-    payload(out, source, beginning_of_read_write + 2)
-        .begin_read_write(lock, question.id)
-        .add(question.lease)
-        .add_token(lock.proposal);
+    payload().begin_read_write(lock, question.id).add(question.lease).add_token(lock.proposal).write(out, source);
 }
 
 void write(redis::command& out, const lock_terms& lock, const release_alone_question& question) {
     static const script& source = find("mutex/release_alone");
-    payload(out, source, 3).add(std::int64_t{1}).add(lock.keys.lock()).add(question.id);
+    payload().add(std::int64_t{1}).add(lock.keys.lock()).add(question.id).write(out, source);
 }
 
 void write(redis::command& out, const lock_terms& lock, const renew_alone_question& question) {
     static const script& source = find("rw/renew_alone");
-    payload(out, source, 6)
+    payload()
         .add(std::int64_t{3})
         .add(lock.keys.lock())
         .add(lock.keys, lock_keys::side::leases)
         .add(lock.keys, lock_keys::side::grants)
         .add(question.id)
-        .add(question.lease);
+        .add(question.lease)
+        .write(out, source);
 }
 
 void write(redis::command& out, const lock_terms& lock, const cancel_question& question) {
     static const script& source = find("rw/cancel");
-    payload(out, source, beginning_of_read_write + 1).begin_read_write(lock, question.id).add_token(lock.proposal);
+    payload().begin_read_write(lock, question.id).add_token(lock.proposal).write(out, source);
 }
 
 void write(redis::command& out, const lock_terms& lock, const raise_question& question) {
     if (lock.kind == lock_kind::mutex) {
         static const script& source = find("mutex/raise");
-        payload(out, source, 9)
+        payload()
             .add_mutex_keys(lock.keys)
             .add(question.id)
             .add_token(question.token)
             .add_token(question.to)
-            .add(lock.fence_retention);
+            .add(lock.fence_retention)
+            .write(out, source);
         return;
     }
     static const script& source = find("rw/raise");
-    payload(out, source, beginning_of_read_write + 2)
-        .begin_read_write(lock, question.id)
-        .add_token(question.token)
-        .add_token(question.to);
+    payload().begin_read_write(lock, question.id).add_token(question.token).add_token(question.to).write(out, source);
 }
 
 void write(redis::command& out, const lock_terms& lock, const confirm_question& question) {
     if (lock.kind == lock_kind::mutex) {
         static const script& source = find("mutex/confirm");
         if (question.token == 0) {
-            payload(out, source, 3).add(std::int64_t{1}).add(lock.keys.lock()).add(question.id);
+            payload().add(std::int64_t{1}).add(lock.keys.lock()).add(question.id).write(out, source);
             return;
         }
-        payload(out, source, 5)
+        payload()
             .add(std::int64_t{2})
             .add(lock.keys.lock())
             .add(lock.keys, lock_keys::side::fence)
             .add(question.id)
-            .add_token(question.token);
+            .add_token(question.token)
+            .write(out, source);
         return;
     }
     static const script& source = find("rw/confirm");
-    payload(out, source, 6)
+    payload()
         .add(std::int64_t{3})
         .add(lock.keys.lock())
         .add(lock.keys, lock_keys::side::leases)
         .add(lock.keys, lock_keys::side::grants)
         .add(question.id)
-        .add_token(question.token);
+        .add_token(question.token)
+        .write(out, source);
 }
 
 std::optional<acquire_answer> read_acquire(const reply_view& reply) {

@@ -17,7 +17,7 @@ constexpr script any{"any", "0123456789012345678901234567890123456789", "return 
 
 class Command : public ::testing::Test {
 protected:
-    std::string plain(std::initializer_list<std::string_view> words) {
+    std::string plain(std::initializer_list<argument> words) {
         subject.set_payload(encoded(words));
         return std::string(subject.first_key());
     }

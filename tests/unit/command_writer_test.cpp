@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
-#include <stdexcept>
+#include <random>
+#include <vector>
 
 #include "unit/resp_support.hpp"
 
@@ -19,15 +21,36 @@ TEST(CommandWriter, WritesAnArrayOfStrings) {
 TEST(CommandWriter, AppendsBehindWhatIsThere) {
     std::string out;
     append_command(out, {"PING"});
-    command_writer{out, 2}.arg("ECHO").arg("x");
+    append_command(out, {"ECHO", "x"});
     EXPECT_EQ(out, "*1\r\n$4\r\nPING\r\n*2\r\n$4\r\nECHO\r\n$1\r\nx\r\n");
     EXPECT_EQ(encoded_command({"PING"}) + encoded_command({"ECHO", "x"}), out);
 }
 
-TEST(CommandWriter, WritesIntegersInDecimal) {
+std::string written(std::int64_t value) {
     std::string out;
-    command_writer{out, 4}.arg("X").arg(0).arg(INT64_MIN).arg(INT64_MAX);
-    EXPECT_EQ(out, "*4\r\n$1\r\nX\r\n$1\r\n0\r\n$20\r\n-9223372036854775808\r\n$19\r\n9223372036854775807\r\n");
+    append_arguments(out, std::array{argument::number(value)});
+    return out;
+}
+
+TEST(CommandWriter, WritesNumbersInDecimal) {
+    const auto expected = [](const std::string& digits) {
+        return "$" + std::to_string(digits.size()) + "\r\n" + digits + "\r\n";
+    };
+    // Around every power of ten and of two, where their length changes and where a wrong estimate of it would show.
+    std::vector<std::int64_t> values{0, INT64_MAX, INT64_MIN};
+    for (std::int64_t power = 1;; power *= 10) {
+        values.insert(values.end(), {power - 1, power, power + 1, power * 5});
+        if (power > INT64_MAX / 100) break;
+    }
+    for (unsigned bit = 0; bit < 63; ++bit)
+        values.insert(values.end(), {(std::int64_t{1} << bit) - 1, std::int64_t{1} << bit});
+    std::mt19937_64 random(1);
+    for (int i = 0; i < 10'000; ++i) values.push_back(static_cast<std::int64_t>(random() >> random() % 64));
+    for (const std::int64_t value : values) {
+        ASSERT_EQ(written(value), expected(std::to_string(value)));
+        if (value == INT64_MIN) continue;
+        ASSERT_EQ(written(-value), expected(std::to_string(-value)));
+    }
 }
 
 TEST(CommandWriter, CarriesAnyBytes) {
@@ -42,35 +65,46 @@ TEST(CommandWriter, CarriesAnyBytes) {
 // What is gathered before it is appended must show nowhere, whatever fits into it.
 TEST(CommandWriter, WritesArgumentsOfEveryLengthAlike) {
     for (std::size_t size = 0; size < 1200; ++size) {
-        const std::string text(size, 'x');
+        std::string text;
+        for (std::size_t i = 0; i < size; ++i) text += static_cast<char>('a' + i % 26);
+        const std::string_view whole = text;
         const std::string body = "$" + std::to_string(size) + "\r\n" + text + "\r\n";
         const std::string small = "$3\r\nGET\r\n";
         std::string out = "before";
-        command_writer{out, 3, command_writer::part::rest}.arg("GET").arg(text).arg("GET");
+        append_arguments(out, std::array<argument, 3>{"GET", text, "GET"});
         ASSERT_EQ(out, "before" + small + body + small) << size;
         out.clear();
-        const std::string_view pieces[] = {std::string_view(text).substr(0, size / 3), "",
-                                           std::string_view(text).substr(size / 3)};
-        command_writer{out, 3}.arg(text).arg("GET").arg(pieces);
+        append_command(out, {text, "GET", {whole.substr(0, size / 3), whole.substr(size / 3)}});
         ASSERT_EQ(out, "*3\r\n" + body + small + body) << size;
+        out.clear();
+        append_arguments(out, std::array<argument, 2>{argument{'{', text, "}:queue"}, "GET"});
+        ASSERT_EQ(out, "$" + std::to_string(size + 8) + "\r\n{" + text + "}:queue\r\n" + small) << size;
     }
 }
 
-TEST(CommandWriter, MayBeLeftByAnException) {
+TEST(CommandWriter, WritesManyArguments) {
+    std::string expected = "*250\r\n";
+    std::vector<argument> all;
+    for (int i = 0; i < 250; ++i) {
+        all.push_back(argument::number(1'000'000'000 + i));
+        expected += "$10\r\n" + std::to_string(1'000'000'000 + i) + "\r\n";
+    }
     std::string out;
-    const auto interrupted = [&] {
-        command_writer writer{out, 2};
-        writer.arg("GET");
-        throw std::runtime_error{"no key"};
-    };
-    EXPECT_THROW(interrupted(), std::runtime_error);
+    append_command(out, all);
+    EXPECT_EQ(out, expected);
 }
 
-TEST(CommandWriterDeathTest, RefusesTooFewAndTooManyArguments) {
+TEST(CommandWriter, WritesABeginningThatOthersEnd) {
     std::string out;
-    EXPECT_DEATH(command_writer(out, 2).arg("GET"), "missing_");
-    EXPECT_DEATH(command_writer(out, 1).arg("GET").arg("k"), "missing_");
-    EXPECT_DEATH(append_command(out, {}), "argument_count");
+    append_head(out, 3, {"EVALSHA", "abc"});
+    append_arguments(out, std::array{argument::number(0)});
+    EXPECT_EQ(out, encoded_command({"EVALSHA", "abc", "0"}));
+}
+
+TEST(CommandWriterDeathTest, RefusesACommandOfNothing) {
+    std::string out;
+    EXPECT_DEATH(append_command(out, std::span<const argument>()), "empty");
+    EXPECT_DEATH(append_head(out, 1, {"EVALSHA", "abc"}), "argument_count");
 }
 
 }  // namespace

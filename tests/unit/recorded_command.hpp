@@ -17,7 +17,7 @@ namespace holdfast::redis::testing {
 
 using event_log = std::vector<std::string>;
 
-inline std::string encoded(std::initializer_list<std::string_view> words) {
+inline std::string encoded(std::initializer_list<argument> words) {
     std::string out;
     append_command(out, words);
     return out;
