@@ -129,8 +129,9 @@ bool lockable::try_lock_as(mode kind, milliseconds wait) {
 
 void lockable::unlock_as(mode kind) noexcept {
     if (parts_->where->forked()) return;
-    const bool posted = api::posted_release::start(parts_->where, {api::this_thread_as_owner(), parts_->keys},
-                                                   api::to_access(kind), api::locked_by_this_thread(parts_->where));
+    const bool posted =
+        api::posted_release::start(parts_->where, {api::this_thread_as_owner(), parts_->keys}, api::to_access(kind),
+                                   api::known_locks_of_this_thread(parts_->where));
     boost::system::error_code ignored;
     if (!posted) unlock_as(kind, ignored);
 }
@@ -148,7 +149,7 @@ void lockable::unlock_as(mode kind, boost::system::error_code& ec) noexcept {
     api::blocking_hold_operation request(*parts_->where, {api::this_thread_as_owner(), parts_->keys},
                                          kind == mode::shared ? what::release_shared : what::release);
     ec = request.wait();
-    if (request.found()) api::count_down(api::locked_by_this_thread(parts_->where));
+    if (request.found()) api::count_down(api::known_locks_of_this_thread(parts_->where));
 }
 
 bool lockable::still_held() noexcept {

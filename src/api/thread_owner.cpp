@@ -13,13 +13,14 @@ struct held_here {
     lock_count count;
 };
 
-// These two need no destructor, and so are there for whatever outlives this_thread.
+// These need no destructor, and so are there for whatever outlives this_thread.
 constinit thread_local std::uint64_t owner_number = 0;
+constinit thread_local bool has_begun = false;
 constinit thread_local bool has_ended = false;
 
 class this_thread {
 public:
-    this_thread() = default;
+    this_thread() { has_begun = true; }
     this_thread(const this_thread&) = delete;
     this_thread& operator=(const this_thread&) = delete;
 
@@ -38,12 +39,17 @@ public:
     }
 
     // Takes no reference to other clients: it might be the last.
-    held_here& entry_for(const std::shared_ptr<core>& where) {
-        std::erase_if(held_, [](const held_here& entry) { return entry.where.expired(); });
-        for (held_here& entry : held_) {
-            if (!entry.where.owner_before(where) && !where.owner_before(entry.where)) return entry;
+    lock_count find(const std::shared_ptr<core>& where) const noexcept {
+        for (const held_here& entry : held_) {
+            if (!entry.where.owner_before(where) && !where.owner_before(entry.where)) return entry.count;
         }
-        return held_.emplace_back(held_here{where, std::make_shared<std::atomic<std::size_t>>(0)});
+        return nullptr;
+    }
+
+    lock_count find_or_make(const std::shared_ptr<core>& where) {
+        if (lock_count known = find(where)) return known;
+        std::erase_if(held_, [](const held_here& entry) { return entry.where.expired(); });
+        return held_.emplace_back(held_here{where, std::make_shared<std::atomic<std::size_t>>(0)}).count;
     }
 
 private:
@@ -63,7 +69,11 @@ engine::owner_id this_thread_as_owner() {
 }
 
 lock_count locked_by_this_thread(const std::shared_ptr<core>& where) {
-    return has_ended ? nullptr : mine().entry_for(where).count;
+    return has_ended ? nullptr : mine().find_or_make(where);
+}
+
+lock_count known_locks_of_this_thread(const std::shared_ptr<core>& where) noexcept {
+    return has_ended || !has_begun ? nullptr : mine().find(where);
 }
 
 void count_up(const lock_count& locked) noexcept {
