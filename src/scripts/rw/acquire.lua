@@ -13,6 +13,54 @@
 --          {-1} the hold that was to be upgraded is over
 -- ms left: until the last holder's lease ends; -1: one of them has no end.
 -- Repeatable: the same hold id again refreshes the lease it has, or its place in line.
+
+-- Free, or read by others who are all ours, and nobody in line: the common cases, and so they come before all that the
+-- others need. Whatever looks odd here is left to what follows, which knows what to do about it. All keys are read
+-- before one is written, and what is written, and in which order, is what would be written there. The token is put
+-- together from the clock's two texts: that costs less than to format it.
+do
+    local id, wants, keep_line = ARGV[1], ARGV[4], ARGV[7] == '' and '1' or ARGV[10]
+    local is_sound = (wants == 'r' or wants == 'w') and ARGV[9] and keep_line and string.find(ARGV[2] .. ' ' .. ARGV[5]
+        .. ' ' .. ARGV[6] .. ' ' .. ARGV[8] .. ' ' .. ARGV[9] .. ' ' .. keep_line .. ' ' .. (ARGV[12] or '0'),
+        '^[1-9]%d* [1-9]%d* %d+ %d+ %d+ [1-9]%d* %d+$')
+        and math.max(ARGV[2], ARGV[5], ARGV[8], ARGV[9], keep_line) < 9007199254740992
+    local hash = is_sound and redis.call('HMGET', KEYS[1], 'mode', 'rcount', 'writer', 'wcount', 'r:' .. id) or {}
+    local is_free = hash[1] == false and redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[3], KEYS[5], KEYS[6]) == 0
+    local holders = hash[1] == 'read' and wants == 'r' and not (hash[3] or hash[4] or hash[5])
+        and redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 and not redis.call('HGET', KEYS[6], id)
+        and redis.call('HLEN', KEYS[1]) - 2 or 0
+    if holders > 0 and hash[2] ~= string.format('%.0f', holders) then holders = 0 end
+--@include common/plain_leases.lua
+    if is_free then clock = redis.call('TIME') end
+    local past = (is_free or agree) and redis.call('GET', KEYS[4])
+    if (is_free or agree) and (not past or string.find(past, '^[1-9]%d*$')) then
+        local time_us, proposed = clock[1] * 1000000 + clock[2], tonumber(ARGV[12])
+        local former = math.max(past or 0, ARGV[6])
+        if time_us > former then
+            local fits = proposed and proposed > former and math.abs(proposed - time_us) <= 1000000
+            local token = fits and string.format('%.0f', proposed)
+                or clock[1] .. string.sub('000000', #clock[2] + 1) .. clock[2]
+            local retention = fits and proposed > time_us
+                and string.format('%.0f', math.ceil((proposed - time_us) / 1000) + ARGV[2]) or ARGV[2]
+            local ends = math.floor(time_us / 1000) + ARGV[5]
+            local last = string.format('%.0f', math.max(ends, latest[#latest] or 0))
+            if holders > 0 then
+                redis.call('HSET', KEYS[1], 'r:' .. id, 1, 'rcount', string.format('%.0f', holders + 1))
+            elseif wants == 'r' then
+                redis.call('HSET', KEYS[1], 'r:' .. id, 1, 'mode', 'read', 'rcount', 1)
+            else
+                redis.call('HSET', KEYS[1], 'writer', id, 'wcount', 1, 'mode', 'write')
+            end
+            redis.call('ZADD', KEYS[5], 'GT', string.format('%.0f', ends), id)
+            redis.call('HSET', KEYS[6], id, wants .. ' ' .. token)
+            redis.call('PEXPIREAT', KEYS[1], last)
+            redis.call('PEXPIREAT', KEYS[5], last)
+            redis.call('PEXPIREAT', KEYS[6], last)
+            redis.call('SET', KEYS[4], token, 'PX', retention)
+            return {1, token}
+        end
+    end
+end
 --@include common/line.lua
 --@include common/stand_in_line.lua
 
