@@ -266,6 +266,7 @@ TEST_F(RwShortWay, IsNotTakenByTheOthersWhoAskOrLeave) {
                           {"the reader writes, too", read_by({dan}), writes},
                           {"upgrade", read_by({dan}),
                            [this] { return give("rw/acquire", with(11, tokens_[dan], to_acquire(dan, "u"))); }},
+                          {"upgrade of what is over", nothing, dan_asks(11, "7", "u")},
                           {"read what is written", written_by_ann(), reads},
                           {"write what is read", read_by({ann}), writes},
                           {"a grant that is none", read_by({ann}, {"HSET", grants, dan, "none"}), reads},
@@ -273,6 +274,7 @@ TEST_F(RwShortWay, IsNotTakenByTheOthersWhoAskOrLeave) {
                           {"a grant without a hold", read_by({ann}, {"HSET", grants, dan, "r 5"}), reads},
                           {"release by another token", read_by({ann}), ann_releases(4, "7")},
                           {"release by any token", read_by({ann}), ann_releases(4, "0")},
+                          {"release of the writer by another token", written_by_ann(), ann_releases(4, "7")},
                           {"release of another one's", read_by({bob}), leaves},
                           {"downgrade", written_by_ann(), ann_releases(5, "r")},
                           {"stop to read", read_by({ann}), ann_releases(5, "w")},
@@ -308,6 +310,9 @@ TEST_F(RwShortWay, IsNotTakenBesideOtherPrograms) {  // R33
     const auto came_before = [this](std::vector<std::string> ids) {
         return [=, this] { foreign(foreign_rw::lock_to_read, 90'005), all_read(ids); };
     };
+    const auto goes_first = [this](std::vector<std::string> ids) {
+        return [=, this] { foreign(foreign_rw::lock_to_read, 30'005), all_read(ids); };
+    };
     const auto came_last = [this](std::vector<std::string> ids) {
         return [=, this] { all_read(ids), foreign(foreign_rw::lock_to_read, 90'005); };
     };
@@ -317,12 +322,17 @@ TEST_F(RwShortWay, IsNotTakenBesideOtherPrograms) {  // R33
                           {"read, it was left alone", is_left_alone, reads},
                           {"read, it came before one of ours", came_before({ann}), reads},
                           {"read, it came before two of ours", came_before({ann, bob}), reads},
+                          {"read, it goes before one of ours", goes_first({ann}), reads},
+                          {"read, it goes before two of ours", goes_first({ann, bob}), reads},
                           {"read, it came last", came_last({ann}), reads},
                           {"read, it writes", has_written, reads},
                           {"write, it writes", has_written, writes},
                           {"release, it came before one of ours", came_before({ann}), leaves},
                           {"release, it came before two of ours", came_before({ann, bob}), leaves},
                           {"release, it came before three of ours", came_before({ann, bob, cid}), leaves},
+                          {"release, it goes before one of ours", goes_first({ann}), leaves},
+                          {"release, it goes before two of ours", goes_first({ann, bob}), leaves},
+                          {"release, it goes before three of ours", goes_first({ann, bob, cid}), leaves},
                           {"release, it came last", came_last({ann, bob}), leaves}});
 }
 
@@ -399,6 +409,25 @@ TEST_F(RwShortWay, IsNotTakenWhereHashAndLeasesDisagree) {  // R33
         expect(way::is_long, {{"read", read_by({ann, bob, cid}, change), reads},
                               {"release", read_by({ann, bob, cid}, change), leaves}});
     }
+    // The counts are right, and what they count is not.
+    const std::string eve = hold_id("eve");
+    const auto instead = [this](std::function<void()> held, const words& first, const words& second) {
+        return [=, this] { held(), tell(first), tell(second); };
+    };
+    const auto by_three = read_by({ann, bob, cid});
+    const words cid_lost{"HDEL", lock, "r:" + cid}, another{"ZADD", leases, text(now_ms() + 50'000), eve};
+    for (const auto& step : {reads, leaves}) {
+        expect(way::is_long, {{"a writer", instead(by_three, cid_lost, {"HSET", lock, "writer", "b7c0-1d"}), step},
+                              {"a writer's count", instead(by_three, cid_lost, {"HSET", lock, "wcount", "1"}), step},
+                              {"a lease in the middle", read_by({ann, bob, cid}, another), step},
+                              {"a lease beside the only one", read_by({ann}, another), step}});
+    }
+    expect(way::is_long,
+           {{"a writer, and a reader with a lease", instead(written_by_ann(), {"HSET", lock, "r:" + eve, "1"}, another),
+             leaves},
+            {"a writer, and a reader instead of its count",
+             instead(written_by_ann(), {"HDEL", lock, "wcount"}, {"HSET", lock, "r:" + eve, "1"}), leaves}});
+
     const words ann_lost{"HDEL", lock, "r:" + ann};
     const std::string read_again = "r:" + dan;
     expect(way::is_long, {{"the caller is not in the hash, and its count is right",

@@ -19,8 +19,7 @@ if ARGV[5] == '' and ARGV[6] and string.find(ARGV[4] .. ' ' .. ARGV[2] .. ' ' ..
     local holders = redis.call('HLEN', KEYS[1]) - 2
     local reads = grant == 'r ' .. ARGV[4] and hash[1] == 'read' and hash[5] and not (hash[3] or hash[4])
         and hash[2] == string.format('%.0f', holders)
-    local writes = grant == 'w ' .. ARGV[4] and hash[1] == 'write' and hash[3] == id and hash[4] and not hash[2]
-        and holders == 1
+    local writes = grant == 'w ' .. ARGV[4] and hash[1] == 'write' and hash[3] == id and hash[4] and holders == 1
     if not (reads or writes) then holders = 0 end
 --@include common/plain_leases.lua
     if agree then
