@@ -156,8 +156,16 @@ std::vector<mutant> mutants() {
         in_scripts("ExpiredReadersStay", "", "'-inf', string.format('%.0f', now_ms)", "'-inf', '-inf'"),
         breaking("outlive the last lease",
                  in_scripts("LeasesAreKeptLongerThanTheLast", "", "redis.call('PEXPIREAT', KEYS[5], last)",
-                            "if tonumber(last) > now_ms + redis.call('PTTL', KEYS[5]) then "
-                            "redis.call('PEXPIREAT', KEYS[5], last) end")),
+                            "do local time, left = redis.call('TIME'), redis.call('PTTL', KEYS[5]) "
+                            "if last - time[1] * 1000 - math.floor(time[2] / 1000) > left then "
+                            "redis.call('PEXPIREAT', KEYS[5], last) end end")),
+        in_scripts("ReadersPassTheLineByTheShortWay", "rw/acquire",
+                   "and redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 and not redis.call('HGET', KEYS[6], id)",
+                   "and not redis.call('HGET', KEYS[6], id)"),
+        in_scripts("AReaderThatLeavesByTheShortWayTakesAnotherAlong", "rw/release", "if holders == 1 then",
+                   "if holders <= 2 then"),
+        in_scripts("WhoReleasesByTheShortWayServesNobody", "rw/release",
+                   "and redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 then", "then"),
         in_scripts("TwoUpgradersWait", "rw/acquire", "if wants == 'u' and blocker == 'u' and blocked_by ~= id then",
                    "if false then"),
         in_scripts("FailedUpgradeEndsTheReading", "rw/acquire", "leave_line(id)\n    return refused('deadlock')",
