@@ -20,7 +20,7 @@ engine::owner_id this_thread_as_owner();
 // unlock then, and nobody counts.
 using lock_count = std::shared_ptr<std::atomic<std::size_t>>;
 lock_count locked_by_this_thread(const std::shared_ptr<core>& where);
-// For one who unlocks, which must need no memory: null also if the thread has never locked anything by that client.
+// For one who unlocks, and must not fail for want of memory here: null also if it never locked anything by that client.
 lock_count known_locks_of_this_thread(const std::shared_ptr<core>& where) noexcept;
 void count_up(const lock_count& locked) noexcept;
 void count_down(const lock_count& locked) noexcept;
