@@ -43,16 +43,16 @@ constexpr std::string_view value = "5b1f0c9e-7d42-4c43-9a3e-1f6f1e0f2d11";
 class subject {
 public:
     explicit subject(const server_place& server) : admin_(bare_socket::over_tcp(server)) {
-        const std::string loaded = admin_.bulk(encode({"SCRIPT", "LOAD", script_text}));
+        const std::string loaded = admin_.bulk(redis::encoded_command({"SCRIPT", "LOAD", script_text}));
         sha1_ = loaded.substr(loaded.find('\n') + 1, 40);
-        admin_.line(encode({"SET", key, value}));
+        admin_.line(redis::encoded_command({"SET", key, value}));
         source_ = {"bench/compare", sha1_, script_text};
     }
 
     const std::string& sha1() const noexcept { return sha1_; }
 
     // As EVALSHA of a bare socket.
-    std::string wire() const { return encode({"EVALSHA", sha1_, "1", key, value}); }
+    std::string wire() const { return redis::encoded_command({"EVALSHA", sha1_, "1", key, value}); }
 
     // As a holdfast command.
     void write_into(redis::command& request) const {
@@ -66,11 +66,11 @@ public:
         }
     }
 
-    void forget_calls() { admin_.line(encode({"CONFIG", "RESETSTAT"})); }
+    void forget_calls() { admin_.line(redis::encoded_command({"CONFIG", "RESETSTAT"})); }
 
     // Throws unless the server ran it that often since forget_calls(), each time without an error.
     void expect_calls(std::size_t wanted) {
-        const std::string stats = admin_.bulk(encode({"INFO", "commandstats"}));
+        const std::string stats = admin_.bulk(redis::encoded_command({"INFO", "commandstats"}));
         const std::size_t at = stats.find("cmdstat_evalsha:calls=" + std::to_string(wanted) + ',');
         if (at != std::string::npos &&
             stats.substr(at, stats.find('\n', at) - at).find("failed_calls=0") != std::string::npos)
@@ -80,7 +80,7 @@ public:
 
     // Since it started, in microseconds.
     double server_processor_time() {
-        const std::string usage = admin_.bulk(encode({"INFO", "cpu"}));
+        const std::string usage = admin_.bulk(redis::encoded_command({"INFO", "cpu"}));
         const auto seconds = [&usage](std::string_view field) {
             return std::stod(usage.substr(usage.find(field) + field.size()));
         };
@@ -88,12 +88,6 @@ public:
     }
 
 private:
-    static std::string encode(std::initializer_list<redis::argument> words) {
-        std::string out;
-        redis::append_command(out, words);
-        return out;
-    }
-
     bare_socket admin_;
     std::string sha1_;
     redis::script source_;

@@ -20,12 +20,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string encode(std::initializer_list<redis::argument> words) {
-    std::string out;
-    redis::append_command(out, words);
-    return out;
-}
-
 // One name's acquire and release, encoded.
 class lock_scripts {
 public:
@@ -87,7 +81,8 @@ public:
                 chosen.text("link", "tcp") == "unix" ? bare_socket::over_unix(place) : bare_socket::over_tcp(place)));
         }
         for (const auto& each : sockets_) {
-            for (const scripts::script& script : scripts::all()) each->bulk(encode({"SCRIPT", "LOAD", script.text}));
+            for (const scripts::script& script : scripts::all())
+                each->bulk(redis::encoded_command({"SCRIPT", "LOAD", script.text}));
         }
     }
 

@@ -11,12 +11,6 @@
 namespace holdfast::bench {
 namespace {
 
-std::string encode(std::initializer_list<redis::argument> words) {
-    std::string out;
-    redis::append_command(out, words);
-    return out;
-}
-
 class player {
 public:
     explicit player(const settings& chosen)
@@ -24,8 +18,8 @@ public:
           section_(chosen.number("section_us")),
           listening_(bare_socket::over_tcp(server_of_this_run())),
           calling_(bare_socket::over_tcp(server_of_this_run())),
-          publish_(encode({"PUBLISH", first_ ? "pong" : "ping", "."})) {
-        listening_.line(encode({"SUBSCRIBE", first_ ? "ping" : "pong"}));
+          publish_(redis::encoded_command({"PUBLISH", first_ ? "pong" : "ping", "."})) {
+        listening_.line(redis::encoded_command({"SUBSCRIBE", first_ ? "ping" : "pong"}));
         listening_.give_up_after(std::chrono::milliseconds(200));
     }
 

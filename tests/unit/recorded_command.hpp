@@ -18,9 +18,7 @@ namespace holdfast::redis::testing {
 using event_log = std::vector<std::string>;
 
 inline std::string encoded(std::initializer_list<argument> words) {
-    std::string out;
-    append_command(out, words);
-    return out;
+    return encoded_command(words);
 }
 
 inline std::string bulk(std::string_view text) {
