@@ -42,7 +42,7 @@ public:
     const std::string& ticket() const noexcept { return quest().ticket; }
     const std::string& holder() const noexcept { return quest().holder; }
     std::optional<instant> holder_until() const noexcept { return quest().holder_until; }
-    const std::optional<refusal>& trouble() const noexcept { return quest().trouble; }
+    const rare_refusal& trouble() const noexcept { return quest().trouble; }
     bool is_being_asked() const noexcept { return errands().asking != nullptr; }
     bool is_being_raised() const noexcept { return errands().raising != nullptr || errands().raise_again_at != never; }
     // Somebody waits for the node's answer to this. Only the first one counts.
@@ -71,7 +71,7 @@ private:
     static bool may_write(shape what) noexcept { return what == shape::writing || what == shape::both; }
 
     // An acquisition or an upgrade under way.
-    struct quest_state {
+    struct quest_facts {
         stage at = stage::none;
         bool may_have_run = false;  // a copy of the request may have run without our knowing
         bool polled_on_this_link = false;
@@ -80,24 +80,28 @@ private:
         patience limit = {};
         fencing_token gives_way = 0;   // the grant that was given up for whoever is first
         fencing_token fence_then = 0;  // as the last answered poll saw it
-        std::string ticket = {};
-        std::string holder = {};  // as that poll saw it
         std::optional<instant> holder_until = {};
-        std::optional<refusal> trouble = {};  // of the server, told by its last answer
-        instant last_answered_poll{};         // when that poll was sent
-        instant unknown_since = never;        // the grant is there, and nobody can tell how many replicas have it
+        instant last_answered_poll{};   // when that poll was sent
+        instant unknown_since = never;  // the grant is there, and nobody can tell how many replicas have it
         instant poll_at = never;
     };
-    // Whatever is under way at the node.
-    struct errands_state {
-        bool idle() const noexcept {
-            return quest.at == stage::none && asking == nullptr && renewing == nullptr && changing == nullptr &&
-                   leaving == nullptr && raising == nullptr && raise_again_at == never && release_again_at == never &&
-                   change_again_at == never;
+    struct quest_state : quest_facts {
+        void clear() noexcept {
+            clear_but_for_ticket();
+            ticket.clear();
+        }
+        void clear_but_for_ticket() noexcept {
+            quest_facts::operator=({});
+            holder.clear();
+            trouble.reset();
         }
 
-        quest_state quest = {};
-        call* asking = nullptr;  // calls under way, each at most one
+        std::string ticket = {};
+        std::string holder = {};  // as the last answered poll saw it
+        rare_refusal trouble;     // of the server, told by its last answer
+    };
+    struct calls_under_way {
+        call* asking = nullptr;  // each at most one
         call* renewing = nullptr;
         call* changing = nullptr;
         call* leaving = nullptr;
@@ -105,6 +109,20 @@ private:
         instant raise_again_at = never;
         instant release_again_at = never;
         instant change_again_at = never;
+    };
+    // Whatever is under way at the node.
+    struct errands_state : calls_under_way {
+        bool idle() const noexcept {
+            return quest.at == stage::none && asking == nullptr && renewing == nullptr && changing == nullptr &&
+                   leaving == nullptr && raising == nullptr && raise_again_at == never && release_again_at == never &&
+                   change_again_at == never;
+        }
+        void clear() noexcept {
+            calls_under_way::operator=({});
+            quest.clear();
+        }
+
+        quest_state quest = {};
     };
 
     // To look at; voter::busy() is to change.
@@ -135,6 +153,7 @@ private:
     bool undone_ = false;
     bool renewed_blindly_ = false;  // again at once, because nobody knew what had become of the renewal before
     bool orphaned_ask_ = false;     // given up while its acquiring request was written and unanswered
+    bool expects_push_ = false;     // the voter finds it by the id that a push names
     std::uint8_t expected_ = 0;     // answers, by kind
 };
 

@@ -121,7 +121,10 @@ void engine::upgrade(hold& h, acquire_request& request, patience limit, instant 
 
 void engine::begin_quest(hold& h, acquire_request& request, patience limit, instant now) {
     affairs& all = under_way(h);
-    all.quest = {.request = &request, .limit = limit, .asked_at = now};
+    all.quest.clear();
+    all.quest.request = &request;
+    all.quest.limit = limit;
+    all.quest.asked_at = now;
     request.subject_ = &h;
     if (several()) all.ticket = make_ticket(now);
 }
@@ -157,11 +160,11 @@ void engine::raised(ballot& b, instant now) {
 
 // A majority has it, and one token for it: so has the caller.
 void engine::count(hold& h, how got, instant now) {
-    const bool enough = in_favour(h).size() >= majority();
-    if (!enough || !agree_on_token(h, now)) return gather(h, now);
+    const ballots mine = in_favour(h);
+    if (mine.size() < majority() || !agree_on_token(h, mine, now)) return gather(h, now);
     const bool upgrades = h.state_ == state::held;
     // A majority that came too late is none: its votes are about to be lost.
-    if (validity_of(in_favour(h)) - margin(h.terms_.lease) <= now) return;
+    if (validity_of(mine) - margin(h.terms_.lease) <= now) return;
     h.state_ = state::held;
     (upgrades || h.terms_.want == access::exclusive ? h.exclusive_ : h.shared_) = 1;
     count_validity(h);
@@ -217,7 +220,7 @@ void engine::refused(ballot& b, const refusal& why, instant now) {
         return one_less(h, why.code, now);
     }
     if (!h.is_asked_for()) return forget_if_gone(h);
-    std::optional<refusal>& said_no = h.affairs_->quest.said_no;
+    rare_refusal& said_no = h.affairs_->quest.said_no;
     if (!said_no || is_silence(said_no->code) || is_of_the_lock(why.code)) said_no = why;
     if (!h.opening_) check_hope(h, now);
 }

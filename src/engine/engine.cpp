@@ -79,9 +79,10 @@ void engine::disown(hold& h) {
 void engine::set_timer(hold& h) {
     if (!h.affairs_) return;
     affairs& all = *h.affairs_;
-    const instant due =
-        std::min({h.is_asked_for() && several() ? all.quest.limit.deadline : never, all.quest.gather_until, all.heal_at,
-                  all.releasing.answer_by, all.renewing.answer_by, all.changing.answer_by});
+    instant due = h.is_asked_for() && several() ? all.quest.limit.deadline : never;
+    due = std::min(due, std::min(all.quest.gather_until, all.heal_at));
+    due = std::min(due, std::min(all.releasing.answer_by, all.renewing.answer_by));
+    due = std::min(due, all.changing.answer_by);
     if (due != never) return timers_.set(all, due);
     timers_.cancel(all);
     const bool idle = !h.is_asked_for() && !is_waited_for(h, answer_to::release) &&

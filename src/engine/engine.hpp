@@ -161,7 +161,7 @@ private:
     acquire_request* end_quest(hold& h);
 
     // gathering.cpp
-    bool agree_on_token(hold& h, instant now);
+    bool agree_on_token(hold& h, const ballots& mine, instant now);
     void gather(hold& h, instant now);
     void check_gathering(hold& h, instant now);
     void withdraw(hold& h, instant now);

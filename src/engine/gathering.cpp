@@ -48,8 +48,7 @@ std::string engine::make_ticket(instant now) {
 // True when a majority knows the hold by a token that is greater than all that were given before. A token that a
 // majority of the votes shares is: one of these nodes was in every earlier majority, and gave a greater one. So is the
 // greatest of a majority, once a majority has it.
-bool engine::agree_on_token(hold& h, instant now) {
-    const ballots mine = in_favour(h);
+bool engine::agree_on_token(hold& h, const ballots& mine, instant now) {
     fencing_token greatest = 0;
     for (const ballot* const vote : mine) {
         const auto same = [vote](const ballot* other) { return other->token() == vote->token(); };
@@ -97,10 +96,9 @@ void engine::withdraw(hold& h, instant now) {
     hold& later = make_hold(h.terms_);
     affairs& kept = under_way(later);
     const affairs& until_now = *h.affairs_;
-    kept.quest = {.request = nullptr,
-                  .limit = until_now.quest.limit,
-                  .said_no = until_now.quest.said_no,
-                  .asked_at = until_now.quest.asked_at};
+    kept.quest.limit = until_now.quest.limit;
+    if (until_now.quest.said_no) kept.quest.said_no = *until_now.quest.said_no;
+    kept.quest.asked_at = until_now.quest.asked_at;
     kept.ticket = until_now.ticket;
     kept.quest.request = end_quest(h);
     kept.quest.request->subject_ = &later;

@@ -30,10 +30,6 @@ hold::~hold() {
     std::destroy_n(&vote(0), nodes_);
 }
 
-ballot& hold::vote(std::size_t number) const noexcept {
-    return std::launder(reinterpret_cast<ballot*>(const_cast<hold*>(this) + 1))[number];
-}
-
 void hold::deleter::operator()(hold* h) const noexcept {
     const bool one_node = h->nodes_ == 1;
     h->~hold();

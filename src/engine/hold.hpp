@@ -15,6 +15,7 @@
 #include <boost/intrusive/list.hpp>
 
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 
@@ -25,25 +26,50 @@ class hold;
 // What is under way about a hold: a quest, answers that somebody waits for, the next look at nodes that do not vote.
 struct affairs final : timed {
     // Answers of the nodes to a release, a renewal or a downgrade that somebody waits for.
-    struct poll_of_nodes {
+    struct count_of_nodes {
         hold_request* request = nullptr;
         instant answer_by = never;
         bool asked_in_vain = false;  // a link broke before its answer
         std::size_t done = 0;
         std::size_t open = 0;
-        std::optional<refusal> why_not = {};
         std::size_t holders = 0;  // the most that a node told of
         std::size_t waiters = 0;
     };
+    struct poll_of_nodes : count_of_nodes {
+        void clear() noexcept {
+            count_of_nodes::operator=({});
+            why_not.reset();
+        }
+
+        rare_refusal why_not = {};
+    };
     // An acquisition or an upgrade.
-    struct search {
+    struct search_terms {
         acquire_request* request = nullptr;
         patience limit = {};
-        std::optional<refusal> said_no = {};  // the first node's reason that was not silence
         instant asked_at{};
         instant gather_until = never;  // some votes, no majority: until then others may still come
         milliseconds gather_for{0};    // the last such wait
     };
+    struct search : search_terms {
+        void clear() noexcept {
+            search_terms::operator=({});
+            said_no.reset();
+        }
+
+        rare_refusal said_no = {};  // the first node's reason that was not silence
+    };
+
+    // Its timer is not set.
+    void clear() noexcept {
+        whole = nullptr;
+        quest.clear();
+        ticket.clear();
+        heal_at = never;
+        releasing.clear();
+        renewing.clear();
+        changing.clear();
+    }
 
     hold* whole = nullptr;
     search quest = {};
@@ -84,7 +110,9 @@ private:
     ~hold();
 
     // They stand right behind the hold.
-    ballot& vote(std::size_t number) const noexcept;
+    ballot& vote(std::size_t number) const noexcept {
+        return std::launder(reinterpret_cast<ballot*>(const_cast<hold*>(this) + 1))[number];
+    }
     std::span<ballot> votes() const noexcept { return {&vote(0), nodes_}; }
 
     bool is_asked_for() const noexcept { return affairs_ && affairs_->quest.request != nullptr; }

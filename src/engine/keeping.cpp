@@ -20,6 +20,7 @@ std::size_t engine::backing(const hold& h) const {
 
 // The majority-th longest of the votes' validities; there must be a majority.
 instant engine::validity_of(const ballots& backing) const {
+    if (backing.size() == 1) return backing.front()->valid_until();
     boost::container::small_vector<instant, 7> ends;
     for (const ballot* const vote : backing) ends.push_back(vote->valid_until());
     const auto decisive = ends.begin() + static_cast<std::ptrdiff_t>(majority() - 1);
@@ -240,7 +241,7 @@ bool engine::is_waited_for(const hold& h, answer_to what) noexcept {
 
 // Of those that vote for the hold; what others say is not asked for.
 void engine::open_poll(hold& h, answer_to what, hold_request* request, instant answer_by) {
-    if (h.affairs_) poll_about(*h.affairs_, what) = {};
+    if (h.affairs_) poll_about(*h.affairs_, what).clear();
     if (request == nullptr) return;
     affairs::poll_of_nodes& poll = poll_about(under_way(h), what);
     poll.request = request;
@@ -260,14 +261,14 @@ void engine::take(ballot& b, answer_to what, const node_answer& said) {
     affairs::poll_of_nodes& poll = poll_about(*h.affairs_, what);
     --poll.open;
     if (said.why_not) {
-        if (!poll.why_not) poll.why_not = said.why_not;
+        if (!poll.why_not) poll.why_not = *said.why_not;
     } else {
         ++poll.done;
         poll.holders = std::max(poll.holders, said.holders);
         poll.waiters = std::max(poll.waiters, said.waiters);
     }
     if (poll.done >= majority()) return answer(h, what, std::nullopt);
-    if (poll.done + poll.open < majority()) answer(h, what, poll.why_not);
+    if (poll.done + poll.open < majority()) answer(h, what, poll.why_not.copy());
 }
 
 // The one who asked may do anything then, even end the hold.

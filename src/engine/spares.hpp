@@ -1,5 +1,5 @@
 // Objects that are needed for a short while, again and again. Given back to the system they would leave holes between
-// those that stay, which are of other sizes.
+// those that stay, which are of other sizes. T has clear(), which makes it as new.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,7 @@ public:
 
     void give_back(std::unique_ptr<T> one) noexcept {
         if (!one || kept_.size() == most) return;
-        std::destroy_at(one.get());
-        std::construct_at(one.get());
+        one->clear();
         kept_.push_back(std::move(one));
     }
 

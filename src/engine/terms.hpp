@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace holdfast::engine {
@@ -41,6 +42,25 @@ struct refusal {
     std::string detail;
     std::optional<milliseconds> holder_left;  // of the one who holds it, as far as known
     std::string holder;
+};
+
+// A refusal, or none, which is the rule: takes the room of a pointer.
+class rare_refusal {
+public:
+    rare_refusal() = default;
+    rare_refusal& operator=(refusal why) {
+        why_ = std::make_unique<refusal>(std::move(why));
+        return *this;
+    }
+    void reset() noexcept { why_.reset(); }
+
+    explicit operator bool() const noexcept { return why_ != nullptr; }
+    const refusal& operator*() const noexcept { return *why_; }
+    const refusal* operator->() const noexcept { return why_.get(); }
+    std::optional<refusal> copy() const { return why_ ? std::optional(*why_) : std::nullopt; }
+
+private:
+    std::unique_ptr<refusal> why_;
 };
 
 enum class how { asked, handed_over };

@@ -198,7 +198,10 @@ void voter::on_push(const redis::reply_view& message, instant now) {
 }
 
 void voter::expect_push(ballot& b) {
-    if (in_line_.emplace(number_of(b), &b).second) wakes_.enter(keys_of(b));
+    if (b.expects_push_) return;
+    in_line_.emplace(number_of(b), &b);
+    b.expects_push_ = true;
+    wakes_.enter(keys_of(b));
 }
 
 void voter::listen(ballot& b) {
@@ -207,7 +210,10 @@ void voter::listen(ballot& b) {
 }
 
 void voter::stop_listening(ballot& b) {
-    if (in_line_.erase(number_of(b)) > 0) wakes_.leave(keys_of(b));
+    if (!b.expects_push_) return;
+    in_line_.erase(number_of(b));
+    b.expects_push_ = false;
+    wakes_.leave(keys_of(b));
 }
 
 ballot* voter::find_in_line(std::string_view id) const {

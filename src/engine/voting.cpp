@@ -70,9 +70,8 @@ void voter::upgrade(ballot& b, patience limit, instant now) {
 void voter::begin_quest(ballot& b, patience limit, instant now, fencing_token gives_way) {
     ballot::quest_state& q = busy(b).quest;
     // A place in line, and so a ticket, is kept across what is asked again at this node.
-    std::string ticket = b.state_ == state::wanted ? std::move(q.ticket) : std::string();
-    q = {};
-    q.ticket = std::move(ticket);
+    q.clear_but_for_ticket();
+    if (b.state_ != state::wanted) q.ticket.clear();
     q.at = is_being_changed(b) ? stage::deferred : stage::asking;
     q.limit = limit;
     q.gives_way = gives_way;
@@ -273,7 +272,7 @@ void voter::upgraded(ballot& b, const proof& shown, instant now) {
 }
 
 void voter::end_quest(ballot& b) {
-    if (b.errands_) b.errands_->quest = {};
+    if (b.errands_) b.errands_->quest.clear();
     if (!b.stray_copies_) stop_listening(b);
 }
 

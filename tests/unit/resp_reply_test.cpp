@@ -70,8 +70,13 @@ TEST(Reply, ToIntegerTakesIntegersAndWholeDecimalStrings) {
     EXPECT_EQ(one_reply{"$2\r\n42\r\n"}.view.to_integer(), 42);
     EXPECT_EQ(one_reply{"+-7\r\n"}.view.to_integer(), -7);
     EXPECT_EQ(one_reply{"$16\r\n1700000000000000\r\n"}.view.to_integer(), 1700000000000000);
+    EXPECT_EQ(one_reply{"$18\r\n999999999999999999\r\n"}.view.to_integer(), 999999999999999999);
+    EXPECT_EQ(one_reply{"$19\r\n9223372036854775807\r\n"}.view.to_integer(), 9223372036854775807);
+    EXPECT_EQ(one_reply{"$20\r\n-9223372036854775808\r\n"}.view.to_integer(), INT64_MIN);
+    EXPECT_EQ(one_reply{"$20\r\n00000000000000000042\r\n"}.view.to_integer(), 42);
     for (const char* other : {"$3\r\n42 \r\n", "$3\r\n 42\r\n", "$0\r\n\r\n", "$3\r\n4.2\r\n", "$-1\r\n", "-5\r\n",
-                              "$19\r\n9223372036854775808\r\n", "*1\r\n:5\r\n", "$1\r\n-\r\n", "$2\r\n+5\r\n"}) {
+                              "$18\r\n12345678901234567x\r\n", "$19\r\n9223372036854775808\r\n", "*1\r\n:5\r\n",
+                              "$1\r\n-\r\n", "$2\r\n+5\r\n"}) {
         EXPECT_EQ(one_reply{other}.view.to_integer(), std::nullopt) << other;
     }
 }

@@ -1,0 +1,82 @@
+// What is used again must not remember its last use.
+#include "engine/spares.hpp"
+
+#include "engine/hold.hpp"
+
+#include <gtest/gtest.h>
+
+namespace holdfast::engine {
+namespace {
+
+using namespace std::chrono_literals;
+
+const instant later{5s};
+
+void expect_as_new(const affairs::poll_of_nodes& poll) {
+    EXPECT_EQ(poll.request, nullptr);
+    EXPECT_EQ(poll.answer_by, never);
+    EXPECT_FALSE(poll.asked_in_vain);
+    EXPECT_EQ(poll.done + poll.open + poll.holders + poll.waiters, 0U);
+    EXPECT_FALSE(poll.why_not);
+}
+
+void use(affairs::poll_of_nodes& poll) {
+    poll.answer_by = later;
+    poll.asked_in_vain = true;
+    poll.done = poll.open = poll.holders = poll.waiters = 1;
+    poll.why_not = refusal{errc::lost, "", {}, {}};
+}
+
+TEST(Spares, WhatIsTakenAgainIsTheSameObjectAsNew) {
+    spares<affairs> kept;
+    std::unique_ptr<affairs> used = kept.take();
+    affairs* const place = used.get();
+    used->heal_at = used->quest.asked_at = used->quest.gather_until = later;
+    used->quest.limit = {waiting::not_at_all, later};
+    used->quest.gather_for = 7ms;
+    used->quest.said_no = refusal{errc::busy, "somebody has it", {}, {}};
+    used->ticket = "1700000000000000";
+    use(used->releasing);
+    use(used->renewing);
+    use(used->changing);
+    kept.give_back(std::move(used));
+
+    const std::unique_ptr<affairs> again = kept.take();
+    ASSERT_EQ(again.get(), place);
+    EXPECT_EQ(again->whole, nullptr);
+    EXPECT_EQ(again->heal_at, never);
+    EXPECT_EQ(again->ticket, "");
+    EXPECT_EQ(again->quest.request, nullptr);
+    EXPECT_EQ(again->quest.limit.wait, waiting::in_line);
+    EXPECT_EQ(again->quest.limit.deadline, never);
+    EXPECT_EQ(again->quest.asked_at, instant{});
+    EXPECT_EQ(again->quest.gather_until, never);
+    EXPECT_EQ(again->quest.gather_for, 0ms);
+    EXPECT_FALSE(again->quest.said_no);
+    expect_as_new(again->releasing);
+    expect_as_new(again->renewing);
+    expect_as_new(again->changing);
+}
+
+TEST(Spares, NothingIsKeptOfWhatIsNotThere) {
+    spares<affairs> kept;
+    kept.give_back(nullptr);
+    EXPECT_NE(kept.take(), nullptr);
+}
+
+TEST(RareRefusal, IsNoneUntilOneIsGiven) {
+    rare_refusal why;
+    EXPECT_FALSE(why);
+    EXPECT_FALSE(why.copy());
+    why = refusal{errc::busy, "taken", 3ms, "somebody"};
+    ASSERT_TRUE(why);
+    EXPECT_EQ(why->code, errc::busy);
+    EXPECT_EQ((*why).holder, "somebody");
+    ASSERT_TRUE(why.copy());
+    EXPECT_EQ(why.copy()->detail, "taken");
+    why.reset();
+    EXPECT_FALSE(why);
+}
+
+}  // namespace
+}  // namespace holdfast::engine
