@@ -1,0 +1,66 @@
+// A program that ends while its client does: its only lease dies inside the library, with a handler that an executor
+// drops, and takes the client along on the library's own thread. See last_lease_test.cpp.
+//
+//     holdfast_leaver URL
+//
+// Says "granted" when it has the lock, and lets go of it when it is told something. Ends as soon as another thread is
+// about to take the client down, or has done so.
+#include <holdfast/async.hpp>
+#include <holdfast/holdfast.hpp>
+
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/execution/blocking.hpp>
+#include <boost/asio/execution/context.hpp>
+#include <boost/asio/system_context.hpp>
+#include <boost/asio/system_executor.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+#include <thread>
+
+namespace {
+
+namespace asio = boost::asio;
+
+using directory = std::filesystem::directory_iterator;
+
+std::ptrdiff_t threads() {
+    return std::distance(directory("/proc/self/task"), directory());
+}
+
+std::atomic<std::ptrdiff_t> threads_then = 0;
+
+// Runs nothing. Comes back when it is told to.
+struct dropping_executor {
+    template <typename Function>
+    void execute(Function&&) const {
+        std::cout << "granted" << std::endl;
+        std::cin.get();
+        threads_then = threads();
+    }
+    asio::system_context& query(asio::execution::context_t) const {
+        return asio::query(asio::system_executor(), asio::execution::context);
+    }
+    static constexpr asio::execution::blocking_t query(asio::execution::blocking_t) noexcept {
+        return asio::execution::blocking.never;
+    }
+    dropping_executor require(asio::execution::blocking_t::never_t) const { return *this; }
+
+    friend bool operator==(dropping_executor, dropping_executor) noexcept { return true; }
+};
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    if (count != 2) return 2;
+    {
+        holdfast::client client{arguments[1], {.max_lease = std::chrono::hours(1)}};
+        holdfast::mutex lock{client, "stock", {.lease = std::chrono::minutes(10)}};
+        lock.async_acquire(asio::bind_executor(dropping_executor{}, [](auto&&...) {}));
+    }
+    while (threads_then == 0 || threads() == threads_then) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return 0;
+}
