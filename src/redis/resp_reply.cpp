@@ -1,7 +1,5 @@
 #include "redis/resp_reply.hpp"
 
-#include "redis/characters.hpp"
-
 #include <charconv>
 #include <limits>
 #include <system_error>
@@ -44,17 +42,6 @@ std::string_view to_string(resp_type type) noexcept {
 
 namespace {
 
-// The same for most numbers there are, in half the time: not so many digits that they could be too much.
-std::optional<std::int64_t> few_digits(std::string_view text) noexcept {
-    if (text.empty() || text.size() > 18) return std::nullopt;
-    std::int64_t value = 0;
-    for (const char c : text) {
-        if (!is_digit(c)) return std::nullopt;
-        value = 10 * value + (c - '0');
-    }
-    return value;
-}
-
 // Reads the whole text as a Number, or nothing.
 template <class Number>
 std::optional<Number> whole_number(std::string_view text) noexcept {
@@ -75,7 +62,6 @@ std::optional<std::int64_t> reply_view::to_integer() const noexcept {
         case resp_type::bulk_string:
         case resp_type::verbatim_string:
         case resp_type::big_number:
-            if (const auto value = few_digits(text())) return value;
             return whole_number<std::int64_t>(text());
         default:
             return std::nullopt;

@@ -1,9 +1,7 @@
 // What is used again must not remember its last use.
 #include "engine/spares.hpp"
 
-#include "engine/hold.hpp"
-
-#include <gtest/gtest.h>
+#include "unit/engine_fixture.hpp"
 
 namespace holdfast::engine {
 namespace {
@@ -20,7 +18,8 @@ void expect_as_new(const affairs::poll_of_nodes& poll) {
     EXPECT_FALSE(poll.why_not);
 }
 
-void use(affairs::poll_of_nodes& poll) {
+void use(affairs::poll_of_nodes& poll, hold_request& by) {
+    poll.request = &by;
     poll.answer_by = later;
     poll.asked_in_vain = true;
     poll.done = poll.open = poll.holders = poll.waiters = 1;
@@ -28,17 +27,23 @@ void use(affairs::poll_of_nodes& poll) {
 }
 
 TEST(Spares, WhatIsTakenAgainIsTheSameObjectAsNew) {
+    testing::counting_random random;
+    const auto whole = hold::make(hold_id(1, random), hold_terms(acquire_terms{}), 1);
+    testing::recorded_request wanted;
+    testing::recorded_answer asked;
     spares<affairs> kept;
     std::unique_ptr<affairs> used = kept.take();
     affairs* const place = used.get();
+    used->whole = whole.get();
+    used->quest.request = &wanted;
     used->heal_at = used->quest.asked_at = used->quest.gather_until = later;
     used->quest.limit = {waiting::not_at_all, later};
     used->quest.gather_for = 7ms;
     used->quest.said_no = refusal{errc::busy, "somebody has it", {}, {}};
     used->ticket = "1700000000000000";
-    use(used->releasing);
-    use(used->renewing);
-    use(used->changing);
+    use(used->releasing, asked);
+    use(used->renewing, asked);
+    use(used->changing, asked);
     kept.give_back(std::move(used));
 
     const std::unique_ptr<affairs> again = kept.take();
