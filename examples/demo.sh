@@ -5,7 +5,8 @@ set -euo pipefail
 holdfast=${1:?usage: $0 path/to/holdfast}
 box=$(mktemp -d /tmp/holdfast-demo.XXXXXX)
 export HOLDFAST_HOME=$box/home
-unset HOLDFAST_URL HOLDFAST_HELD
+export HOLDFAST_URL=local # a server of its own is meant here
+unset HOLDFAST_HELD
 
 clean_up() {
     "$holdfast" server stop --force >/dev/null 2>&1 || true

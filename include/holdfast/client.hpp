@@ -19,8 +19,20 @@ class core;
 
 /// One connection (to each server), shared by all locks made from it, over which requests of all threads are pipelined.
 ///
-/// The connection is made in the background and made anew whenever it breaks; operations wait for it until
-/// their own deadline. Locks and leases share what is behind a client, so it may be destroyed before them.
+/// The connection is made in the background and made anew whenever it breaks. Locks and leases share what is behind a
+/// client, so it may be destroyed before them.
+///
+/// A server that cannot be reached:
+/// - A bounded wait (`try_acquire_for`) waits for the server, too, until its deadline.
+/// - An unbounded wait (`acquire`, `lock`) gives a server that was never reached `client_options::first_connect`. Once
+///   the server was reached, it waits for it without a limit.
+/// - What does not wait (`try_acquire`, `ping`) ends with its attempt to connect. Once the server was reached, it waits
+///   for a broken link until the request timeout.
+///
+/// Each then reports why the last attempt to connect failed (errc::connection_refused, errc::host_not_found,
+/// errc::unreachable, errc::no_primary and the like; with several servers errc::no_quorum, and the reasons in the
+/// text). With several servers, reached means that a majority was. What no retry can cure ends every wait at once: a
+/// wrong password, a missing right, TLS that fails, a peer that does not speak the protocol.
 ///
 /// Thread safety: one object may be used by many threads. After fork() the child holds nothing: every
 /// operation on the parent's client fails with errc::forked; make a new client there.

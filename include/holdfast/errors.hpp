@@ -4,6 +4,8 @@
 #include <holdfast/export.hpp>
 
 #include <boost/system/error_code.hpp>
+#include <chrono>
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -57,6 +59,7 @@ enum class errc {
     tls_failed,             ///< the TLS handshake failed
     certificate_untrusted,  ///< the server's certificate is not signed by a trusted authority
     certificate_mismatch,   ///< the certificate is for another host
+    certificate_expired,    ///< the certificate, or one that it is signed by, has expired or is not valid yet
     tls_expected,           ///< plain text spoken to a port that wants TLS
     tls_unexpected,         ///< TLS spoken to a port that talks plain text
 
@@ -85,13 +88,17 @@ HOLDFAST_EXPORT boost::system::error_code make_error_code(errc code) noexcept;
 class HOLDFAST_EXPORT error : public std::system_error {
 public:
     /// `detail` is what `what()` says besides the message of the code.
-    error(errc code, const std::string& detail);
+    error(errc code, const std::string& detail, std::optional<std::chrono::milliseconds> recovers_in = {});
 
     /// The code as an `errc`, for a switch.
     errc condition() const noexcept { return condition_; }
 
+    /// With errc::recovering: how long until enough servers vote. `what()` names those that do not vote yet.
+    std::optional<std::chrono::milliseconds> recovers_in() const noexcept { return recovers_in_; }
+
 private:
     errc condition_;
+    std::optional<std::chrono::milliseconds> recovers_in_;
 };
 
 }  // namespace holdfast

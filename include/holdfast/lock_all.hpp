@@ -8,10 +8,16 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <stop_token>
+#include <utility>
 #include <vector>
 
 namespace holdfast {
+
+namespace api {
+class loss_of_any;
+}
 
 /// Holds several locks, for itself alone, from construction to destruction.
 ///
@@ -20,7 +26,14 @@ namespace holdfast {
 /// circle, and none starves. std::lock works too, but it tries and backs off, and under load it
 /// hardly ever finds all free at once. A lock that is named twice is re-entered.
 ///
-/// Throws `error` if one cannot be had; those taken before are released.
+/// All of them are valid when the constructor returns. Where one is lost while a later one is waited for, all are
+/// released and acquired anew: a lock with a fixed lease (`renew = false`) needs one that outlasts the wait for the
+/// others.
+///
+/// Throws `error` if one cannot be acquired; those acquired before are released. errc::lost: a hold that the owner had
+/// before was lost meanwhile.
+///
+/// Thread safety: as of `lease`.
 class HOLDFAST_EXPORT lock_all {
 public:
     /// Waits for all of them, however long that takes.
@@ -38,7 +51,7 @@ public:
     /// Releases in the opposite order.
     ~lock_all();
     /// The holds move; the other object holds nothing afterwards.
-    lock_all(lock_all&&) noexcept = default;
+    lock_all(lock_all&&) noexcept;
     lock_all& operator=(lock_all&&) = delete;
     lock_all(const lock_all&) = delete;
     lock_all& operator=(const lock_all&) = delete;
@@ -48,11 +61,17 @@ public:
     /// The lease of the i-th lock, in the order they were named.
     const lease& operator[](std::size_t i) const { return leases_.at(i); }
 
+    /// The shortest of their validities; zero or less: not all are held any more.
+    milliseconds validity() const noexcept;
+    /// Requested when the hold on any of them is lost, before its validity ends. Callbacks as of `lease::lost()`.
+    std::stop_token lost() const noexcept;
+
 private:
     void give_all_back() noexcept;
 
     std::vector<lease> leases_;       // as named
     std::vector<std::size_t> taken_;  // in the order they were taken
+    std::unique_ptr<api::loss_of_any> loss_;
 };
 
 }  // namespace holdfast

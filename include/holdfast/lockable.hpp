@@ -15,14 +15,20 @@
 namespace holdfast {
 
 namespace api {
+struct destroyed_lock;
 struct named_setup;
-}
+}  // namespace api
 
 /// A lock that one owner at a time can have, across processes and machines. Made as a `mutex` or a `shared_mutex`.
 ///
 /// Two ways to use it. As a Lockable, with std::lock_guard and the like: the calling thread is the owner and
 /// may re-enter. Or by `acquire` and its kin, which return a `lease` that may move between threads; each
 /// acquisition is an owner of its own.
+///
+/// A hold belongs to its owner, not to the object: a thread may unlock through any object of the same name and client.
+/// Destroying an object while a thread holds the lock releases, with a warning in the log, as many levels as were
+/// locked through that object by lock() and its kin and not unlocked since. Leases are not affected: they may outlive
+/// the object.
 ///
 /// Waiters are served first come, first served; a newcomer never overtakes one who waits.
 ///
@@ -117,6 +123,8 @@ protected:
     void unlock_as(mode kind) noexcept;
     void unlock_as(mode kind, boost::system::error_code& ec) noexcept;
     bool still_held() noexcept;  // by the calling thread
+    // Null: for this object alone.
+    void release_what_threads_locked(std::shared_ptr<api::destroyed_lock> whole) noexcept;
     lease acquire_as(mode kind, milliseconds wait, acquire_options options);
     template <typename CompletionToken>
     auto initiate_acquire(mode kind, milliseconds wait, acquire_options options, CompletionToken&& token);
@@ -126,6 +134,8 @@ protected:
     /// @endcond
 
 private:
+    bool unlock_waiting(mode kind, boost::system::error_code& ec) noexcept;
+
     struct parts;
     std::unique_ptr<parts> parts_;
 };

@@ -13,6 +13,7 @@ class HOLDFAST_EXPORT mutex : public lockable {
 public:
     /// Throws `error` with errc::bad_name or errc::bad_option. Sends nothing.
     mutex(const client& client, const std::string& name, const mutex_options& options = {});
+    /// Releases what threads still hold by lock() through this object, with a warning; see `lockable`.
     ~mutex();
 };
 

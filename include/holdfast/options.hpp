@@ -47,7 +47,8 @@ struct client_options {
     /// never may.
     restarted_server after_restart = restarted_server::trusted;
     /// How long tokens are remembered after their last use; they keep growing across a server clock that is
-    /// set back by up to this much. At least max_lease.
+    /// set back by up to this much. At least max_lease. Every name that is locked takes about 150 bytes of the server's
+    /// memory for this long: where very many names are used once, make it shorter (docs/deployment.md).
     milliseconds fence_retention{std::chrono::hours(1)};
     /// `lost()` fires when this part of the lease is all that is left of a hold's validity; from 1 to 50.
     unsigned lost_margin_percent = 10;
@@ -55,12 +56,16 @@ struct client_options {
     /// leases as times of day, and read-write locks keep them so: this is taken off every hold's validity. At most a
     /// quarter of a lease, and with `lost_margin_percent` three fifths of it.
     milliseconds clock_skew{0};
+    /// How long a wait without a limit waits for a server, or a majority of several, that was never reached; then it
+    /// tells why. From 1 ms to 24 h. See `client` for all rules about servers that cannot be reached.
+    milliseconds first_connect{std::chrono::seconds(10)};
     /// How often one owner may re-enter one lock.
     unsigned max_depth = 100'000;
     /// Counts into this while it is set; may be shared by several clients.
     std::shared_ptr<holdfast::metrics> metrics = {};
-    /// Hears of what an operator may want to know: links that break, holds that are lost. Runs on a thread of
-    /// the library's own; never hears a secret.
+    /// Hears of what an operator may want to know: links that break, holds that are lost. Runs on a thread of the
+    /// library's own. The last of client, locks and leases to be destroyed waits until it has heard everything. Never
+    /// hears a secret.
     std::function<void(log_level, const std::string&)> log = {};
 };
 
@@ -72,6 +77,8 @@ struct refusal {
     std::string holder = {};
     /// How long the holder's lease still ran when the server answered; none: it has no expiry, or is not the reason.
     std::optional<milliseconds> holder_left = {};
+    /// With errc::recovering: how long until enough servers vote; none: something else is the reason.
+    std::optional<milliseconds> recovers_in = {};
 };
 
 /// For one mutex.

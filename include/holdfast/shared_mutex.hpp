@@ -24,6 +24,7 @@ class HOLDFAST_EXPORT shared_mutex : public lockable {
 public:
     /// Throws `error` with errc::bad_name or errc::bad_option. Sends nothing.
     shared_mutex(const client& client, const std::string& name, const shared_mutex_options& options = {});
+    /// Releases what threads still hold by lock() or lock_shared() through this object, with a warning; see `lockable`.
     ~shared_mutex();
 
     /// Waits in line until the calling thread may read. Throws `error` if that cannot be.

@@ -13,6 +13,10 @@
 
 namespace holdfast {
 
+namespace api {
+class loss_of_any;
+}
+
 /// Holds all stripes of a striped_shared_mutex until it is released or destroyed: a lease that writes.
 ///
 /// Thread safety: as of `lease`.
@@ -42,12 +46,11 @@ public:
 
 private:
     friend class striped_shared_mutex;
-    struct alarm;
     explicit striped_lease(std::vector<lease> leases);
     void give_all_back() noexcept;
 
     std::vector<lease> leases_;  // in the order they were taken
-    std::unique_ptr<alarm> alarm_;
+    std::unique_ptr<api::loss_of_any> loss_;
 };
 
 /// A shared_mutex spread over several keys, so that readers of a hot name do not all meet at one (on a Cluster: at one
@@ -63,6 +66,7 @@ public:
     /// From 1 to 1024 stripes. Throws `error` with errc::bad_name or errc::bad_option. Sends nothing.
     striped_shared_mutex(const client& client, std::string name, std::size_t stripes,
                          shared_mutex_options options = {});
+    /// Releases what threads still hold by lock() or lock_shared() through this object, with a warning; see `lockable`.
     ~striped_shared_mutex();
     striped_shared_mutex(const striped_shared_mutex&) = delete;
     striped_shared_mutex& operator=(const striped_shared_mutex&) = delete;

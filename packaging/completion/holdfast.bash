@@ -44,6 +44,7 @@ _holdfast() {
         case ${words[i]} in
             --url) servers+=(--url "${words[i + 1]-}") ;;
             --url=*) servers+=("${words[i]}") ;;
+            --local) servers+=(--local) ;;
             --prefix) prefix=${words[i + 1]-} ;;
         esac
         if [[ -z $subcommand && ${words[i]} != -* ]]; then

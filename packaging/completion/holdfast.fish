@@ -32,6 +32,7 @@ function __holdfast_names
     for at in (seq (count $words)) # --url may be there several times
         contains -- $words[$at] --url --prefix; and set -a where $words[$at] $words[(math $at + 1)]
     end
+    contains -- --local $words; and set -a where --local
     contains -- run $words; and set -a where --all
     $words[1] ls --names $where 2>/dev/null </dev/null
 end

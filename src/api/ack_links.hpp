@@ -11,8 +11,6 @@
 #include "redis/ack_line.hpp"
 #include "redis/connection.hpp"
 
-#include <boost/asio/io_context.hpp>
-
 #include <memory>
 #include <string>
 #include <vector>

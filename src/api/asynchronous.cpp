@@ -3,7 +3,10 @@
 #include "api/lease_access.hpp"
 #include "base/recycled.hpp"
 
+#include <holdfast/detail/completion.hpp>
+
 #include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 #include <thread>
 #include <utility>
 

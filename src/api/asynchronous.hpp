@@ -6,7 +6,7 @@
 
 #include "api/operation.hpp"
 
-#include <holdfast/detail/completion.hpp>
+#include <holdfast/detail/callback.hpp>
 #include <holdfast/lease.hpp>
 
 #include <functional>

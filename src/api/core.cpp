@@ -13,6 +13,7 @@ constexpr unsigned largest_margin_percent = 50;
 constexpr milliseconds shortest_max_lease{100};
 constexpr milliseconds longest_max_lease{std::chrono::hours(24)};
 constexpr milliseconds shortest_lease_at_all{10};
+constexpr milliseconds longest_first_connect{std::chrono::hours(24)};
 // At most this part of a lease is left out for the sake of the servers' clocks.
 constexpr int skew_part = 4;
 // And so much of it for them and for the margin together: what is left must be enough for the first renewal, which is
@@ -21,6 +22,7 @@ constexpr unsigned most_left_out_percent = 60;
 
 engine::engine_settings engine_settings_for(milliseconds request_timeout, const client_options& options) {
     return {.request_timeout = request_timeout,
+            .first_connect = options.first_connect,
             .fence_retention = options.fence_retention,
             .lost_margin_percent = options.lost_margin_percent,
             .clock_skew = options.clock_skew,
@@ -50,6 +52,8 @@ void check(const client_options& options) {
     require(shortest_lease_for(options) <= options.max_lease,
             "clock_skew and lost_margin_percent together must leave two fifths of max_lease");
     require(options.max_depth >= 1, "max_depth must be at least 1");
+    require(options.first_connect >= milliseconds(1) && options.first_connect <= longest_first_connect,
+            "first_connect must be from 1 ms to 24 h");
 }
 
 std::pair<milliseconds, milliseconds> timeouts(const std::vector<redis::server_settings>& servers) {

@@ -61,8 +61,8 @@ const char* describe(errc code) noexcept {
         case errc::busy_script:
             return "a long-running script blocks the server; end it with SCRIPT KILL";
         case errc::recovering:
-            return "the server was restarted or took over, and may not know all holds; it is trusted again after "
-                   "max_lease";
+            return "the server was started or took over a short while ago, and may not know all holds; it votes "
+                   "max_lease after that";
         case errc::misconfigured:
             return "the server refuses writes because it cannot save or replicate; see its log";
         case errc::server_error:
@@ -81,6 +81,9 @@ const char* describe(errc code) noexcept {
             return "the server's certificate is not signed by a trusted authority; give its CA by ca_file";
         case errc::certificate_mismatch:
             return "the server's certificate is for another host; correct the host or give server_name";
+        case errc::certificate_expired:
+            return "the server's certificate has expired or is not valid yet; renew it on the server, or correct this "
+                   "machine's clock";
         case errc::tls_expected:
             return "the server closed a plain connection at once, as a TLS port does; try rediss://";
         case errc::tls_unexpected:
@@ -130,7 +133,7 @@ boost::system::error_code make_error_code(errc code) noexcept {
     return {static_cast<int>(code), category()};
 }
 
-error::error(errc code, const std::string& detail)
-    : std::system_error(std::error_code(make_error_code(code)), detail), condition_(code) {}
+error::error(errc code, const std::string& detail, std::optional<std::chrono::milliseconds> recovers_in)
+    : std::system_error(std::error_code(make_error_code(code)), detail), condition_(code), recovers_in_(recovers_in) {}
 
 }  // namespace holdfast

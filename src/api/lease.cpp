@@ -127,10 +127,11 @@ lease lease::upgrade_within(milliseconds wait, upgrade_options options) {
     request.wait(std::move(options.stop));
     if (request.acquired()) return lease(request.held(), holdfast::mode::exclusive);
     const engine::refusal& why = request.why();
-    if (options.why_not != nullptr) *options.why_not = {why.code, why.holder, why.holder_left};
+    if (options.why_not != nullptr) *options.why_not = {why.code, why.holder, why.holder_left, why.recovers_in};
     if (api::is_plain_no(why.code, wait)) return {};
     throw error(why.code,
-                api::describe_refusal("upgrade of '" + face_->keys().lock() + "'", face_->where().display(), why));
+                api::describe_refusal("upgrade of '" + face_->keys().lock() + "'", face_->where().display(), why),
+                why.recovers_in);
 }
 
 lease lease::downgrade() {

@@ -1,5 +1,7 @@
 #include <holdfast/lock_all.hpp>
 
+#include "api/together.hpp"
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -15,16 +17,23 @@ lock_all::lock_all(std::vector<std::reference_wrapper<lockable>> locks, acquire_
         return locks[a].get().place_in_order() < locks[b].get().place_in_order();
     });
     taken_.reserve(order.size());
-    try {
-        for (const std::size_t i : order) {
-            leases_[i] = locks[i].get().acquire(options);
-            taken_.push_back(i);
-        }
-    } catch (...) {
+    do {
         give_all_back();
-        throw;
-    }
+        try {
+            for (const std::size_t i : order) {
+                leases_[i] = locks[i].get().acquire(options);
+                taken_.push_back(i);
+            }
+        } catch (...) {
+            give_all_back();
+            throw;
+        }
+        // While a later one was waited for, an earlier one may have been lost.
+    } while (!api::all_valid(leases_));
+    loss_ = std::make_unique<api::loss_of_any>(leases_);
 }
+
+lock_all::lock_all(lock_all&&) noexcept = default;
 
 lock_all::~lock_all() {
     give_all_back();
@@ -32,6 +41,16 @@ lock_all::~lock_all() {
 
 void lock_all::give_all_back() noexcept {
     for (auto last = taken_.rbegin(); last != taken_.rend(); ++last) leases_[*last] = lease();
+    taken_.clear();
+    loss_.reset();
+}
+
+milliseconds lock_all::validity() const noexcept {
+    return api::validity_of_all(leases_);
+}
+
+std::stop_token lock_all::lost() const noexcept {
+    return loss_ ? loss_->token() : std::stop_token();
 }
 
 }  // namespace holdfast

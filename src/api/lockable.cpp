@@ -6,6 +6,7 @@
 #include "api/lock_setup.hpp"
 #include "api/plain_no.hpp"
 #include "api/posted_release.hpp"
+#include "api/thread_locks.hpp"
 #include "api/thread_owner.hpp"
 
 #include <algorithm>
@@ -16,6 +17,7 @@ struct lockable::parts {
     std::shared_ptr<api::core> where;
     std::shared_ptr<const scripts::lock_keys> keys;
     api::lock_setup setup;
+    api::thread_locks locked;
 
     engine::acquire_terms terms(engine::owner_id owner, mode kind, milliseconds lease, milliseconds wait) const {
         return {.keys = keys,
@@ -37,14 +39,15 @@ struct lockable::parts {
         api::check_may_block();
     }
 
-    bool lock_thread(mode kind, milliseconds wait) const {
+    bool lock_thread(mode kind, milliseconds wait) {
         check_may_wait();
-        const api::lock_count locked = api::locked_by_this_thread(where);
+        const api::lock_count count = api::locked_by_this_thread(where);
         api::blocking_acquire request(where, terms(api::this_thread_as_owner(), kind, setup.lease, wait),
                                       api::acquire_operation::face::not_wanted);
         request.wait({});
         if (!request.acquired()) return answer_no(request.why(), wait);
-        api::count_up(locked);
+        api::count_up(count);
+        locked.add(request.hold_number(), api::to_access(kind), count);
         return true;
     }
 
@@ -55,7 +58,7 @@ struct lockable::parts {
         request.wait(std::move(call.stop));
         if (request.acquired()) return api::lease_access::make(request.held(), kind);
         const engine::refusal& why = request.why();
-        if (call.why_not != nullptr) *call.why_not = {why.code, why.holder, why.holder_left};
+        if (call.why_not != nullptr) *call.why_not = {why.code, why.holder, why.holder_left, why.recovers_in};
         answer_no(why, wait);
         return {};
     }
@@ -93,7 +96,8 @@ struct lockable::parts {
     // False if a plain no is the answer to such a wait; throws otherwise.
     bool answer_no(const engine::refusal& why, milliseconds wait) const {
         if (api::is_plain_no(why.code, wait)) return false;
-        throw error(why.code, api::describe_refusal("lock '" + std::string(keys->name()) + "'", where->display(), why));
+        throw error(why.code, api::describe_refusal("lock '" + std::string(keys->name()) + "'", where->display(), why),
+                    why.recovers_in);
     }
 };
 
@@ -109,7 +113,45 @@ lockable::lockable(const client& client, const std::string& name, const api::nam
     }
 }
 
-lockable::~lockable() = default;
+lockable::~lockable() {
+    release_what_threads_locked({});
+}
+
+namespace {
+
+using locked_by_threads = std::vector<api::thread_locks::entry>;
+
+// Inside the section. Those that were unlocked through another object are not held any more, or are another hold.
+void release_levels(const std::shared_ptr<api::core>& where, const std::shared_ptr<const scripts::lock_keys>& keys,
+                    const locked_by_threads& entries, api::destroyed_lock& whole) {
+    for (const api::thread_locks::entry& one : entries) {
+        const engine::hold* const held = where->engine().find(one.owner, *keys);
+        if (held == nullptr || held->id().counter() != one.hold) continue;
+        if (!std::exchange(whole.is_told, true)) where->watcher().on_destroyed_while_locked(whole.name);
+        const auto release = [&](unsigned levels, engine::access level) {
+            for (; levels > 0; --levels) {
+                api::posted_release::start(where, {one.owner, keys, one.hold}, level, one.count);
+            }
+        };
+        release(one.exclusive, engine::access::exclusive);
+        release(one.shared, engine::access::shared);
+    }
+}
+
+}  // namespace
+
+void lockable::release_what_threads_locked(std::shared_ptr<api::destroyed_lock> whole) noexcept {
+    if (parts_->where->forked()) return;
+    locked_by_threads entries = parts_->locked.take_all();
+    if (entries.empty()) return;
+    try {
+        if (!whole) whole = std::make_shared<api::destroyed_lock>(api::destroyed_lock{std::string(name())});
+        parts_->where->enter_with([where = parts_->where, keys = parts_->keys, entries = std::move(entries),
+                                   whole = std::move(whole)] { release_levels(where, keys, entries, *whole); });
+    } catch (const std::bad_alloc&) {
+        return;  // renewed until the thread ends
+    }
+}
 
 std::string_view lockable::name() const noexcept {
     return parts_->keys->name();
@@ -129,27 +171,34 @@ bool lockable::try_lock_as(mode kind, milliseconds wait) {
 
 void lockable::unlock_as(mode kind) noexcept {
     if (parts_->where->forked()) return;
+    parts_->locked.remove(api::to_access(kind));
     const bool posted =
         api::posted_release::start(parts_->where, {api::this_thread_as_owner(), parts_->keys}, api::to_access(kind),
                                    api::known_locks_of_this_thread(parts_->where));
     boost::system::error_code ignored;
-    if (!posted) unlock_as(kind, ignored);
+    if (!posted) unlock_waiting(kind, ignored);
 }
 
 void lockable::unlock_as(mode kind, boost::system::error_code& ec) noexcept {
+    if (unlock_waiting(kind, ec)) parts_->locked.remove(api::to_access(kind));
+}
+
+// True if there was something to unlock.
+bool lockable::unlock_waiting(mode kind, boost::system::error_code& ec) noexcept {
     if (parts_->where->forked()) {
         ec = make_error_code(errc::forked);
-        return;
+        return false;
     }
     if (!api::may_block()) {
         ec = make_error_code(errc::would_deadlock);
-        return;
+        return false;
     }
     using what = api::hold_operation::what;
     api::blocking_hold_operation request(*parts_->where, {api::this_thread_as_owner(), parts_->keys},
                                          kind == mode::shared ? what::release_shared : what::release);
     ec = request.wait();
     if (request.found()) api::count_down(api::known_locks_of_this_thread(parts_->where));
+    return request.found();
 }
 
 bool lockable::still_held() noexcept {

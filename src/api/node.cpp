@@ -98,14 +98,10 @@ void node::on_no_primary(const failure& why, instant now) {
     session().failed(why, now);
 }
 
-// For how long the server has kept all that it was told. One whose uptime we may not ask for counts as just started,
-// and so does another one than at the last link, however long it runs, and one that took over: it may lack what the
-// last one had.
+// Lower bound for how long the server has kept all that it was told. One that took over may lack what the last one had.
 std::chrono::nanoseconds node::known_for(const redis::server_facts& facts, instant now) const {
-    using std::chrono::nanoseconds;
-    const bool is_another = !run_id_.empty() && run_id_ != facts.run_id;
-    if (is_another || !facts.uptime) return nanoseconds(0);
-    return sentinels_ ? std::min<nanoseconds>(*facts.uptime, now - primary_since_) : *facts.uptime;
+    const std::chrono::nanoseconds this_run = redis::known_for(facts, run_id_);
+    return sentinels_ ? std::min(this_run, now - primary_since_) : this_run;
 }
 
 void node::on_link_up(const redis::server_facts& facts, instant now) {
@@ -160,6 +156,10 @@ void node::subscribe(const std::string& channel) {
 
 bool node::link_is_up(const engine::lock_keys&) const {
     return connection_.session().up();
+}
+
+failure node::why_not_up(const engine::lock_keys&) const {
+    return connection_.session().why_not_up();
 }
 
 instant node::trusted_from(const engine::lock_keys&) const {

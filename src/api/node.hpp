@@ -13,8 +13,6 @@
 
 #include <holdfast/options.hpp>
 
-#include <boost/asio/io_context.hpp>
-
 namespace holdfast::api {
 
 class node final : public place,
@@ -62,6 +60,7 @@ private:
     void subscribe(const std::string& channel) override;
     void unsubscribe(const std::string& /*channel*/) override {}  // the only one it has: wanted again soon
     bool link_is_up(const engine::lock_keys& lock) const override;
+    failure why_not_up(const engine::lock_keys& lock) const override;
     instant trusted_from(const engine::lock_keys& lock) const override;
     void confirm(redis::command& request, const engine::lock_keys& lock, redis::acknowledgement wanted) override;
 

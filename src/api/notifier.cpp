@@ -2,6 +2,8 @@
 
 #include "base/signals_blocked.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace holdfast::api {
@@ -18,7 +20,8 @@ notifier::notifier(loop& where) : queue_(std::make_shared<queue>(where)) {}
 void notifier::stop() {
     {
         const std::lock_guard lock(queue_->mutex);
-        queue_->stopping = true;
+        const bool is_first = !queue_->stopping.exchange(true);
+        if (is_first) queue_->stopped_by_callback = thread_.get_id() == std::this_thread::get_id();
         wake(*queue_);
     }
     if (!thread_.joinable()) return;
@@ -50,13 +53,28 @@ void notifier::run(const std::shared_ptr<queue>& work) {
         loop::wait something_to_do;
         {
             const std::lock_guard lock(work->mutex);
-            if (work->stopping) return;
+            if (work->stopping) {
+                if (work->stopped_by_callback) return;
+                std::move(work->waiting.begin(), work->waiting.end(), std::back_inserter(callbacks));
+                work->waiting.clear();
+                break;
+            }
+            callbacks.clear();
             callbacks.swap(work->waiting);
             if (callbacks.empty()) work->sleeps = &something_to_do;
         }
         if (callbacks.empty()) work->where.stand_in(something_to_do);
         run_all(callbacks, *work);
-        callbacks.clear();
+    }
+    run_last_words(callbacks);
+}
+
+// Of those that were left when it was stopped.
+void notifier::run_last_words(batch& left) {
+    for (std::unique_ptr<detail::callback>& each : left) {
+        if (dynamic_cast<last_word*>(each.get()) == nullptr) continue;
+        detail::callback& present = *each;
+        present.run(std::move(each));
     }
 }
 

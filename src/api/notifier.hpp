@@ -7,15 +7,29 @@
 
 #include "api/loop.hpp"
 
-#include <holdfast/detail/completion.hpp>
+#include <holdfast/detail/callback.hpp>
 
 #include <atomic>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace holdfast::api {
+
+// One that is run even if the notifier is stopped before its turn: a line of the log.
+class last_word : public detail::callback {};
+
+template <typename Function>
+class last_word_of final : public last_word {
+public:
+    explicit last_word_of(Function function) : function_(std::move(function)) {}
+    void run(std::unique_ptr<detail::callback>) override { std::move(function_)(); }
+
+private:
+    Function function_;
+};
 
 class notifier {
 public:
@@ -30,12 +44,18 @@ public:
         notify(std::unique_ptr<detail::callback>(new detail::callback_of<Function>(std::move(function))));
     }
 
+    // The same, of a line of the log.
+    template <typename Function>
+    void tell(Function function) {
+        notify(std::unique_ptr<detail::callback>(new last_word_of<Function>(std::move(function))));
+    }
+
     // Of a callback: others wait behind it, and what it asks for may go out with what they will ask for.
     enum class outlook { no_callback, more_to_come, nothing_more };
     static outlook what_follows() noexcept { return what_follows_; }
 
-    // Before the loop is stopped. What has not been run yet is dropped. Waits for the notification under way, unless
-    // that is what stops us.
+    // Before the loop is stopped. What has not been run yet is dropped, but for the lines of the log. Waits for the
+    // notification under way, unless that is what stops us: then nothing is run any more.
     void stop();
 
 private:
@@ -49,10 +69,12 @@ private:
         batch waiting;
         loop::wait* sleeps = nullptr;        // what the thread waits for, while it does
         std::atomic<bool> stopping = false;  // written under the mutex
+        bool stopped_by_callback = false;
     };
     static void wake(queue& work);
     static void run(const std::shared_ptr<queue>& work);
     static void run_all(batch& callbacks, const queue& work);
+    static void run_last_words(batch& left);
 
     static inline thread_local outlook what_follows_ = outlook::no_callback;
 

@@ -58,6 +58,7 @@ void acquire_operation::cancel_now(errc why) {
 }
 
 void acquire_operation::acquired(engine::hold& held) {
+    hold_number_ = held.id().counter();
     if (face_) face_ = hold_face::of(held, std::move(face_));
     finished();
 }

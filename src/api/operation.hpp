@@ -35,6 +35,8 @@ public:
     bool acquired() const noexcept { return !why_; }
     const engine::refusal& why() const { return *why_; }
     const std::shared_ptr<hold_face>& held() const noexcept { return face_; }
+    // Of the hold that was acquired.
+    std::uint64_t hold_number() const noexcept { return hold_number_; }
 
 protected:
     acquire_operation(std::shared_ptr<core> where, engine::acquire_terms terms, face wish);
@@ -54,6 +56,7 @@ private:
     engine::acquire_terms terms_;
     std::shared_ptr<hold_face> face_;  // of what is acquired; of an upgrade, what it upgrades
     const bool upgrades_;
+    std::uint64_t hold_number_ = 0;
     std::optional<errc> cancelled_early_;  // before run(): a stop_token that was stopped already
     bool running_ = false;
     std::optional<engine::refusal> why_;
@@ -67,6 +70,7 @@ public:
     struct owned_hold {
         engine::owner_id owner;
         std::shared_ptr<const engine::lock_keys> keys;
+        std::uint64_t number = 0;  // of the hold that is meant; 0: whichever the owner has
     };
 
     void start();

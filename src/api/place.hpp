@@ -5,11 +5,11 @@
 #include "api/watcher.hpp"
 #include "base/serial_section.hpp"
 #include "engine/engine.hpp"
+#include "net/io_context_fwd.hpp"
 #include "redis/server_url.hpp"
 
 #include <holdfast/options.hpp>
 
-#include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -5,6 +5,7 @@
 #include "engine/hold.hpp"
 
 #include <holdfast/detail/wait_time.hpp>
+#include <holdfast/options.hpp>
 
 #include <string>
 

@@ -52,6 +52,7 @@ void posted_release::run() {
     const auto face = std::exchange(face_, nullptr);  // from here on the core waits for us, and not we keep it
     engine::hold* const held = face ? face->held() : core_.engine().find(owned_.owner, *owned_.keys);
     if (held == nullptr || held->levels(level_) == 0) return end();
+    if (owned_.number != 0 && held->id().counter() != owned_.number) return end();
     count_down(locked_);
     const instant now = boot_now();
     core_.engine().release(*held, level_, this, answer_by(core_, *held, now), now);

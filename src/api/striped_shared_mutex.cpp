@@ -2,10 +2,13 @@
 
 #include "api/lock_setup.hpp"
 #include "api/owner_numbers.hpp"
+#include "api/thread_locks.hpp"
 #include "api/thread_owner.hpp"
+#include "api/together.hpp"
 
 #include <algorithm>
-#include <functional>
+#include <new>
+#include <ranges>
 #include <utility>
 
 namespace holdfast {
@@ -27,33 +30,17 @@ std::chrono::steady_clock::time_point deadline_of(milliseconds wait) {
 
 }  // namespace
 
-// One stop_token for the losses of all stripes.
-struct striped_lease::alarm {
-    explicit alarm(const std::vector<lease>& leases) {
-        for (const lease& one : leases) {
-            // A callback of the user's may release the lease: all of this is gone then, but for the copy.
-            heard.push_back(std::make_unique<callback>(one.lost(), [source = source] {
-                std::stop_source kept = source;
-                kept.request_stop();
-            }));
-        }
-    }
-    using callback = std::stop_callback<std::function<void()>>;
-    std::stop_source source;
-    std::vector<std::unique_ptr<callback>> heard;
-};
-
 striped_lease::striped_lease() noexcept = default;
 striped_lease::striped_lease(striped_lease&&) noexcept = default;
 
 striped_lease::striped_lease(std::vector<lease> leases)
-    : leases_(std::move(leases)), alarm_(std::make_unique<alarm>(leases_)) {}
+    : leases_(std::move(leases)), loss_(std::make_unique<api::loss_of_any>(leases_)) {}
 
 striped_lease& striped_lease::operator=(striped_lease&& other) noexcept {
     if (this != &other) {
         give_all_back();
         leases_ = std::move(other.leases_);
-        alarm_ = std::move(other.alarm_);
+        loss_ = std::move(other.loss_);
         other.leases_.clear();
     }
     return *this;
@@ -65,7 +52,7 @@ striped_lease::~striped_lease() {
 
 void striped_lease::give_all_back() noexcept {
     while (!leases_.empty()) leases_.pop_back();
-    alarm_.reset();
+    loss_.reset();
 }
 
 std::uint64_t striped_lease::token() const noexcept {
@@ -75,14 +62,11 @@ std::uint64_t striped_lease::token() const noexcept {
 }
 
 milliseconds striped_lease::validity() const noexcept {
-    if (leases_.empty()) return milliseconds(0);
-    milliseconds shortest = milliseconds::max();
-    for (const lease& one : leases_) shortest = std::min(shortest, one.validity());
-    return shortest;
+    return api::validity_of_all(leases_);
 }
 
 std::stop_token striped_lease::lost() const noexcept {
-    return alarm_ ? alarm_->source.get_token() : std::stop_token();
+    return loss_ ? loss_->token() : std::stop_token();
 }
 
 boost::system::error_code striped_lease::release() noexcept {
@@ -93,7 +77,7 @@ boost::system::error_code striped_lease::release() noexcept {
         if (result && !first) first = result;
         leases_.pop_back();
     }
-    alarm_.reset();
+    loss_.reset();
     return first;
 }
 
@@ -115,7 +99,15 @@ striped_shared_mutex::striped_shared_mutex(const client& client, std::string nam
     }
 }
 
-striped_shared_mutex::~striped_shared_mutex() = default;
+// One warning for all stripes.
+striped_shared_mutex::~striped_shared_mutex() {
+    try {
+        const auto whole = std::make_shared<api::destroyed_lock>(api::destroyed_lock{name_});
+        for (const auto& stripe : std::views::reverse(stripes_)) stripe->release_what_threads_locked(whole);
+    } catch (const std::bad_alloc&) {
+        stripes_.clear();  // each for itself, then
+    }
+}
 
 shared_mutex& striped_shared_mutex::mine() noexcept {
     return *stripes_[api::stripe_of(api::this_thread_as_owner(), stripes_.size())];
@@ -182,7 +174,7 @@ striped_lease striped_shared_mutex::acquire_within(milliseconds wait, acquire_op
 }
 
 bool striped_shared_mutex::all_valid(const std::vector<lease>& leases) noexcept {
-    return std::all_of(leases.begin(), leases.end(), [](const lease& one) { return one.validity() > milliseconds(0); });
+    return api::all_valid(leases);
 }
 
 }  // namespace holdfast

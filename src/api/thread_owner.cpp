@@ -34,6 +34,7 @@ public:
                 if (*count == 0) return;
                 where->watcher().on_thread_exit_holding();
                 where->engine().abandon(owner, boot_now());
+                *count = 0;
             });
         }
     }

@@ -13,7 +13,7 @@ void count(std::atomic<std::uint64_t>& counter) {
 
 void watcher::log(log_level level, std::string text) {
     if (!log_) return;
-    notifier_.notify([sink = log_, level, text = std::move(text)] { sink(level, text); });
+    notifier_.tell([sink = log_, level, text = std::move(text)] { sink(level, text); });
 }
 
 void watcher::on_acquired(std::chrono::nanoseconds waited, engine::how got) {
@@ -65,11 +65,16 @@ void watcher::on_link_up(const std::string& server, const std::string& version) 
 }
 
 void watcher::on_link_down(const failure& why) {
+    if (why.code == errc::client_closed) return;  // an ordinary end: nothing broke
     log(log_level::warning, "the connection broke: " + why.detail);
 }
 
 void watcher::on_thread_exit_holding() {
     log(log_level::warning, "a thread ended without unlocking what it had locked; its holds are renewed no longer");
+}
+
+void watcher::on_destroyed_while_locked(const std::string& name) {
+    log(log_level::warning, "the lock '" + name + "' was destroyed while it was locked; it is released");
 }
 
 }  // namespace holdfast::api

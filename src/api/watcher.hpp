@@ -27,6 +27,7 @@ public:
     void on_link_up(const std::string& server, const std::string& version);
     void on_link_down(const failure& why);
     void on_thread_exit_holding();
+    void on_destroyed_while_locked(const std::string& name);
 
 private:
     void log(log_level level, std::string text);

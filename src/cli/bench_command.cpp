@@ -97,7 +97,7 @@ private:
 int bench(const bench_options& options) {
     const bench_terms terms = options.terms();
     const std::vector<workload> wanted = options.chosen();
-    const server_choice choice = choose_servers(options.urls, notices::shown);
+    const server_choice choice = choose_servers(options.servers, notices::shown);
     signal_inbox signals;  // before the clients, whose threads must not get them
     subjects servers(choice, options.link_options());
     const std::vector<workload> chosen = possible(wanted, servers.all());

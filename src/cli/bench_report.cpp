@@ -9,7 +9,7 @@
 namespace holdfast::cli {
 namespace {
 
-using seconds = std::chrono::duration<double>;
+using fractional_seconds = std::chrono::duration<double>;
 
 constexpr std::size_t picture_columns = 48;
 
@@ -20,7 +20,7 @@ std::string grouped(std::uint64_t number) {
 }
 
 double rate(const measurement& one) {
-    return static_cast<double>(one.latency.count()) / std::max(seconds(one.took).count(), 1e-9);
+    return static_cast<double>(one.latency.count()) / std::max(fractional_seconds(one.took).count(), 1e-9);
 }
 
 // On each server.

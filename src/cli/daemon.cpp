@@ -5,6 +5,7 @@
 #include "cli/system.hpp"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,17 +17,20 @@ namespace holdfast::cli {
 namespace {
 
 constexpr int report_end = 3;
+constexpr int mark_end = 4;
 
 void report(daemon_start facts) noexcept {
     if (::write(report_end, &facts, sizeof facts) < 0) ::_exit(1);
 }
 
-void leave_everything(int line, int nowhere) noexcept {
+void leave_everything(int line, int mark, int nowhere) noexcept {
     ::setsid();
     for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, standard);
-    const int kept = ::fcntl(line, F_DUPFD, report_end + 1);
-    ::dup3(kept, report_end, O_CLOEXEC);
-    ::close_range(report_end + 1, std::numeric_limits<unsigned>::max(), 0);
+    const int kept_line = ::fcntl(line, F_DUPFD, mark_end + 1);
+    const int kept_mark = ::fcntl(mark, F_DUPFD, mark_end + 1);
+    ::dup3(kept_line, report_end, O_CLOEXEC);
+    ::dup2(kept_mark, mark_end);
+    ::close_range(mark_end + 1, std::numeric_limits<unsigned>::max(), 0);
     sigset_t none;
     sigemptyset(&none);
     for (const int signal : {SIGINT, SIGQUIT, SIGHUP, SIGTERM, SIGPIPE, SIGCHLD}) ::signal(signal, SIG_DFL);
@@ -35,6 +39,7 @@ void leave_everything(int line, int nowhere) noexcept {
 
 [[noreturn]] void exec_daemon(char* const* words, const char* directory) noexcept {
     report({::getpid(), 0});
+    ::listen(mark_end, SOMAXCONN);  // here: whoever connects learns the pid of the one who called it
     if (::chdir(directory) == 0) ::execvp(words[0], words);
     report({::getpid(), errno});
     ::_exit(1);
@@ -54,7 +59,7 @@ daemon_start read_reports(int line) {
 
 }  // namespace
 
-daemon_start start_daemon(const std::vector<std::string>& words, const std::string& directory) {
+daemon_start start_daemon(const std::vector<std::string>& words, const std::string& directory, int mark) {
     std::vector<char*> pointers;
     for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
     pointers.push_back(nullptr);
@@ -64,7 +69,7 @@ daemon_start start_daemon(const std::vector<std::string>& words, const std::stri
     const pid_t first = ::fork();
     if (first < 0) throw_errno("fork");
     if (first == 0) {
-        leave_everything(line.write.get(), nowhere.get());
+        leave_everything(line.write.get(), mark, nowhere.get());
         const pid_t second = ::fork();
         if (second == 0) exec_daemon(pointers.data(), directory.c_str());
         if (second < 0) report({-1, errno});

@@ -1,4 +1,4 @@
-// Starts a program that outlives us: in a session of its own, holding none of our files.
+// Starts a program that outlives us: in a session of its own, holding none of our files but one.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,8 @@ struct daemon_start {
     int error = 0;  // errno of the exec, if it failed
 };
 
-// Throws std::system_error if the system has no room for it. Its working directory is `directory`.
-daemon_start start_daemon(const std::vector<std::string>& words, const std::string& directory);
+// Throws std::system_error if the system has no room for it. Its working directory is `directory`. `mark` is a socket
+// that the program listens on, without knowing, and keeps open for as long as it lives.
+daemon_start start_daemon(const std::vector<std::string>& words, const std::string& directory, int mark);
 
 }  // namespace holdfast::cli

@@ -1,5 +1,6 @@
 #include "cli/doctor.hpp"
 #include "cli/text.hpp"
+#include "redis/greeting.hpp"
 
 #include <fmt/format.h>
 
@@ -90,6 +91,29 @@ finding check_memory(const server_survey& survey) {
     return {"memory", percent < 100 ? severity::warning : severity::danger, std::move(what),
             "A full server refuses writes, and with them every new lock.",
             "raise maxmemory, or find out what fills it"};
+}
+
+std::string megabytes(std::int64_t bytes) {
+    return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+// A quarter of the memory there may be, or a gigabyte where there is no limit.
+bool is_much(std::int64_t bytes, std::int64_t limit) {
+    return limit > 0 ? bytes >= limit / 4 : bytes >= 1'000'000'000;
+}
+
+finding check_marks(const server_survey& survey) {
+    if (!survey.marks) return unknown("marks", "the number of fencing marks");
+    const server_survey::mark_estimate& found = *survey.marks;
+    std::string what = fmt::format("about {} fencing marks, {} (estimated from {} of {} keys)", found.marks,
+                                   megabytes(found.bytes), found.sampled, found.keys);
+    if (!is_much(found.bytes, survey.info_number("maxmemory").value_or(0))) return fine("marks", std::move(what));
+    return {"marks", severity::warning, std::move(what),
+            "Every name of a lock leaves a mark of about 110 bytes and its key's name, for fence_retention (an hour) "
+            "after its "
+            "last grant. Names that are used once add up.",
+            "use fewer names, lower fence_retention in all clients (at least max_lease), or raise maxmemory "
+            "(docs/deployment.md)"};
 }
 
 finding check_persistence(const server_survey& survey) {
@@ -264,8 +288,9 @@ finding check_idle(const server_survey& survey) {
 finding check_uptime(const server_survey& survey) {
     const auto uptime = survey.info_number("uptime_in_seconds");
     if (!uptime) return unknown("uptime", "the uptime");
-    if (survey.terms.origin == server_origin::local || std::chrono::seconds(*uptime) > survey.terms.max_lease)
-        return fine("uptime", about(std::chrono::seconds(*uptime)));
+    const std::chrono::seconds told(*uptime);
+    if (survey.terms.origin == server_origin::local || redis::least_uptime(told) >= survey.terms.max_lease)
+        return fine("uptime", about(told));
     if (survey.terms.servers > 1) {
         return {"uptime", severity::warning, fmt::format("started {} s ago", *uptime),
                 "It may have forgotten locks, and does not vote until the longest lease is over.",
@@ -295,9 +320,9 @@ finding check_latency(const server_survey& survey) {
 }  // namespace
 
 std::vector<finding> examine(const server_survey& survey) {
-    constexpr std::array checks{check_role,     check_eviction, check_rights,  check_saving, check_persistence,
-                                check_replicas, check_memory,   check_version, check_clock,  check_buffers,
-                                check_clients,  check_idle,     check_uptime,  check_latency};
+    constexpr std::array checks{check_role,     check_eviction, check_rights, check_saving,  check_persistence,
+                                check_replicas, check_memory,   check_marks,  check_version, check_clock,
+                                check_buffers,  check_clients,  check_idle,   check_uptime,  check_latency};
     std::vector<finding> findings;
     for (const auto check : checks) findings.push_back(check(survey));
     return findings;

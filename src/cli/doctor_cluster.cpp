@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::int64_t all_slots = 16384;
-constexpr milliseconds usual_lease = mutex_options{}.lease;
+const milliseconds usual_lease = mutex_options{}.lease;
 
 // As the one has it who sees least of it.
 finding check_coverage(const std::vector<patient>& primaries) {

@@ -179,7 +179,7 @@ void print_json(const std::vector<page>& pages, const std::vector<finding>& toge
 }
 
 int examine_servers(const doctor_options& options) {
-    const server_choice choice = choose_servers(options.urls, notices::shown);
+    const server_choice choice = choose_servers(options.servers, notices::shown);
     server_set servers(choice.urls);
     const survey_terms terms{.origin = choice.origin,
                              .prefix = options.prefix,

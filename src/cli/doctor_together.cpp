@@ -70,7 +70,7 @@ finding check_clocks(const std::vector<patient>& all, std::chrono::milliseconds 
         fix};
 }
 
-finding check_settings(const std::vector<patient>& all) {
+finding check_settings_agree(const std::vector<patient>& all) {
     const std::vector<std::string> different = different_settings(all, {});
     if (different.empty()) return fine("settings", "the same on all");
     return {"settings", severity::warning, fmt::format("not the same: {}", fmt::join(different, ", ")),
@@ -124,7 +124,7 @@ std::vector<finding> examine_together(const std::vector<voter>& all, std::chrono
     std::vector<patient> servers;
     for (const voter& one : all) servers.insert(servers.end(), one.patients.begin(), one.patients.end());
     return {check_majority(all), check_number(all), check_twins(servers), check_clocks(servers, max_lease),
-            check_settings(servers)};
+            check_settings_agree(servers)};
 }
 
 }  // namespace holdfast::cli

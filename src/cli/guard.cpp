@@ -46,12 +46,6 @@ void let_go_of_everything(int line, int nowhere) noexcept {
     if (::chdir("/") != 0) return;  // keeps a file system busy, no more
 }
 
-int timeout_ms(instant deadline) noexcept {
-    if (deadline == never) return -1;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - boot_now()).count();
-    return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
-}
-
 [[noreturn]] void kill_and_exit(pid_t group) noexcept {
     if (group > 0) ::kill(-group, SIGKILL);
     ::_exit(1);

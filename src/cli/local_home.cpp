@@ -12,6 +12,7 @@
 #include <sys/un.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 
@@ -58,11 +59,16 @@ sockaddr_un address_of(const std::string& path) {
     return address;
 }
 
+unique_fd make_socket() {
+    unique_fd made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!made) throw_errno("socket");
+    return made;
+}
+
 // Without a descriptor, errno says why.
 unique_fd connected_to(const std::string& path) {
     const sockaddr_un address = address_of(path);
-    unique_fd link(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!link) throw_errno("socket");
+    unique_fd link = make_socket();
     const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
     if (::connect(link.get(), generic, sizeof address) == 0) return link;
     const int why = errno;
@@ -70,6 +76,20 @@ unique_fd connected_to(const std::string& path) {
     errno = why;
     return link;
 }
+
+// An abstract name begins with a zero byte. It is of one user and one directory, and cut at the end if need be.
+struct abstract_address {
+    explicit abstract_address(const std::string& directory) {
+        const std::string name = fmt::format("holdfast:{}:{}", ::geteuid(), directory);
+        unix_address.sun_family = AF_UNIX;
+        const std::size_t count = name.copy(unix_address.sun_path + 1, sizeof unix_address.sun_path - 1);
+        size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + count);
+    }
+    const sockaddr* generic() const noexcept { return reinterpret_cast<const sockaddr*>(&unix_address); }
+
+    sockaddr_un unix_address{};
+    socklen_t size = 0;
+};
 
 }  // namespace
 
@@ -97,6 +117,27 @@ unique_fd local_home::take_turn() const {
 bool local_home::is_answered() const {
     // EAGAIN: the queue of connections is full, so there is somebody to whom they queue.
     return connected_to(socket()) || errno == EAGAIN;
+}
+
+unique_fd local_home::take_mark() const {
+    const abstract_address address(directory_);
+    unique_fd mark = make_socket();
+    if (::bind(mark.get(), address.generic(), address.size) == 0) return mark;
+    if (errno != EADDRINUSE) throw_errno("the mark of the local server");
+    return {};
+}
+
+std::optional<local_home::living_server> local_home::find_living_server() const {
+    const abstract_address address(directory_);
+    const unique_fd link = make_socket();
+    if (::connect(link.get(), address.generic(), address.size) != 0) {
+        if (errno != EAGAIN) return std::nullopt;
+        return living_server{0, ::geteuid()};  // so many have asked that it is not told any more
+    }
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    if (::getsockopt(link.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) throw_errno("SO_PEERCRED");
+    return living_server{peer.pid, peer.uid};
 }
 
 void local_home::send_line(std::string_view command) const {

@@ -1,5 +1,9 @@
 // The directory of the local server: its socket, its log, and the file that makes its starters take turns.
 //
+// Somebody may remove the directory, or what is in it, while the server runs: a cleaner of /tmp does. A second server
+// would then know nothing of the locks of the first. So the server also has a mark that nobody can remove: a socket
+// with an abstract name, which the server inherits and which exists for as long as the server lives.
+//
 // HOLDFAST_HOME, or /tmp/holdfast-<uid>. There is one place for a user on a machine, whatever the
 // environment: XDG_RUNTIME_DIR is set in a login session and not in cron(8), and two places would be two
 // servers that know nothing of each other's locks.
@@ -10,6 +14,9 @@
 
 #include "cli/unique_fd.hpp"
 
+#include <sys/types.h>
+
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,6 +38,15 @@ public:
 
     // Something accepts connections on the socket.
     bool is_answered() const;
+
+    // The mark, for the server that the caller is about to start; empty if a server has it.
+    unique_fd take_mark() const;
+    // The server that has the mark.
+    struct living_server {
+        pid_t pid = 0;  // 0: not known
+        uid_t user = 0;
+    };
+    std::optional<living_server> find_living_server() const;
 
     // Sends the server one command of a single line. Not through a client, which would take the server's
     // hanging up for a broken link and ask again.

@@ -9,6 +9,7 @@
 #include "cli/text.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
@@ -26,6 +27,8 @@ using namespace std::chrono_literals;
 // Far more than it takes; a machine that needs longer has other troubles.
 constexpr auto longest_start = 20s;
 constexpr auto longest_stop = 20s;
+// How long one that answers no more may take to be gone.
+constexpr auto longest_end = 3s;
 constexpr auto look_again = 5ms;
 
 std::vector<std::string> server_command(const local_home& home) {
@@ -80,6 +83,32 @@ void wait_until_answered(const local_home& home, pid_t server) {
     client(home.url()).ping();
 }
 
+[[noreturn]] void throw_out_of_reach(const local_home& home) {
+    const auto found = home.find_living_server();
+    if (found && found->user != ::geteuid()) {
+        throw trouble(
+            fmt::format("user {} has taken the name of the local server of {}; set HOLDFAST_HOME to another "
+                        "directory, or name a server with --url",
+                        found->user, home.directory()));
+    }
+    throw trouble(
+        fmt::format("the local server still runs ({}), but its socket {} was removed, and a second server would know "
+                    "nothing of its "
+                    "locks; wait until what runs under them has ended, then say holdfast server stop --force",
+                    found && found->pid > 0 ? fmt::format("pid {}", found->pid) : "pid not known", home.socket()));
+}
+
+// Empty: a server answers by now. One that ends just now is waited for.
+unique_fd take_mark(const local_home& home) {
+    const instant give_up = boot_now() + longest_end;
+    for (;;) {
+        if (home.is_answered()) return {};
+        if (unique_fd mark = home.take_mark()) return mark;
+        if (boot_now() >= give_up) throw_out_of_reach(home);
+        std::this_thread::sleep_for(look_again);
+    }
+}
+
 std::vector<std::string> held_locks(const client& server) {
     std::vector<std::string> held;
     for (const lock_state& lock : find_locks(server, "hf:").locks) {
@@ -93,20 +122,17 @@ std::vector<std::string> held_locks(const client& server) {
 found start_local_server(const local_home& home) {
     if (home.is_answered()) return found::running;
     const unique_fd turn = home.take_turn();
-    if (home.is_answered()) return found::running;
-    const daemon_start begun = start_daemon(server_command(home), home.directory());
+    const unique_fd mark = take_mark(home);
+    if (!mark) return found::running;
+    const daemon_start begun = start_daemon(server_command(home), home.directory(), mark.get());
     if (begun.error != 0) throw_not_started(begun.error);
     wait_until_answered(home, begun.pid);
     return found::started;
 }
 
-std::string use_local_server(notices wanted) {
+std::string use_local_server() {
     const local_home home = local_home::open();
-    if (start_local_server(home) == found::started && wanted == notices::shown) {
-        tell(
-            "started a local server: locks hold on this machine only "
-            "(--url or HOLDFAST_URL names a shared one)");
-    }
+    start_local_server(home);
     return home.url();
 }
 
@@ -126,9 +152,14 @@ std::optional<local_status> ask_local_status(const local_home& home) {
 }
 
 void stop_local_server(const local_home& home) {
-    home.send_line("SHUTDOWN NOSAVE");
+    const auto living = home.find_living_server();
+    if (home.is_answered()) {
+        home.send_line("SHUTDOWN NOSAVE");
+    } else if (living && living->pid > 0 && living->user == ::geteuid()) {
+        ::kill(living->pid, SIGTERM);
+    }
     const instant give_up = boot_now() + longest_stop;
-    while (home.is_answered()) {
+    while (home.is_answered() || home.find_living_server()) {
         if (boot_now() >= give_up) throw trouble("the local server does not end; see " + home.log());
         std::this_thread::sleep_for(look_again);
     }

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "cli/local_home.hpp"
-#include "cli/server_choice.hpp"
 
 #include <holdfast/client.hpp>
 
@@ -22,8 +21,8 @@ enum class found { running, started };
 // Returns when it answers. Throws trouble if there is no redis-server to start, or it does not come up.
 found start_local_server(const local_home& home);
 
-// The URL of the local server, which then runs. Whoever starts it says so, unless notices are hidden.
-std::string use_local_server(notices wanted);
+// The URL of the local server, which then runs.
+std::string use_local_server();
 
 struct local_status {
     long long pid = 0;
@@ -35,7 +34,7 @@ struct local_status {
 // Nothing if it does not run.
 std::optional<local_status> ask_local_status(const local_home& home);
 
-// Returns when it is gone. The caller has the turn.
+// Returns when it is gone, also where its files were removed. The caller has the turn.
 void stop_local_server(const local_home& home);
 
 }  // namespace holdfast::cli

@@ -146,7 +146,10 @@ std::vector<lock_state> look_at(const client& server, const std::vector<lock_ref
 
 lock_state look_at(const client& server, const lock_ref& lock) {
     lock_state seen = std::move(look_at(server, std::vector{lock}).front());
-    if (seen.is_no_lock) throw error(errc::wrong_type, server.server() + ": " + lock.keys.lock());
+    if (seen.is_no_lock) {
+        const std::string looks = seen.looks_like.empty() ? "" : " looks like " + seen.looks_like;
+        throw error(errc::wrong_type, server.server() + ": " + lock.keys.lock() + looks);
+    }
     if (seen.is_moving) throw error(errc::moving, server.server() + ": " + lock.keys.lock());
     return seen;
 }

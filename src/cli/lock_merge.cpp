@@ -32,6 +32,7 @@ lock_state merge(std::vector<lock_state> seen, std::size_t servers) {
         all.is_shared_kind = all.is_shared_kind || next.is_shared_kind;
         all.is_moving = all.is_moving || next.is_moving;
         all.is_no_lock = all.is_no_lock || next.is_no_lock;
+        if (all.looks_like.empty()) all.looks_like = next.looks_like;
         all.fence = std::max(all.fence, next.fence);
         add(all.holders, std::move(next.holders));
         add(all.waiters, std::move(next.waiters));

@@ -130,9 +130,33 @@ void add_holder(lock_state& lock, const side_facts& side, lock_holder holder) {
     if (!add_lease(holder, side, lock.server_time)) return;
     if (const auto grant = side.grants.find(holder.id); grant != side.grants.end()) {
         const auto words = words_of(grant->second);
-        if (words.size() == 2) set_token(holder, token(words[1]), lock.server_time);
+        // A third word says that the hold is lost: see docs/protocol.md.
+        if (words.size() >= 2) set_token(holder, token(words[1]), lock.server_time);
     }
     lock.holders.push_back(std::move(holder));
+}
+
+// "a Redisson lock", or empty: <client uuid>:<thread id>, of one who writes with :write behind it.
+std::string_view whose_field(std::string_view name) {
+    constexpr std::string_view hex = "0123456789abcdefABCDEF";
+    for (int part = 0; part < 5; ++part) {
+        const std::size_t end = name.find_first_not_of(hex);
+        if (end == 0 || end == std::string_view::npos || name[end] != (part < 4 ? '-' : ':')) return {};
+        name.remove_prefix(end + 1);
+    }
+    return !name.empty() && name.front() >= '0' && name.front() <= '9' ? "a Redisson lock" : std::string_view();
+}
+
+// False: it has a field that no read-write lock of a known form has.
+bool is_of_known_form(lock_state& lock, const fields& hash) {
+    bool known = hash.contains("mode");
+    for (const auto& [name, value] : hash) {
+        if (name == "mode" || name == "rcount" || name == "writer" || name == "wcount" || name.starts_with("r:"))
+            continue;
+        known = false;
+        if (lock.looks_like.empty()) lock.looks_like = whose_field(name);
+    }
+    return known;
 }
 
 void read_shared(lock_state& lock, const fields& hash, const side_facts& side) {
@@ -166,7 +190,7 @@ lock_state parse_lock(const lock_ref& where, const answer& told) {
     const std::string& kind = parts[1].text;
     if (kind == "string" && !parts[3].items.empty()) {
         lock.holders.push_back(mutex_holder(lock, parts[3].items.front(), parts[2].integer));
-    } else if (kind == "hash" && pairs_of(parts[3]).contains("mode")) {
+    } else if (kind == "hash" && is_of_known_form(lock, pairs_of(parts[3]))) {
         read_shared(lock, pairs_of(parts[3]), {pairs_of(parts[7]), pairs_of(parts[8]), left_of(parts[2].integer)});
     } else if (kind != "none") {
         lock.is_no_lock = true;

@@ -77,17 +77,17 @@ bool is_locks_own(const lock_state& lock) {
 // Of the names x and {x}, which share their side keys, the one that is held; if none is, x.
 void drop_doubles(std::vector<lock_state>& locks) {
     std::set<std::string> held;
-    std::set<std::string> plain;
+    std::set<std::string> plain_queues;
     for (const lock_state& lock : locks) {
         if (!lock.is_free()) held.insert(lock.where.keys.queue());
         if (lock.where.keys.lock() != lock.where.keys.queue().substr(0, lock.where.keys.lock().size())) {
-            plain.insert(lock.where.keys.queue());
+            plain_queues.insert(lock.where.keys.queue());
         }
     }
     std::erase_if(locks, [&](const lock_state& lock) {
         if (lock.where.naming == key_naming::tagged || !lock.is_free()) return false;
         const std::string& queue = lock.where.keys.queue();
-        return held.contains(queue) || (plain.contains(queue) && lock.where.keys.lock().starts_with('{'));
+        return held.contains(queue) || (plain_queues.contains(queue) && lock.where.keys.lock().starts_with('{'));
     });
 }
 

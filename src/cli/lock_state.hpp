@@ -75,6 +75,7 @@ struct lock_state {
     microseconds server_time{0};  // since the epoch
     bool is_shared_kind = false;  // a read-write lock
     bool is_no_lock = false;      // the key holds something else
+    std::string looks_like;       // whose that is, if it can be told: "a Redisson lock"
     bool is_moving = false;       // from one member of a Cluster to another: who holds it cannot be seen
     std::vector<lock_holder> holders;
     std::vector<lock_waiter> waiters;    // in the order they will be served

@@ -49,7 +49,7 @@ void print_table(const std::vector<lock_state>& locks, const server_set& servers
 
 // Somebody's Tab key is to start no server.
 bool would_start_a_server(const ls_options& options) {
-    return options.urls.empty() && environment("HOLDFAST_URL").empty() && !local_home::open().is_answered();
+    return is_local(options.servers) && !local_home::open().is_answered();
 }
 
 int list(const ls_options& options) {

@@ -51,7 +51,7 @@ by_prefix add_up(const std::vector<lock_state>& locks) {
     return result;
 }
 
-double seconds(microseconds span) {
+double in_seconds(microseconds span) {
     return std::chrono::duration<double>(span).count();
 }
 
@@ -100,12 +100,12 @@ std::string prometheus_text(const scrape& seen) {
          [&](const totals& sum) { return number(sum.holders); }},
         {"holdfast_waiters", "Who waits for a lock.", [&](const totals& sum) { return number(sum.waiters); }},
         {"holdfast_oldest_wait_seconds", "How long the one who has waited longest has waited.",
-         [](const totals& sum) { return seconds(sum.oldest_wait); }},
+         [](const totals& sum) { return in_seconds(sum.oldest_wait); }},
         {"holdfast_longest_hold_seconds", "How long the one who has held longest has held.",
-         [](const totals& sum) { return seconds(sum.longest_hold); }}};
+         [](const totals& sum) { return in_seconds(sum.longest_hold); }}};
     for (const family& one : families) text += lines_of(one, sums);
     text += head("holdfast_scrape_duration_seconds", "How long it took to look at all locks.");
-    return text + fmt::format("holdfast_scrape_duration_seconds {}\n", seconds(seen.took));
+    return text + fmt::format("holdfast_scrape_duration_seconds {}\n", in_seconds(seen.took));
 }
 
 std::string prometheus_down() {

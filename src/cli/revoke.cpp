@@ -8,6 +8,8 @@
 #include "redis/error_reply.hpp"
 #include "scripts/questions.hpp"
 
+#include <fmt/format.h>
+
 #include <optional>
 
 namespace holdfast::cli {
@@ -42,26 +44,38 @@ scripts::hold_answer end_grant(const client& server, const lock_state& lock, con
     return *told;
 }
 
-void tell_holder(const client& server, const lock_state& lock, const lock_holder& holder) {
+// Says it on the holder's wake-up channel. Returns how many listen there.
+std::int64_t tell_holder(const char* verb, const client& server, const lock_state& lock, const lock_holder& holder) {
     const std::string_view client = engine::client_of(holder.id);
     const bool sharded = is_cluster(server);
     const std::string channel =
         sharded ? scripts::channel_of(lock.where.keys, client) : "hf:wake:" + std::string(client);
-    try {
-        ask(server, {sharded ? "SPUBLISH" : "PUBLISH", channel,
-                     "revoked " + holder.id + " " + std::to_string(token_of(lock, holder))});
-    } catch (const error& why) {
-        // It is done all the same, and the holder learns it at its next renewal.
-        tell(std::string("the holder could not be told: ") + why.what());
-    }
+    // 0, any grant of this id: the mark, which is all that knows the token, is gone before a hold that lasts for long.
+    const std::string text = fmt::format("{} {} {}", verb, holder.id, holder.token.value_or(0));
+    return ask(server, {sharded ? "SPUBLISH" : "PUBLISH", channel, text}).integer.value_or(0);
 }
 
 }  // namespace
 
+bool recall(const client& server, const lock_state& lock, const lock_holder& holder) {
+    if (holder.is_foreign) return false;
+    try {
+        return tell_holder("recall", server, lock, holder) > 0;
+    } catch (const error&) {
+        return false;  // it is revoked all the same, and what is wrong is said then
+    }
+}
+
 revocation revoke(const client& server, const lock_state& lock, const lock_holder& holder) {
     if (lock.is_shared_kind && holder.is_foreign) return revocation::impossible;
     if (end_grant(server, lock, holder).what != scripts::hold_answer::verdict::done) return revocation::too_late;
-    if (!holder.is_foreign) tell_holder(server, lock, holder);
+    if (holder.is_foreign) return revocation::done;
+    try {
+        tell_holder("revoked", server, lock, holder);
+    } catch (const error& why) {
+        // It is done all the same, and the holder learns it at its next renewal.
+        tell(std::string("the holder could not be told: ") + why.what());
+    }
     return revocation::done;
 }
 

@@ -2,6 +2,7 @@
 // the command under the guard's and the supervisor's eyes, and give the lock back.
 #include "cli/run_command.hpp"
 
+#include "api/core.hpp"
 #include "cli/child.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/held_list.hpp"
@@ -54,8 +55,9 @@ std::vector<std::string> environment_with(const held_lock& held, const held_list
                                                            {"HOLDFAST_TOKEN", std::to_string(held.token)},
                                                            {"HOLDFAST_HELD", list.text()}};
     // A nested run without --url of its own is to find the same servers.
-    if (!options.urls.empty()) added.emplace_back("HOLDFAST_URL", joined(options.urls));
+    if (std::string same = url_variable(options.servers); !same.empty()) added.emplace_back("HOLDFAST_URL", same);
     if (!options.max_lease.empty()) added.emplace_back("HOLDFAST_MAX_LEASE", options.max_lease);
+    if (!options.fence_retention.empty()) added.emplace_back("HOLDFAST_FENCE_RETENTION", options.fence_retention);
     std::set<std::string, std::less<>> replaced;
     std::vector<std::string> result;
     for (const auto& [name, value] : added) {
@@ -91,7 +93,7 @@ public:
           terms_(options_.terms()) {}
 
     int go() {
-        servers_ = choose_servers(options_.urls, options_.wanted_notices());
+        servers_ = choose_servers(options_.servers, options_.wanted_notices());
         // From here on signals are read, not suffered; before the client is made, whose threads must not get them.
         signals_.emplace();
         const lock_place place{servers_.identity, lock_.keys.lock()};
@@ -100,6 +102,7 @@ public:
             become({command_, environment_with(*held, above, options_)}, *signals_);
         }
         client link(servers_.urls, link_options_);
+        hear_recalls(link);
         waited got = wait_in_line(link);
         if (got.signal) {
             wait_until_undone(link);
@@ -128,6 +131,12 @@ private:
         return has != standing::none;
     }
 
+    // Of `holdfast release`, also where this run does not wait for the lock.
+    void hear_recalls(const client& link) const {
+        api::core& core = *link.shared_core();
+        core.enter_with([&core, keys = lock_.keys] { core.engine().keep_listening(keys); });
+    }
+
     // To look at the lock with: one server over the link that is there.
     server_set eyes(const client& link) const {
         return servers_.urls.size() == 1 ? server_set(link) : server_set(servers_.urls);
@@ -136,7 +145,8 @@ private:
     waited wait_in_line(const client& link) {
         run_lock lock(link, options_.name, side_, lock_options_);
         std::optional<waiting_line> line;
-        if (!options_.quiet && ::isatty(STDERR_FILENO) == 1) line.emplace(eyes(link), lock_);
+        if (!options_.quiet && ::isatty(STDERR_FILENO) == 1)
+            line.emplace(eyes(link), lock_, link, link_options_.max_lease);
         try {
             return wait_for_lock(lock, limit_, *signals_, line ? &*line : nullptr);
         } catch (const error& why) {

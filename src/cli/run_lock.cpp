@@ -24,6 +24,10 @@ holdfast::lease run_lock::acquire(patience limit, std::stop_token stop) {
 }
 
 std::string advice_on_kind(const lock_state& found, side wanted) {
+    if (!found.looks_like.empty()) {
+        return "the key holds what looks like " + found.looks_like +
+               ", which holdfast cannot share; choose another name";
+    }
     if (found.is_no_lock) return "the key holds something that is no lock; choose another name or --prefix";
     if (wanted == side::plain) {
         return "it is used as a read-write lock; say --shared to hold it with others, or --exclusive to hold it alone";

@@ -51,7 +51,7 @@ side run_options::lock_side() const {
 }
 
 client_options run_options::link_options() const {
-    return options_with(max_lease);
+    return options_with(max_lease, fence_retention);
 }
 
 std::chrono::milliseconds run_options::lease_time() const {
@@ -92,7 +92,8 @@ void declare(CLI::App& run, run_options& options) {
     run.add_flag("--no-wait", options.no_wait, "give up at once if the lock is taken");
     add("--lease", options.lease, "TIME", "how long the lock outlives a crash (30s)");
     declare_max_lease(run, options.max_lease);
-    declare_urls(run, options.urls);
+    add("--fence-retention", options.fence_retention, "TIME", "how long tokens are remembered (1h)");
+    declare_servers(run, options.servers);
     add("--keys", options.keys, "FORM", "tagged, or raw: the key is NAME itself (tagged)");
     add("--prefix", options.prefix, "TEXT", "stands before tagged keys (hf:)");
     add("--on-lost", options.reaction, "kill|warn", "what to do with COMMAND if the lock is lost (kill)");

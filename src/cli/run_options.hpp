@@ -17,12 +17,13 @@ namespace holdfast::cli {
 
 struct run_options {
     std::string name;
-    std::vector<std::string> urls;
+    server_words servers;
     std::string prefix = "hf:";
     std::string shell;
     std::string wait;
     std::string lease;
     std::string max_lease;
+    std::string fence_retention;
     std::string grace = "5s";
     std::string keys = "tagged";
     std::string reaction = "kill";

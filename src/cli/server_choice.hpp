@@ -1,4 +1,7 @@
 // Which servers keep the locks: those of --url, of HOLDFAST_URL, or one of our own on this machine.
+//
+// Our own is for tries and for those who ask for it. Its locks exclude nobody else's commands, so whoever gets it
+// without having asked is told so, every time, and a URL that is empty by mistake is an error.
 #pragma once
 
 #include <string>
@@ -9,6 +12,12 @@ namespace holdfast::cli {
 enum class notices { shown, hidden };
 enum class server_origin { named, local };
 
+// What the options say: every --url, and whether there is a --local.
+struct server_words {
+    std::vector<std::string> urls = {};
+    bool local = false;
+};
+
 struct server_choice {
     std::vector<std::string> urls = {};  // one, or several that vote
     // How they are called in lists: the same for every way of signing in and every order.
@@ -16,14 +25,18 @@ struct server_choice {
     server_origin origin = server_origin::named;
 };
 
-// `options` is what every --url says; HOLDFAST_URL has its URLs separated by blanks. Starts the local server if it is
-// the one and does not run.
+// HOLDFAST_URL has its URLs separated by blanks; the word `local`, there or in --url, is the same as --local. Starts
+// the local server if it is the one and does not run. `wanted` hides the warning of variables that nobody reads, but
+// not that the local server is used though nobody asked for it.
 //
-// Throws holdfast::error for a URL that is not understood, trouble for a server named twice, whose vote would count
-// twice, and for a password in `options`, because everybody on the machine can read a command line.
-server_choice choose_servers(const std::vector<std::string>& options, notices wanted);
+// Throws holdfast::error for a URL that is not understood, trouble for an empty one, for a server named twice, whose
+// vote would count twice, and for a password in an option, because everybody on the machine can read a command line.
+server_choice choose_servers(const server_words& options, notices wanted);
 
-// The same as HOLDFAST_URL has them.
-std::string joined(const std::vector<std::string>& urls);
+// True if it is the local server that is used, asked for or not.
+bool is_local(const server_words& options);
+
+// What HOLDFAST_URL is to be for a command that is to find the same servers; empty where the options name none.
+std::string url_variable(const server_words& options);
 
 }  // namespace holdfast::cli

@@ -26,6 +26,7 @@ int start() {
 
 nlohmann::json as_json(const local_home& home, const std::optional<local_status>& status) {
     nlohmann::json out{{"running", status.has_value()}, {"url", home.url()}, {"directory", home.directory()}};
+    if (const auto living = home.find_living_server(); !status && living) out["out_of_reach_pid"] = living->pid;
     if (!status) return out;
     out["pid"] = status->pid;
     out["version"] = status->version;
@@ -35,6 +36,11 @@ nlohmann::json as_json(const local_home& home, const std::optional<local_status>
 }
 
 void print(const local_home& home, const std::optional<local_status>& status) {
+    const auto living = home.find_living_server();
+    if (!status && living) {
+        std::cout << fmt::format("runs (pid {}), but cannot be reached: {} was removed\n", living->pid, home.socket());
+        return;
+    }
     if (!status) {
         std::cout << "not running; it starts when it is needed\n";
         return;
@@ -49,7 +55,6 @@ int show_status(const bool& json) {
     const local_home home = local_home::open();
     const auto status = ask_local_status(home);
     if (json) {
-        using nlohmann::json;
         std::cout << as_json(home, status).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     } else {
         print(home, status);
@@ -61,10 +66,23 @@ std::string are_held(std::size_t count) {
     return fmt::format("{} {} held", counted(count, "lock"), count == 1 ? "is" : "are");
 }
 
+// Its files were removed: nobody can ask it what is held.
+int stop_out_of_reach(const local_home& home, const bool& force) {
+    if (!force &&
+        !user_agrees("Its socket was removed, so nobody knows which locks are held there. Stop the server?")) {
+        tell("not stopped: its socket was removed, so nobody knows which locks are held there; use --force");
+        return not_acquired;
+    }
+    stop_local_server(home);
+    std::cout << "stopped\n";
+    return all_well;
+}
+
 int stop(const bool& force) {
     const local_home home = local_home::open();
     const unique_fd turn = home.take_turn();
     const auto status = ask_local_status(home);
+    if (!status && home.find_living_server()) return stop_out_of_reach(home, force);
     if (!status) {
         std::cout << "not running\n";
         return all_well;
@@ -96,9 +114,9 @@ void add_server(CLI::App& app, int& status) {
     stopping->callback([force, &status] { status = stop(*force); });
 
     CLI::App* const showing = server->add_subcommand("status", "what runs and what is held; exit 1 if it does not run");
-    const auto json = std::make_shared<bool>(false);
-    showing->add_flag("--json", *json, "for programs");
-    showing->callback([json, &status] { status = show_status(*json); });
+    const auto for_programs = std::make_shared<bool>(false);
+    showing->add_flag("--json", *for_programs, "for programs");
+    showing->callback([for_programs, &status] { status = show_status(*for_programs); });
 }
 
 }  // namespace holdfast::cli

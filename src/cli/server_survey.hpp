@@ -52,11 +52,20 @@ public:
     std::chrono::microseconds skew{0};    // the server's clock less ours
     std::chrono::microseconds skew_error{0};
     std::vector<std::chrono::microseconds> round_trips;  // sorted
+    // Fencing marks: as many of a bounded sample of keys as would be of all. Nothing if keys may not be looked at.
+    struct mark_estimate {
+        std::int64_t marks = 0;
+        std::int64_t bytes = 0;
+        std::int64_t keys = 0;     // on the server
+        std::int64_t sampled = 0;  // of them
+    };
+    std::optional<mark_estimate> marks;
 
 private:
     void ask_settings(const client& server);
     void ask_time(const client& server);
     void ask_latency(const client& server);
+    void estimate_marks(const client& server);
 
     std::string info_;
     std::string cluster_info_;

@@ -27,12 +27,6 @@ milliseconds kill_margin(milliseconds lease) {
     return std::clamp<milliseconds>(lease / 25, 1ms, 1s);
 }
 
-int timeout_ms(instant until) {
-    if (until == never) return -1;
-    const auto left = std::chrono::ceil<milliseconds>(until - boot_now());
-    return static_cast<int>(std::clamp<milliseconds>(left, 0ms, 1min).count());
-}
-
 }  // namespace
 
 supervisor::supervisor(supervision terms, holdfast::lease& hold, signal_inbox& signals, terminal& tty, guard& watcher)

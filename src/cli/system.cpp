@@ -1,8 +1,11 @@
 #include "cli/system.hpp"
 
+#include "base/boot_clock.hpp"
+
 #include <fcntl.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -29,6 +32,12 @@ void tell(std::string_view message) noexcept {
     } catch (const std::bad_alloc&) {
         return;
     }
+}
+
+int timeout_ms(instant deadline) noexcept {
+    if (deadline == never) return -1;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - boot_now()).count();
+    return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
 }
 
 std::string environment(const char* name) {

@@ -1,6 +1,7 @@
 // Small things about the system that several parts of the command need.
 #pragma once
 
+#include "base/clock.hpp"
 #include "cli/unique_fd.hpp"
 
 #include <string>
@@ -20,6 +21,9 @@ pipe_ends make_pipe();
 
 // A line on stderr behind "holdfast: ". Never fails: a message that nobody can read must not end a job.
 void tell(std::string_view message) noexcept;
+
+// For poll(): the milliseconds until then, rounded up, a minute at most; -1 for never. Safe between fork and exec.
+int timeout_ms(instant deadline) noexcept;
 
 // The variable's value; empty if it is not set.
 std::string environment(const char* name);

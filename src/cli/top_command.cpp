@@ -123,7 +123,7 @@ int write_lines(server_set& servers, const top_options& options, signal_inbox& s
 
 int top(const top_options& options) {
     options.pause();
-    const server_choice choice = choose_servers(options.urls, notices::shown);
+    const server_choice choice = choose_servers(options.servers, notices::shown);
     signal_inbox signals;  // before the clients, whose threads must not get them
     server_set servers(choice.urls);
     if (options.json) return write_lines(servers, options, signals);

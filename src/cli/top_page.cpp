@@ -49,7 +49,7 @@ bool contains(std::string_view text, std::string_view part) {
         const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
         return lower(a) == lower(b);
     };
-    return std::ranges::search(text, part, same).begin() != text.end() || part.empty();
+    return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end() || part.empty();
 }
 
 }  // namespace

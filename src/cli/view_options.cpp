@@ -17,21 +17,22 @@ lock_ref view_options::lock() const {
 }
 
 std::string view_options::only_url(const char* command) const {
-    const server_choice choice = choose_servers(urls, notices::shown);
+    const server_choice choice = choose_servers(servers, notices::shown);
     if (choice.urls.size() > 1) {
         throw trouble(fmt::format("{} looks at one server; choose one of {} by --url", command, choice.identity));
     }
     return choice.urls.front();
 }
 
-void declare_urls(CLI::App& command, std::vector<std::string>& urls) {
-    command.add_option("--url", urls, "the server (several: again); else HOLDFAST_URL, else one here")
+void declare_servers(CLI::App& command, server_words& servers) {
+    command.add_option("--url", servers.urls, "the server (several: again); else HOLDFAST_URL, else --local")
         ->type_name("URL")
         ->allow_extra_args(false);
+    command.add_flag("--local", servers.local, "a server of your own, only for your commands on this machine");
 }
 
 void declare_server(CLI::App& command, view_options& options) {
-    declare_urls(command, options.urls);
+    declare_servers(command, options.servers);
     command.add_option("--prefix", options.prefix, "stands before tagged keys (hf:)")->type_name("TEXT");
 }
 
@@ -49,11 +50,13 @@ void declare_max_lease(CLI::App& command, std::string& max_lease) {
         ->type_name("TIME");
 }
 
-client_options options_with(const std::string& max_lease) {
+client_options options_with(const std::string& max_lease, const std::string& fence_retention) {
     client_options chosen;
     const std::string told = max_lease.empty() ? environment("HOLDFAST_MAX_LEASE") : max_lease;
     if (!told.empty()) chosen.max_lease = duration_of(told, "--max-lease");
     chosen.fence_retention = std::max(chosen.fence_retention, chosen.max_lease);
+    const std::string kept = fence_retention.empty() ? environment("HOLDFAST_FENCE_RETENTION") : fence_retention;
+    if (!kept.empty()) chosen.fence_retention = duration_of(kept, "--fence-retention");
     return chosen;
 }
 

@@ -1,10 +1,12 @@
 #include "cli/waiting_line.hpp"
 
+#include "api/recovery.hpp"
 #include "cli/holder.hpp"
 #include "cli/lock_merge.hpp"
 #include "cli/text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -18,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto patience_of_people = 1s;
-constexpr auto between_looks = 500ms;
+constexpr auto between_redraws = 500ms;
 constexpr std::string_view start_of_line = "\r\x1b[K";
 
 // A job in the background would write over what the user types.
@@ -57,9 +59,20 @@ std::string describe_wait(const lock_state& lock, const client_facts& self, mill
     return fmt::format("holdfast: '{}' {}; waiting {}{}", excerpt(lock.where.name.text()), who, about(waited), place);
 }
 
-waiting_line::waiting_line(server_set servers, lock_ref lock)
+std::string describe_recovery(const engine::recovery& found, milliseconds max_lease) {
+    std::vector<std::string> names;
+    for (const engine::recovery::node& each : found.nodes) names.push_back(each.server);
+    const bool one = names.size() == 1;
+    return fmt::format("server{} {} started {} ago and vote{} in {} (--max-lease)", one ? "" : "s",
+                       fmt::join(names, ", "), about(std::max(max_lease - found.enough_in, 0ms)), one ? "s" : "",
+                       about(found.enough_in));
+}
+
+waiting_line::waiting_line(server_set servers, lock_ref lock, const client& waiter, milliseconds max_lease)
     : servers_(std::move(servers)),
       lock_(std::move(lock)),
+      waiter_(waiter),
+      max_lease_(max_lease),
       thread_([this](const std::stop_token& over) { show(over); }) {}
 
 waiting_line::~waiting_line() {
@@ -82,19 +95,31 @@ void waiting_line::show(const std::stop_token& over) {
             wake_.wait_for(guard, over, rest, [] { return false; });
         }
         if (over.stop_requested()) return;
-        rest = between_looks;
+        rest = between_redraws;
         if (may_draw()) draw(text());
     }
 }
 
 std::string waiting_line::text() {
     const auto waited = std::chrono::floor<milliseconds>(std::chrono::steady_clock::now() - began_);
+    std::string trouble;
     try {
-        return describe_wait(look_at(servers_, lock_), self(), waited);
+        const engine::recovery starting = api::recovery_of(*waiter_.shared_core(), lock_.keys);
+        if (starting.enough_in > 0ms) {
+            return fmt::format("holdfast: waiting {} for '{}': {}", about(waited), excerpt(lock_.name.text()),
+                               describe_recovery(starting, max_lease_));
+        }
+        const lock_state seen = look_at(servers_, lock_);
+        const std::vector<silence>& silent = servers_.silent();
+        const std::size_t answers = servers_.size() - silent.size();
+        if (answers >= servers_.majority()) return describe_wait(seen, self(), waited);
+        trouble = fmt::format("{} of {} servers answered", answers, servers_.size());
+        for (const silence& one : silent) trouble += "; " + one.why;
     } catch (const error& why) {
-        return fmt::format("holdfast: waiting {} for '{}': {}", about(waited), excerpt(lock_.name.text()),
-                           printable(why.what()));
+        trouble = why.what();
     }
+    return fmt::format("holdfast: waiting {} for '{}': {}", about(waited), excerpt(lock_.name.text()),
+                       printable(trouble));
 }
 
 void waiting_line::draw(const std::string& text) {

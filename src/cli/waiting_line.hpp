@@ -8,6 +8,7 @@
 
 #include "cli/lock_state.hpp"
 #include "cli/server_set.hpp"
+#include "engine/engine.hpp"
 
 #include <condition_variable>
 #include <mutex>
@@ -19,7 +20,8 @@ namespace holdfast::cli {
 
 class waiting_line {
 public:
-    waiting_line(server_set servers, lock_ref lock);
+    // `waiter` is the client that waits, with its longest lease; it must outlive this.
+    waiting_line(server_set servers, lock_ref lock, const client& waiter, milliseconds max_lease);
     ~waiting_line();
     waiting_line(const waiting_line&) = delete;
     waiting_line& operator=(const waiting_line&) = delete;
@@ -34,6 +36,8 @@ private:
 
     server_set servers_;  // of the thread
     lock_ref lock_;
+    const client& waiter_;
+    const milliseconds max_lease_;
     std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
     std::mutex mutex_;  // guards the terminal's line: drawn_ is true while something stands there
     std::condition_variable_any wake_;
@@ -43,5 +47,8 @@ private:
 
 // The text of that line; `self` is who waits, as it calls itself.
 std::string describe_wait(const lock_state& lock, const client_facts& self, milliseconds waited);
+
+// What is waited for where too few servers vote yet: "servers a, b, c started 8s ago and vote in 52s (--max-lease)".
+std::string describe_recovery(const engine::recovery& found, milliseconds max_lease);
 
 }  // namespace holdfast::cli

@@ -130,6 +130,7 @@ private:
     const quest_state& quest() const noexcept { return errands().quest; }
 
     static const errands_state none;
+    static constexpr milliseconds no_foreign_ttl = milliseconds::max();
 
     unsigned repeats_ = 0;  // of the present release
     hold& whole_;
@@ -138,6 +139,7 @@ private:
     fencing_token raise_to_ = 0;  // the token that the node is being told, if any
     instant valid_until_{};
     instant renew_at_ = never;
+    milliseconds foreign_ttl_ = no_foreign_ttl;
     std::uint16_t node_;
     state state_ = state::gone;
     shape shape_ = shape::nothing;      // what the node has of it, as far as we know

@@ -44,8 +44,6 @@ public:
     static bool renews(purpose what) noexcept {
         return what == purpose::renew || what == purpose::renew_again || what == purpose::renew_alone;
     }
-    fencing_token proposed() const noexcept { return proposed_; }
-    void remember_proposal(fencing_token token) noexcept { proposed_ = token; }
     // What is being confirmed.
     const proof& shown() const noexcept { return shown_; }
     void remember(const proof& shown) noexcept { shown_ = shown; }
@@ -70,7 +68,6 @@ private:
 
     voter& owner_;
     purpose what_ = purpose::acquire;
-    fencing_token proposed_ = 0;
     proof shown_;
     ballot* subject_ = nullptr;
 };

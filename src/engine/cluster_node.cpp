@@ -42,6 +42,10 @@ bool cluster_node::link_is_up(const lock_keys& lock) const {
     return router_.is_up(redis::slot_of(lock.lock()));
 }
 
+failure cluster_node::why_not_up(const lock_keys& lock) const {
+    return router_.why_not_up(redis::slot_of(lock.lock()));
+}
+
 void cluster_node::want_link(const lock_keys& lock) {
     router_.want_link(redis::slot_of(lock.lock()), host_.now());
 }
@@ -74,11 +78,8 @@ void cluster_node::on_map(const redis::slot_map& fresh, instant now) {
     voter_->on_owners_changed();
 }
 
-// One whose uptime we may not ask for counts as just started, and so does another one than at the last link.
 void cluster_node::get_to_know(primary& it, const redis::server_facts& facts, instant now) const {
-    const bool is_another = !it.run_id.empty() && it.run_id != facts.run_id;
-    const std::chrono::seconds known_for = is_another || !facts.uptime ? std::chrono::seconds(0) : *facts.uptime;
-    it.trusted_from = std::max(it.trusted_from, now + mistrusted_for_ - known_for);
+    it.trusted_from = std::max(it.trusted_from, now + mistrusted_for_ - redis::known_for(facts, it.run_id));
     it.run_id = facts.run_id;
 }
 

@@ -61,6 +61,7 @@ public:
     void subscribe(const std::string& channel) override { router_.subscribe(channel, host_.now()); }
     void unsubscribe(const std::string& channel) override { router_.unsubscribe(channel, host_.now()); }
     bool link_is_up(const lock_keys& lock) const override;
+    failure why_not_up(const lock_keys& lock) const override;
     void want_link(const lock_keys& lock) override;
     instant trusted_from(const lock_keys& lock) const override;
     void confirm(redis::command& request, const lock_keys& lock, redis::acknowledgement wanted) override;

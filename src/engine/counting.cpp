@@ -4,6 +4,7 @@
 
 #include "base/assert.hpp"
 #include "engine/passing.hpp"
+#include "redis/duration.hpp"
 
 #include <algorithm>
 #include <span>
@@ -125,6 +126,8 @@ void engine::begin_quest(hold& h, acquire_request& request, patience limit, inst
     all.quest.request = &request;
     all.quest.limit = limit;
     all.quest.asked_at = now;
+    const bool is_unbounded = limit.wait == waiting::in_line && limit.deadline == never;
+    if (is_unbounded && !was_reached()) all.quest.reach_by = now + settings_.first_connect;
     request.subject_ = &h;
     if (several()) all.ticket = make_ticket(now);
 }
@@ -193,10 +196,14 @@ ballots engine::in_favour(const hold& h) const {
 void engine::queued(ballot& b, instant now) {
     hold& h = b.whole();
     if (!several()) return;
-    // Asked before any node's clock was known: the first one's ticket is good for all.
-    std::string& ticket = under_way(h).ticket;
-    if (ticket.empty()) ticket = b.ticket();
-    if (b.ticket() != ticket) return voter_of(b).ask_again(b, now);
+    const affairs& all = under_way(h);
+    // It was asked before enough clocks were known, and has its place by the node's own. If there are still too few,
+    // the next node's answer brings the ticket.
+    if (all.ticket.empty()) {
+        give_ticket(h, ticket_of(all.quest.asked_at), now);
+    } else if (b.ticket() != all.ticket) {
+        return voter_of(b).ask_again(b, now);
+    }
     // The upgrade was got without this node.
     if (h.state_ == state::held && !h.is_asked_for() && b.counts()) return voter_of(b).give_up(b, now);
     if (h.state_ == state::wanted && !h.opening_) gather(h, now);
@@ -235,7 +242,7 @@ void engine::check_hope(hold& h, instant now) {
     const bool final = upgrades && is_of_the_lock(said_no.code);
     const std::size_t hope = votes(h, [&](const ballot& one) { return is_in_favour(one, upgrades) || one.asks(); });
     if (!final && hope >= majority()) return;
-    refusal told = said_no;
+    refusal told = said_no.code == errc::recovering ? recovering(*h.terms_.keys, now) : said_no;
     if (several() && silence) told.code = errc::no_quorum;
     fail(h, std::move(told), now);
 }
@@ -274,20 +281,42 @@ void engine::undo_upgrade(hold& h, instant now) {
     }
 }
 
+recovery engine::recovery_of(const lock_keys& lock, instant now) const {
+    recovery found;
+    std::vector<milliseconds> waits;  // zero for nodes that vote
+    for (const auto& each : voters_) {
+        waits.push_back(each->recovers_in(lock, now));
+        if (waits.back() > milliseconds(0)) found.nodes.push_back({each->server(), waits.back()});
+    }
+    std::ranges::sort(waits);
+    found.enough_in = waits[majority() - 1];
+    return found;
+}
+
+refusal engine::recovering(const lock_keys& lock, instant now) const {
+    const recovery found = recovery_of(lock, now);
+    refusal why{errc::recovering, "", {}, {}, found.enough_in};
+    for (const recovery::node& each : found.nodes) {
+        const auto rounded = std::chrono::ceil<std::chrono::seconds>(each.votes_in);
+        why.detail += (why.detail.empty() ? "" : ", ") + each.server + " votes in " + redis::format_duration(rounded);
+    }
+    return why;
+}
+
 // Why nothing came of it by its deadline.
 refusal engine::too_late(const hold& h, instant now) const {
     refusal why{errc::no_quorum, "", {}, {}};
     const std::size_t heard_from = votes(h, [](const ballot& b) { return b.counts() || b.in_line(); });
     const auto mistrusted = [&](const ballot& b) { return b.asks() && !voters_[b.node()]->is_trusted(b, now); };
     if (heard_from < majority() && heard_from + votes(h, mistrusted) >= majority()) {
-        why.code = errc::recovering;
-        return why;
+        return recovering(*h.terms_.keys, now);
     }
     if (heard_from < majority()) {
         for (const ballot& b : h.votes()) {
             if (b.trouble()) return *b.trouble();
         }
-        why.detail = std::to_string(heard_from) + " of " + std::to_string(voters_.size()) + " servers answered";
+        why.detail = std::to_string(heard_from) + " of " + std::to_string(voters_.size()) + " servers answered" +
+                     why_out_of_reach(h);
         return why;
     }
     why.code = h.affairs_->quest.limit.wait == waiting::in_line ? errc::timed_out : errc::request_timed_out;
@@ -303,11 +332,30 @@ refusal engine::too_late(const hold& h, instant now) const {
     return why;
 }
 
+// Of each node whose link is not up.
+std::string engine::why_out_of_reach(const hold& h) const {
+    std::string reasons;
+    for (std::size_t i = 0; i < voters_.size(); ++i) {
+        if (!voters_[i]->link_is_up(h.vote(i))) reasons += "; " + voters_[i]->why_not_up(h.vote(i)).detail;
+    }
+    return reasons;
+}
+
+// Links that were lost are waited for without a limit, if the caller sets none. A server that was never there may be
+// one that the caller did not mean.
+void engine::check_reach(hold& h, instant now) {
+    h.affairs_->quest.reach_by = never;
+    if (was_reached()) return set_timer(h);
+    if (several()) return fail(h, too_late(h, now), now);
+    const failure why = voters_.front()->why_not_up(h.vote(0));
+    fail(h, {why.code, why.detail, {}, {}}, now);
+}
+
 acquire_request* engine::end_quest(hold& h) {
     if (!h.affairs_) return nullptr;
     acquire_request* const request = std::exchange(h.affairs_->quest.request, nullptr);
     if (request != nullptr) request->subject_ = nullptr;
-    h.affairs_->quest.gather_until = never;
+    h.affairs_->quest.reach_by = h.affairs_->quest.gather_until = never;
     return request;
 }
 

@@ -42,6 +42,12 @@ voter& engine::voter_of(const ballot& b) noexcept {
     return *voters_[b.node()];
 }
 
+bool engine::was_reached() const noexcept {
+    const auto reached =
+        std::count_if(voters_.begin(), voters_.end(), [](const auto& one) { return one->was_reached(); });
+    return static_cast<std::size_t>(reached) >= majority();
+}
+
 std::size_t engine::links_up(const hold& h) const {
     return votes(h, [this](const ballot& b) { return voters_[b.node()]->link_is_up(b); });
 }
@@ -80,7 +86,7 @@ void engine::set_timer(hold& h) {
     if (!h.affairs_) return;
     affairs& all = *h.affairs_;
     instant due = h.is_asked_for() && several() ? all.quest.limit.deadline : never;
-    due = std::min(due, std::min(all.quest.gather_until, all.heal_at));
+    due = std::min({due, all.quest.reach_by, all.quest.gather_until, all.heal_at});
     due = std::min(due, std::min(all.releasing.answer_by, all.renewing.answer_by));
     due = std::min(due, all.changing.answer_by);
     if (due != never) return timers_.set(all, due);
@@ -88,6 +94,10 @@ void engine::set_timer(hold& h) {
     const bool idle = !h.is_asked_for() && !is_waited_for(h, answer_to::release) &&
                       !is_waited_for(h, answer_to::renewal) && !is_waited_for(h, answer_to::change);
     if (idle && !several()) drop_affairs(h);
+}
+
+void engine::keep_listening(const lock_keys& keys) {
+    for (const auto& each : voters_) each->keep_listening(keys);
 }
 
 void engine::on_timer(instant now) {

@@ -53,6 +53,8 @@ protected:
 
 struct engine_settings {
     milliseconds request_timeout{2000};
+    // Whoever waits without a limit gives nodes that were never reached so long.
+    milliseconds first_connect{10'000};
     milliseconds fence_retention{3600 * 1000};
     // lost() fires this part of a lease before validity ends.
     unsigned lost_margin_percent = 10;
@@ -60,6 +62,16 @@ struct engine_settings {
     milliseconds clock_skew{0};
     std::size_t most_renewals = 1000;
     unsigned max_depth = 100'000;
+};
+
+// Nodes that do not vote yet.
+struct recovery {
+    struct node {
+        std::string server;
+        milliseconds votes_in{0};
+    };
+    std::vector<node> nodes = {};
+    milliseconds enough_in{0};  // until a majority votes; zero: one does
 };
 
 // A place that votes: how to reach it, and its name for messages.
@@ -95,12 +107,17 @@ public:
     void downgrade(hold& held, hold_request& request, instant answer_by, instant now);
     // Makes the lease full again now.
     void renew(hold& held, hold_request& request, instant now);
+    // Hears recalls of that lock from now on, even if nobody ever waits for it.
+    void keep_listening(const lock_keys& keys);
     // The owner will never release: what it holds is renewed no longer, told as lost, and forgotten.
     void abandon(owner_id owner, instant now);
     // The hold that this owner has on that lock, lost or not; null if none.
     hold* find(owner_id owner, const lock_keys& keys);
     // Not lost, and its validity has not run out.
     static bool is_held(const hold& h, instant now) noexcept { return h.state_ == state::held && !ran_out(h, now); }
+
+    // Which nodes do not vote about that lock yet, because they may have forgotten holds that are still believed in.
+    recovery recovery_of(const lock_keys& lock, instant now) const;
 
     // --- events, each of one node
     voter& node(std::size_t number) noexcept { return *voters_[number]; }
@@ -128,6 +145,7 @@ private:
     void refused(ballot& b, const refusal& why, instant now) override;
     void extended(ballot& b, instant now) override;
     void lost(ballot& b, errc why, instant now) override;
+    void recalled(ballot& b, instant now) override;
     void renewed(ballot& b, const node_answer& answer, instant now) override;
     void renewal_failed(const failure& why) override { watcher_.on_renewal_failed(why); }
     void changed(ballot& b, const node_answer& answer, instant now) override;
@@ -136,6 +154,7 @@ private:
     void raised(ballot& b, instant now) override;
     void links_changed(const lock_set& which, instant now) override;
     void owners_changed() override;
+    void clock_told(instant now) override;
     bool is_asked_for(const ballot& b) const override { return b.whole().is_asked_for(); }
     fencing_token proposal(instant now) const override;
     fencing_token floor() const override { return floor_; }
@@ -158,6 +177,9 @@ private:
     void undo_votes(hold& h, instant now);
     void undo_upgrade(hold& h, instant now);
     refusal too_late(const hold& h, instant now) const;
+    refusal recovering(const lock_keys& lock, instant now) const;
+    std::string why_out_of_reach(const hold& h) const;
+    void check_reach(hold& h, instant now);
     acquire_request* end_quest(hold& h);
 
     // gathering.cpp
@@ -169,7 +191,12 @@ private:
     void want_links(const hold& h);
     void ask_those_who_refused(hold& h, instant now);
     std::string make_ticket(instant now);
-    std::optional<std::chrono::microseconds> common_clock(instant now) const;
+    std::string ticket_of(instant asked);
+    static bool stands_in_line(const hold& h) noexcept;
+    void move_tickets(instant now);
+    void give_ticket(hold& h, std::string ticket, instant now);
+    std::optional<std::chrono::microseconds> common_clock_at_boot() const;
+    std::optional<std::uint64_t> common_clock_us(instant now) const;
 
     // keeping.cpp
     static bool is_backed_by(const hold& h, const ballot& b) noexcept;
@@ -203,6 +230,8 @@ private:
         const auto all = h.votes();
         return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), counts));
     }
+    // Enough nodes have been reached at some time.
+    bool was_reached() const noexcept;
     // The nodes at which that lock can be asked for now.
     std::size_t links_up(const hold& h) const;
     // By our own clock; the timer that tells so may be late.
@@ -236,6 +265,8 @@ private:
     // good: tokens are server times, and a floor only has to be high enough.
     fencing_token floor_ = 0;
     std::uint64_t last_ticket_ = 0;
+    std::optional<std::chrono::microseconds> tickets_by_;  // the common clock that they were made by
+    instant tickets_moved_{};                              // last
 };
 
 }  // namespace holdfast::engine

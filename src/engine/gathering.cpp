@@ -18,31 +18,92 @@ using namespace std::chrono_literals;
 constexpr milliseconds first_gathering{10};
 constexpr int longest_gathering_part = 3;
 
+// By so much tickets may be off, because clocks were read with a delay, and how often they are put right at most.
+constexpr milliseconds tickets_agree_within{100};
+constexpr std::chrono::seconds tickets_rest_for{1};
+// No node takes that for its next token; all tell what time it is.
+constexpr fencing_token no_idea_of_the_time = 1;
+
 }  // namespace
 
-// What the clocks of the nodes show: the middle one, which a minority of wrong ones cannot move out of the right ones.
-std::optional<std::chrono::microseconds> engine::common_clock(instant now) const {
-    std::vector<std::chrono::microseconds> shown;
+// What the clocks of the nodes showed when ours began: the middle one, which a minority of wrong ones cannot move out
+// of the right ones. Unless a majority is known, nothing can be said: all of them might be wrong.
+std::optional<std::chrono::microseconds> engine::common_clock_at_boot() const {
+    boost::container::small_vector<std::chrono::microseconds, 7> known;
     for (const auto& one : voters_) {
-        if (const auto clock = one->clock(now)) shown.push_back(*clock);
+        if (const auto clock = one->clock_at_boot()) known.push_back(*clock);
     }
-    if (shown.empty()) return std::nullopt;
-    const auto middle = shown.begin() + static_cast<std::ptrdiff_t>(shown.size() / 2);
-    std::nth_element(shown.begin(), middle, shown.end());
+    if (known.size() < majority()) return std::nullopt;
+    const auto middle = known.begin() + static_cast<std::ptrdiff_t>(known.size() / 2);
+    std::nth_element(known.begin(), middle, known.end());
     return *middle;
+}
+
+std::optional<std::uint64_t> engine::common_clock_us(instant now) const {
+    const auto at_boot = common_clock_at_boot();
+    if (!at_boot) return std::nullopt;
+    const auto since = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch());
+    return static_cast<std::uint64_t>((*at_boot + since).count());
 }
 
 fencing_token engine::proposal(instant now) const {
     if (!several()) return 0;
-    const auto clock = common_clock(now);
-    return clock ? std::max(static_cast<fencing_token>(clock->count()), floor_ + 1) : 0;
+    const auto clock = common_clock_us(now);
+    return clock ? std::max(*clock, floor_ + 1) : no_idea_of_the_time;
 }
 
+// Of the next one that comes: above all that this client has made.
 std::string engine::make_ticket(instant now) {
-    const auto clock = common_clock(now);
+    const auto clock = common_clock_us(now);
     if (!clock) return {};
-    last_ticket_ = std::max(static_cast<std::uint64_t>(clock->count()), last_ticket_ + 1);
+    if (!tickets_by_) tickets_by_ = common_clock_at_boot();
+    last_ticket_ = std::max(*clock, last_ticket_ + 1);
     return std::to_string(last_ticket_);
+}
+
+// Of one that came when too few clocks were known. Empty: there still are.
+std::string engine::ticket_of(instant asked) {
+    const auto clock = common_clock_us(asked);
+    if (!clock) return {};
+    if (!tickets_by_) tickets_by_ = common_clock_at_boot();
+    last_ticket_ = std::max(*clock, last_ticket_);
+    return std::to_string(*clock);
+}
+
+// A ticket is the time at which somebody began to wait, by the common clock. That may turn out to be another than it
+// was taken for: more nodes' clocks are known now, or they were set. By its old ticket a waiter would stand before or
+// behind everybody else, perhaps for hours.
+void engine::move_tickets(instant now) {
+    const auto clock = common_clock_at_boot();
+    if (!clock || !tickets_by_) return;
+    const auto by = static_cast<std::uint64_t>((*clock - *tickets_by_).count());
+    if (std::chrono::abs(*clock - *tickets_by_) <= tickets_agree_within) return;
+    tickets_by_ = clock;
+    tickets_moved_ = now;
+    last_ticket_ += by;
+    for (auto next = holds_.begin(); next != holds_.end();) {
+        hold& h = *next++;  // first: asking may end it
+        if (!stands_in_line(h) || h.affairs_->ticket.empty()) continue;
+        give_ticket(h, std::to_string(std::stoull(h.affairs_->ticket) + by), now);
+    }
+}
+
+void engine::give_ticket(hold& h, std::string ticket, instant now) {
+    h.affairs_->ticket = std::move(ticket);
+    if (h.affairs_->ticket.empty()) return;
+    for (std::size_t i = 0; i < voters_.size(); ++i) {
+        ballot& b = h.vote(i);
+        if (b.in_line() && b.ticket() != h.affairs_->ticket) voters_[i]->ask_again(b, now);
+    }
+}
+
+bool engine::stands_in_line(const hold& h) noexcept {
+    return h.is_asked_for() && h.affairs_->quest.limit.wait == waiting::in_line;
+}
+
+// Once a second at most: a Cluster is one node, and its members may have clocks that differ.
+void engine::clock_told(instant now) {
+    if (several() && now >= tickets_moved_ + tickets_rest_for) move_tickets(now);
 }
 
 // True when a majority knows the hold by a token that is greater than all that were given before. A token that a
@@ -99,6 +160,7 @@ void engine::withdraw(hold& h, instant now) {
     kept.quest.limit = until_now.quest.limit;
     if (until_now.quest.said_no) kept.quest.said_no = *until_now.quest.said_no;
     kept.quest.asked_at = until_now.quest.asked_at;
+    kept.quest.reach_by = until_now.quest.reach_by;
     kept.ticket = until_now.ticket;
     kept.quest.request = end_quest(h);
     kept.quest.request->subject_ = &later;
@@ -132,8 +194,10 @@ void engine::owners_changed() {
 
 void engine::links_changed(const lock_set& which, instant now) {
     if (!several()) return;
+    move_tickets(now);
     for (auto next = holds_.begin(); next != holds_.end();) {
         hold& h = *next++;  // first: asking may end it
+        if (stands_in_line(h) && h.affairs_->ticket.empty()) give_ticket(h, ticket_of(h.affairs_->quest.asked_at), now);
         if (!waits(h) || !which.has(*h.terms_.keys) || links_up(h) < majority()) continue;
         if (h.withdrawn_) {
             ask_all(h, now);

@@ -48,6 +48,7 @@ struct affairs final : timed {
         acquire_request* request = nullptr;
         patience limit = {};
         instant asked_at{};
+        instant reach_by = never;      // enough nodes must have been reached once; see engine_settings::first_connect
         instant gather_until = never;  // some votes, no majority: until then others may still come
         milliseconds gather_for{0};    // the last such wait
     };

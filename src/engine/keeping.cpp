@@ -62,6 +62,12 @@ void engine::lost(ballot& b, errc why, instant now) {
     one_less(h, why, now);
 }
 
+// The holder is told to stop, and the hold is renewed no longer; but the nodes keep it until the holder has stopped and
+// releases it, or the lease ends. So nobody else has the lock while the holder still works. One node's word is enough.
+void engine::recalled(ballot& b, instant now) {
+    if (b.whole().state_ == state::held) lose(b.whole(), errc::lost, now);
+}
+
 // A node votes for it no more, or never did. What is left may be a majority, also of an upgrade under way.
 void engine::one_less(hold& h, errc why, instant now) {
     if (backing(h) < majority()) return lose(h, why, now);
@@ -301,6 +307,7 @@ void engine::check(hold& h, instant now) {
     if (h.is_asked_for() && several() && now >= h.affairs_->quest.limit.deadline) {
         return fail(h, too_late(h, now), now);
     }
+    if (h.is_asked_for() && now >= h.affairs_->quest.reach_by) return check_reach(h, now);
     check_gathering(h, now);
 }
 

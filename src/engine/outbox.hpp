@@ -40,6 +40,8 @@ public:
     // Nobody waits to hear of it any more.
     virtual void unsubscribe(const std::string& channel) = 0;
     virtual bool link_is_up(const lock_keys& lock) const = 0;
+    // Why it is not, as far as known.
+    virtual failure why_not_up(const lock_keys& lock) const = 0;
     // Something would be asked for if there were a link. A single server is dialled in any case.
     virtual void want_link(const lock_keys& /*lock*/) {}
     // Nothing is asked for before this: the server may have forgotten holds that are still believed in.

@@ -42,6 +42,7 @@ struct refusal {
     std::string detail;
     std::optional<milliseconds> holder_left;  // of the one who holds it, as far as known
     std::string holder;
+    std::optional<milliseconds> recovers_in = {};  // with errc::recovering: until enough nodes vote
 };
 
 // A refusal, or none, which is the rule: takes the room of a pointer.

@@ -16,27 +16,47 @@ namespace {
 
 using scripts::hold_answer;
 
+// Other programs that share a read-write lock set one expiry for all. If that is over before our next renewal restores
+// it, the hold is lost: so renewals come at a third of the shortest such expiry that was seen. Before one was seen, it
+// is taken to be go-redislock's, whose hash it is.
+constexpr milliseconds usual_foreign_ttl{5000};
+// What was seen is what was left of an expiry, which may be next to nothing: no more renewals than these.
+constexpr milliseconds shortest_foreign_pace{100};
+
 // A renewal that failed for a reason that may pass is tried again after this part of the lease.
 constexpr int retry_part = 10;
 
 // Down to a common beat, so that the renewals of many holds go out together and wake nobody one by one.
-instant on_the_beat(instant exactly, milliseconds lease) {
-    const auto beat = std::max(std::chrono::nanoseconds(lease / 3) / 1000, std::chrono::nanoseconds(1));
+instant on_the_beat(instant exactly, std::chrono::nanoseconds pace) {
+    const auto beat = std::max(pace / 1000, std::chrono::nanoseconds(1));
     return exactly - exactly.time_since_epoch() % beat;
 }
 
 }  // namespace
+
+// How long after the last proof the next renewal is due.
+std::chrono::nanoseconds voter::renewal_pace(const ballot& b) const {
+    const hold_terms& terms = terms_of(b);
+    milliseconds ttl = b.foreign_ttl_;
+    if (terms.kind == lock_kind::read_write && terms.keys->is_raw()) ttl = std::min(ttl, usual_foreign_ttl);
+    const milliseconds third = terms.lease / 3;
+    return ttl < terms.lease ? std::min(third, std::max(ttl / 3, shortest_foreign_pace)) : third;
+}
+
+void voter::note_foreign_ttl(ballot& b, std::optional<milliseconds> cut_to) {
+    if (cut_to) b.foreign_ttl_ = std::min(b.foreign_ttl_, *cut_to);
+}
 
 void voter::extend_validity(ballot& b, instant proved_at) {
     const hold_terms& terms = terms_of(b);
     b.valid_until_ = std::max(b.valid_until_, proved_at + terms.lease - drift(terms.lease));
     if (terms.renewing == renewal::automatic && b.kept_) {
         // A third of the lease, less up to a tenth of that, so that holds taken together do not renew together.
-        const std::chrono::nanoseconds third = terms.lease / 3;
-        const auto jitter = static_cast<std::uint64_t>(third.count()) / 10;
+        const std::chrono::nanoseconds pace = renewal_pace(b);
+        const auto jitter = static_cast<std::uint64_t>(pace.count()) / 10;
         const instant exactly =
-            proved_at + third - std::chrono::nanoseconds(static_cast<std::int64_t>(random_.next() % (jitter + 1)));
-        b.renew_at_ = on_the_beat(exactly, terms.lease);
+            proved_at + pace - std::chrono::nanoseconds(static_cast<std::int64_t>(random_.next() % (jitter + 1)));
+        b.renew_at_ = on_the_beat(exactly, pace);
     }
 }
 
@@ -54,12 +74,13 @@ void voter::check_holding(ballot& b, instant now) {
 void voter::renew_when_due(ballot& b, instant now) {
     const milliseconds lease = terms_of(b).lease;
     const instant proved_at = b.valid_until_ - lease + drift(lease);
-    const instant latest = on_the_beat(proved_at + lease / 3 + lease / 8, lease);
+    const std::chrono::nanoseconds pace = renewal_pace(b);
+    const instant latest = on_the_beat(proved_at + pace + pace * 3 / 8, pace);
     if (renewals_under_way_ < settings_.most_renewals || now >= latest) return send_renewal(b, now);
     const auto room = static_cast<std::uint64_t>(std::chrono::nanoseconds(latest - now).count());
-    const std::chrono::nanoseconds least = std::chrono::nanoseconds(lease) / 128;
+    const std::chrono::nanoseconds least = pace * 3 / 128;
     const std::chrono::nanoseconds chance(static_cast<std::int64_t>(random_.next() % room));
-    b.renew_at_ = std::min(latest, on_the_beat(now + least + chance, lease));
+    b.renew_at_ = std::min(latest, on_the_beat(now + least + chance, pace));
 }
 
 void voter::let_run_out(ballot& b, instant now) {
@@ -127,6 +148,7 @@ void voter::found_held(ballot& b, const call& asked, const hold_answer& answer, 
     // Never revived, not even by an answer that was late.
     if (ran_out(b, now)) return lose(b, errc::lost, now);
     const instant proved_at = asked.written_at();
+    note_foreign_ttl(b, answer.cut_to);
     if (!wants_replicas(b)) extend_validity(b, proved_at);
     notice(b, answer, now);
     if (b.state_ != state::held) return;
@@ -155,7 +177,7 @@ void voter::failed_renew(ballot& b, const failure& why, instant now) {
     // Repeatable, so the unknown outcome of a lost link is simply asked again, on the next one.
     const bool unknown = why.code == errc::outcome_unknown;
     const milliseconds lease = terms_of(b).lease;
-    const std::chrono::nanoseconds rest = std::chrono::nanoseconds(lease) / retry_part;
+    const std::chrono::nanoseconds rest = std::min(std::chrono::nanoseconds(lease) / retry_part, renewal_pace(b));
     // A link that was lost slows down what is sent on the next. Where it was not, that is for us to do, or whoever
     // knows nothing again and again is asked as fast as it says so.
     const bool at_once = unknown && !(link_is_up(b) && std::exchange(b.renewed_blindly_, true));

@@ -9,7 +9,15 @@
 
 namespace holdfast::engine {
 
-constinit const ballot::errands_state ballot::none{};
+namespace {
+
+std::chrono::microseconds since_boot(instant when) {
+    return std::chrono::duration_cast<std::chrono::microseconds>(when.time_since_epoch());
+}
+
+}  // namespace
+
+const ballot::errands_state ballot::none{};
 
 voter::voter(voter_settings settings, const client_id& client, outbox& out, random_source& random, counter& told)
     : settings_(std::move(settings)),
@@ -32,17 +40,12 @@ scripts::lock_terms voter::lock_of(const ballot& b, instant now) const {
             .proposal = told_.proposal(now)};
 }
 
-std::optional<std::chrono::microseconds> voter::clock(instant now) const {
-    if (!clock_at_boot_) return std::nullopt;
-    return *clock_at_boot_ + std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch());
-}
-
-// A node that did not take the proposed token gave one by its own clock. So the idea of that clock is put right as time
-// goes by, whichever of the two drifts.
-void voter::learn_clock(fencing_token token, fencing_token proposed, instant now) {
-    if (token == proposed) return;
-    clock_at_boot_ = std::chrono::microseconds(static_cast<std::int64_t>(token)) -
-                     std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch());
+// The clock was read after the question was written and before it was answered. What it was taken for is put right only
+// as far as that proves it wrong: an answer that took long proves little.
+void voter::learn_clock(std::chrono::microseconds shown, instant asked, instant answered) {
+    const std::chrono::microseconds least = shown - since_boot(answered);
+    const std::chrono::microseconds most = shown - since_boot(asked);
+    clock_at_boot_ = std::clamp(clock_at_boot_.value_or(least), least, most);
 }
 
 hold_id::spelled voter::id_of(const ballot& b) const noexcept {
@@ -120,9 +123,8 @@ refusal voter::nonsense() const {
 }
 
 void voter::on_link_up(const node_facts& facts, const lock_set& which, instant now) {
-    if (facts.clock) {
-        clock_at_boot_ = *facts.clock - std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch());
-    }
+    was_reached_ = true;
+    if (facts.clock) clock_at_boot_ = *facts.clock - since_boot(now);
     for (auto next = ballots_.begin(); next != ballots_.end();) {
         ballot& b = *next++;  // first: asking may end it
         if (b.quest().at == stage::none || b.quest().at == stage::deferred || !which.has(keys_of(b))) continue;
@@ -167,7 +169,7 @@ void voter::on_subscription_refused(const failure& why, const lock_set& which, i
 }
 
 // ["message" or "smessage", channel, text], the text being "grant <hold id> <token> ...", as many as there are, "poll
-// <hold id>" or "revoked <hold id> <token>".
+// <hold id>", "revoked <hold id> <token>" or "recall <hold id> <token>".
 void voter::on_push(const redis::reply_view& message, instant now) {
     if (message.size() < 3 || message[0].text() != wakes_.push_kind()) return;
     const std::string_view channel = message[1].text();
@@ -192,6 +194,7 @@ void voter::on_push(const redis::reply_view& message, instant now) {
         const auto [end, bad] = std::from_chars(number.data(), number.data() + number.size(), token);
         if (bad != std::errc() || end != number.data() + number.size()) return;
         if (verb == "revoked") return revoked({channel, id, token}, now);
+        if (verb == "recall") return recalled({channel, id, token}, now);
         if (verb != "grant") return;
         if (meant != nullptr) believe_push(*meant, token, now);
     }
@@ -226,11 +229,32 @@ ballot* voter::find_in_line(std::string_view id) const {
 // is asked.
 void voter::revoked(const pushed_grant& which, instant now) {
     for (ballot& b : ballots_) {
-        const bool believed = b.token_ == which.token && b.state_ == state::held;
+        const bool believed = is_token_of(b, which.token) && b.state_ == state::held;
         if (!believed && !is_confirming(b, which.token)) continue;
-        if (std::string_view(id_of(b)) != which.id || wakes_.of(keys_of(b)) != which.channel) continue;
+        if (!is_meant(b, which)) continue;
         return believed ? lose(b, errc::not_held, now) : ask_instead(b, now);
     }
+}
+
+// An operator wants this grant back, and waits for its holder to stop and release it.
+void voter::recalled(const pushed_grant& which, instant now) {
+    for (ballot& b : ballots_) {
+        if (!is_token_of(b, which.token) || b.state_ != state::held || !is_meant(b, which)) continue;
+        return told_.recalled(b, now);
+    }
+}
+
+bool voter::is_meant(const ballot& b, const pushed_grant& which) {
+    return std::string_view(id_of(b)) == which.id && wakes_.of(keys_of(b)) == which.channel;
+}
+
+void voter::keep_listening(const lock_keys& lock) {
+    wakes_.enter(lock);
+    wakes_.subscribe(lock);
+}
+
+milliseconds voter::recovers_in(const lock_keys& lock, instant now) const {
+    return std::chrono::ceil<milliseconds>(std::max(out_.trusted_from(lock) - now, std::chrono::nanoseconds(0)));
 }
 
 void voter::on_timer(instant now) {

@@ -40,6 +40,8 @@ public:
     virtual void refused(ballot& b, const refusal& why, instant now) = 0;
     virtual void extended(ballot& b, instant now) = 0;
     virtual void lost(ballot& b, errc why, instant now) = 0;
+    // An operator wants the lock back. The node still has the hold.
+    virtual void recalled(ballot& b, instant now) = 0;
     virtual void renewed(ballot& b, const node_answer& answer, instant now) = 0;
     virtual void renewal_failed(const failure& why) = 0;
     virtual void changed(ballot& b, const node_answer& answer, instant now) = 0;
@@ -53,6 +55,8 @@ public:
     virtual void owners_changed() = 0;
     // Somebody waits for what the ballot is asked for; otherwise it would be one vote more.
     virtual bool is_asked_for(const ballot& b) const = 0;
+    // A node has told what its clock shows.
+    virtual void clock_told(instant now) = 0;
     // What the next token had best be; 0: let the node say.
     virtual fencing_token proposal(instant now) const = 0;
     // The highest token seen so far, and one more seen.
@@ -110,6 +114,9 @@ public:
     void let_run_out(ballot& b, instant now);
     // Nothing is sent any more; it is gone when this returns.
     void abandon(ballot& b);
+    // Listens on the wake-up channel of that lock for as long as this client lives, whether anybody waits or not: a
+    // holder that never waited hears a recall, too.
+    void keep_listening(const lock_keys& lock);
 
     // --- events
     void on_link_up(const node_facts& facts, const lock_set& which, instant now);
@@ -124,10 +131,15 @@ public:
 
     // Of the one whom that ballot is asked of.
     bool link_is_up(const ballot& b) const { return out_.link_is_up(keys_of(b)); }
+    failure why_not_up(const ballot& b) const { return out_.why_not_up(keys_of(b)); }
+    // Of any lock, at any time.
+    bool was_reached() const noexcept { return was_reached_; }
     void want_link(const ballot& b) { out_.want_link(keys_of(b)); }
     bool is_trusted(const ballot& b, instant now) const { return now >= out_.trusted_from(keys_of(b)); }
-    // What the node's clock shows now, as far as known; a little less rather than more.
-    std::optional<std::chrono::microseconds> clock(instant now) const;
+    // How long it is until that node votes about the lock; zero if it does.
+    milliseconds recovers_in(const lock_keys& lock, instant now) const;
+    // What the node's clock showed when ours began, as far as known; a little less rather than more.
+    std::optional<std::chrono::microseconds> clock_at_boot() const noexcept { return clock_at_boot_; }
     const std::string& server() const noexcept { return settings_.server; }
 
 private:
@@ -156,16 +168,21 @@ private:
     void refuse(ballot& b, refusal why, instant now);
     void refuse_or_stay(ballot& b, refusal why, instant now);
     static errc too_late(const ballot& b) noexcept;
+    refusal recovering(const ballot& b, instant now) const;
     void check_waiting(ballot& b, instant now);
     void believe_push(ballot& b, fencing_token token, instant now);
     void mark_stray(ballot& b);
-    void learn_clock(fencing_token token, fencing_token proposed, instant now);
+    void learn_clock(std::chrono::microseconds shown, instant asked, instant answered);
+    void heed_acquire(ballot& b, const call& asked, const scripts::acquire_answer& answer, instant now);
     struct pushed_grant {
         std::string_view channel;
         std::string_view id;
         fencing_token token = 0;
     };
     void revoked(const pushed_grant& which, instant now);
+    void recalled(const pushed_grant& which, instant now);
+    static bool is_token_of(const ballot& b, fencing_token token) noexcept { return token == 0 || b.token_ == token; }
+    bool is_meant(const ballot& b, const pushed_grant& which);
     // A grant may be pushed to it; and, for one that is asked for, is to be heard.
     void expect_push(ballot& b);
     void listen(ballot& b);
@@ -185,6 +202,8 @@ private:
     void ask_instead(ballot& b, instant now);
 
     // holding (vote_renewal.cpp)
+    std::chrono::nanoseconds renewal_pace(const ballot& b) const;
+    static void note_foreign_ttl(ballot& b, std::optional<milliseconds> cut_to);
     void extend_validity(ballot& b, instant proved_at);
     void send_renewal(ballot& b, instant now, purpose how_asked = purpose::renew);
     void answered_renew(ballot& b, const call& asked, const redis::reply_view& reply, instant now);
@@ -254,7 +273,7 @@ private:
     outbox& out_;
     random_source& random_;
     counter& told_;
-    std::optional<std::chrono::microseconds> clock_at_boot_;  // what the node's clock showed when ours began
+    std::optional<std::chrono::microseconds> clock_at_boot_;
     wake_channels wakes_;
     timer_heap timers_;
     ballot_list ballots_;  // those that are not gone, in the order they came
@@ -264,6 +283,7 @@ private:
     std::vector<std::unique_ptr<call>> calls_;  // every one ever made; those not under way are in idle_calls_
     std::vector<call*> idle_calls_;
     std::size_t renewals_under_way_ = 0;
+    bool was_reached_ = false;
     spares<errands> spare_errands_;
 };
 

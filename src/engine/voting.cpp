@@ -96,7 +96,7 @@ void voter::start_deferred(ballot& b, instant now) {
 void voter::send_ask(ballot& b, instant now) {
     const bool waits = b.quest().limit.wait == waiting::in_line;
     if (!is_trusted(b, now)) {
-        if (!waits) return refuse(b, {errc::recovering, settings_.server, {}, {}}, now);
+        if (!waits) return refuse(b, recovering(b, now), now);
         busy(b).quest.poll_at = out_.trusted_from(keys_of(b));
         return set_timer(b, now);
     }
@@ -122,10 +122,14 @@ void voter::send_ask(ballot& b, instant now) {
                                              .upgrading = upgrades ? b.token_ : 0,
                                              .gives_way = b.quest().gives_way});
     question.give_up_at(b.quest().limit.deadline);
-    question.remember_proposal(lock.proposal);
+    if (waits) question.wait_for_first_link();
     busy(b).asking = &question;
     busy(b).quest.asked_before = false;
     out_.submit(question);
+}
+
+refusal voter::recovering(const ballot& b, instant now) const {
+    return {errc::recovering, settings_.server, {}, {}, recovers_in(keys_of(b), now)};
 }
 
 void voter::yield(ballot& b, instant now) {
@@ -157,21 +161,24 @@ void voter::answered_acquire(ballot& b, const call& asked, const redis::reply_vi
         if (wanted) refuse(b, nonsense(), now);
         return;
     }
-    if (answer->what == acquire_answer::verdict::held) {
-        const ballot::quest_state& q = b.quest();
-        const bool just_now = q.at == stage::asking && !q.may_have_run && b.token_ == 0 && q.ticket.empty();
-        if (just_now) learn_clock(answer->token, asked.proposed(), now);
-        return granted(b, {answer->token, asked.written_at()}, now);
-    }
+    note_foreign_ttl(b, answer->cut_to);
+    const bool tells_time = answer->clock.has_value();
+    if (tells_time) learn_clock(*answer->clock, asked.written_at(), now);
+    heed_acquire(b, asked, *answer, now);
+    if (tells_time) told_.clock_told(now);  // last: whoever waits may be moved
+}
+
+void voter::heed_acquire(ballot& b, const call& asked, const acquire_answer& answer, instant now) {
+    if (answer.what == acquire_answer::verdict::held) return granted(b, {answer.token, asked.written_at()}, now);
     // A poll that overlapped with a pushed grant answers "you hold"; anything else means that grant is over.
-    if (!wanted) return lose(b, errc::held_by_other, now);
-    switch (answer->what) {
+    if (b.quest().at == stage::none) return lose(b, errc::held_by_other, now);
+    switch (answer.what) {
         case acquire_answer::verdict::queued:
-            return stand_in_line(b, asked, *answer, now);
+            return stand_in_line(b, asked, answer, now);
         case acquire_answer::verdict::refused:
             busy(b).quest.may_have_run = false;  // it ran, and left nothing behind
             busy(b).quest.at = stage::asking;
-            return refuse(b, {code_for(answer->why), "", answer->holder_left, std::string(answer->holder)}, now);
+            return refuse(b, {code_for(answer.why), "", answer.holder_left, std::string(answer.holder)}, now);
         case acquire_answer::verdict::gone:
         case acquire_answer::verdict::held:
             return lose(b, errc::not_held, now);
@@ -361,6 +368,7 @@ void voter::give_up(ballot& b, instant now) {
 void voter::check_waiting(ballot& b, instant now) {
     if (now >= b.quest().limit.deadline) {
         if (b.quest().trouble) return refuse(b, *b.quest().trouble, now);
+        if (link_is_up(b) && !is_trusted(b, now)) return refuse(b, recovering(b, now), now);
         return refuse(b, {link_is_up(b) ? too_late(b) : errc::unreachable, settings_.server, {}, {}}, now);
     }
     if (now < b.quest().poll_at) return;

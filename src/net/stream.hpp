@@ -7,8 +7,8 @@
 #include "base/failure.hpp"
 #include "base/serial_section.hpp"
 #include "net/endpoint.hpp"
+#include "net/io_context_fwd.hpp"
 
-#include <boost/asio/io_context.hpp>
 #include <cstddef>
 #include <memory>
 #include <optional>

@@ -117,6 +117,9 @@ private:
         if (verdict == X509_V_ERR_HOSTNAME_MISMATCH || verdict == X509_V_ERR_IP_ADDRESS_MISMATCH) {
             return {errc::certificate_mismatch, target_.display + ": its certificate does not name this host"};
         }
+        if (verdict == X509_V_ERR_CERT_HAS_EXPIRED || verdict == X509_V_ERR_CERT_NOT_YET_VALID) {
+            return {errc::certificate_expired, target_.display + ": " + X509_verify_cert_error_string(verdict)};
+        }
         if (verdict != X509_V_OK) {
             return {errc::certificate_untrusted, target_.display + ": " + X509_verify_cert_error_string(verdict)};
         }

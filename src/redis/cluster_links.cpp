@@ -107,8 +107,7 @@ void cluster_router::stranded(link& which, const std::deque<command*>& unwritten
     }
 }
 
-// As with a single server, whoever waits for the very first link is told at once that there will be none. Each of the
-// seeds goes on trying.
+// As with a single server, before the very first link only those wait that want to. Each of the seeds goes on trying.
 void cluster_router::give_up_if_nobody_is_left(instant now) {
     failure whole{why_no_map_.code, cluster_.display() + ":"};
     for (const network_place& seed : seeds_) {
@@ -120,7 +119,8 @@ void cluster_router::give_up_if_nobody_is_left(instant now) {
         whole.detail += (seed == seeds_.front() ? " " : "; ") + its.detail;
     }
     why_no_map_ = whole;
-    fail_all(line_.take_all(), whole, now);
+    const bool for_good = is_permanent(whole.code);
+    fail_all(line_.take_if([&](const command& each) { return for_good || !each.waits_for_first_link(); }), whole, now);
 }
 
 void cluster_router::fail_those_for(const link& which, const failure& why, instant now) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::chrono::milliseconds shortest_rest{5};
 constexpr std::chrono::milliseconds longest_rest{200};
-constexpr unsigned most_doublings = 6;
+constexpr unsigned most_rest_doublings = 6;
 constexpr std::chrono::seconds half_runs_remembered_for{1};
 
 }  // namespace
@@ -131,8 +131,8 @@ void cluster_router::rest(command& request, failure why, instant now) {
 
 // One that passes others puts them off no longer than itself.
 void cluster_router::rest_slot(hash_slot slot, rest_due due, failure why, instant now) {
-    const std::chrono::nanoseconds whole =
-        std::min<std::chrono::nanoseconds>(shortest_rest * (1LL << std::min(due.before, most_doublings)), longest_rest);
+    const std::chrono::nanoseconds whole = std::min<std::chrono::nanoseconds>(
+        shortest_rest * (1LL << std::min(due.before, most_rest_doublings)), longest_rest);
     const instant until = now + jitter_.spread(whole);
     slot_rest& it = rests_[slot];
     it.until = std::max(it.until, until);
@@ -282,11 +282,10 @@ void cluster_router::fail_due(instant now) {
         for (command* request : each->asked.take_due(now)) due.push_back(request);
     }
     for (command* request : due) routing::set_idle(*request);
-    for (command* request : due) routing::fail(*request, why_not(*request), now);
+    for (command* request : due) routing::fail(*request, why_not_up(slot_of(request->first_key())), now);
 }
 
-failure cluster_router::why_not(const command& request) const {
-    const hash_slot slot = slot_of(request.first_key());
+failure cluster_router::why_not_up(hash_slot slot) const {
     if (const auto found = rests_.find(slot); found != rests_.end()) return found->second.why;
     if (!map_) {
         if (!why_no_map_.detail.empty()) return why_no_map_;
@@ -296,7 +295,7 @@ failure cluster_router::why_not(const command& request) const {
         return {errc::cluster_down,
                 cluster_.display() + ": nobody owns slot " + std::to_string(static_cast<unsigned>(slot))};
     }
-    const link* const there = target(request);
+    const link* const there = find_link(*map_->owner(slot));
     if (there != nullptr && there->has_failed) return there->session().last_failure();
     return {errc::unreachable, cluster_.display() + ": not connected to the owner of the slot before the deadline"};
 }

@@ -122,6 +122,8 @@ public:
     bool anybody_is_up() const noexcept;
     // Of the owner's present link; null if it is not up.
     const server_facts* facts(hash_slot slot) const noexcept;
+    // Why nothing for this slot can be sent now, as far as known.
+    failure why_not_up(hash_slot slot) const;
     // Null: nobody has told it yet.
     const slot_map* map() const noexcept { return map_ ? &*map_ : nullptr; }
 
@@ -184,7 +186,6 @@ private:
     void flush(instant now);
     void fail_all(const std::deque<command*>& ended, const failure& why, instant now);
     void fail_due(instant now);
-    failure why_not(const command& request) const;
 
     // --- links and the map: cluster_links.cpp
     link* find_link(const network_place& place) const;

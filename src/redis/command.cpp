@@ -25,6 +25,7 @@ std::string_view take_word(std::string_view& encoded) noexcept {
 
 void command::reset_flags() noexcept {
     confirmed_by_push_ = unsubscribes_ = send_text_ = text_at_first_ = tells_if_moving_ = passes_others_ = false;
+    waits_for_first_link_ = false;
 }
 
 void command::set_payload(std::string encoded) noexcept {

@@ -53,6 +53,11 @@ public:
     void give_up_at(instant deadline) noexcept { deadline_ = deadline; }
     instant deadline() const noexcept { return deadline_; }
 
+    // Waits for the first link, too, until its deadline. Without it, it ends with the failure of the attempt to connect
+    // where there has been no link yet. Lasts until the payload is set anew.
+    void wait_for_first_link() noexcept { waits_for_first_link_ = true; }
+    bool waits_for_first_link() const noexcept { return waits_for_first_link_; }
+
     // Nobody wants it to run any more. It still ends with an answer or a failure, but is not sent again where
     // the server did not know the script. Lasts until the next submit().
     void abandon() noexcept { abandoned_ = true; }
@@ -116,6 +121,7 @@ private:
     bool of_the_link_ : 1 = false;  // part of a greeting, a sign of life: no filter's business
     bool tells_if_moving_ : 1 = false;
     bool passes_others_ : 1 = false;
+    bool waits_for_first_link_ : 1 = false;
     bool asking_ : 1 = false;       // with ASKING in front
     bool prelude_due_ : 1 = false;  // written, and a reply may come that is not its answer yet
     std::uint8_t hops_ = 0;         // redirects that were followed since its last rest

@@ -7,7 +7,6 @@
 #include "net/stream.hpp"
 #include "redis/session.hpp"
 
-#include <boost/asio/io_context.hpp>
 #include <memory>
 
 namespace holdfast::redis {

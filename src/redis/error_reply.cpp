@@ -88,6 +88,7 @@ bool is_permanent(errc code) noexcept {
         case errc::tls_failed:
         case errc::certificate_untrusted:
         case errc::certificate_mismatch:
+        case errc::certificate_expired:
         case errc::tls_expected:
         case errc::tls_unexpected:
         case errc::server_error:

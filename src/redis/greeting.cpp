@@ -4,10 +4,29 @@
 #include "redis/error_reply.hpp"
 #include "redis/info_text.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <compare>
 #include <string_view>
 #include <vector>
+
+namespace holdfast::redis {
+
+// The number is a difference of two wall clock readings (server.unixtime - server.stat_starttime), each cut to whole
+// seconds: a server that was started at .9 says "1" a tenth of a second later. The reading at the start is by time(),
+// which may be behind by a tick of the kernel, at most 10 ms. A clock that was set back since then makes the difference
+// small, or negative.
+std::chrono::milliseconds least_uptime(std::chrono::seconds told) noexcept {
+    constexpr std::chrono::milliseconds error{1010};
+    return std::max<std::chrono::milliseconds>(told - error, std::chrono::milliseconds(0));
+}
+
+std::chrono::milliseconds known_for(const server_facts& facts, std::string_view last_run_id) {
+    const bool is_another = !last_run_id.empty() && last_run_id != facts.run_id;
+    return is_another ? std::chrono::milliseconds(0) : facts.up_at_least.value_or(std::chrono::milliseconds(0));
+}
+
+}  // namespace holdfast::redis
 
 namespace holdfast::redis::greeting {
 namespace {
@@ -113,7 +132,7 @@ void read_server_info(const reply_view& reply, server_facts& facts) {
         const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), value);
         return bad == std::errc() && !text.empty() ? std::optional(value) : std::nullopt;
     };
-    if (const auto up = number("uptime_in_seconds:")) facts.uptime = std::chrono::seconds(*up);
+    if (const auto up = number("uptime_in_seconds:")) facts.up_at_least = least_uptime(std::chrono::seconds(*up));
     if (const auto clock = number("server_time_usec:")) facts.clock = std::chrono::microseconds(*clock);
 }
 

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace holdfast::redis {
 
@@ -27,11 +28,19 @@ struct server_facts {
     std::string mode;
     std::string run_id;  // empty: not allowed to ask
     std::int64_t client_id = 0;
-    std::string client_address;                                 // as the server sees it; empty: not allowed to ask
-    std::optional<std::chrono::seconds> uptime = std::nullopt;  // none: not allowed to ask
+    std::string client_address;  // as the server sees it; empty: not allowed to ask
+    // Lower bound for how long it has been running; none: not allowed to ask.
+    std::optional<std::chrono::milliseconds> up_at_least = std::nullopt;
     // Since 1970, when it answered; none: not allowed to ask.
     std::optional<std::chrono::microseconds> clock = std::nullopt;
 };
+
+// Lower bound for how long a server has been running that says `uptime_in_seconds`.
+std::chrono::milliseconds least_uptime(std::chrono::seconds told) noexcept;
+
+// Lower bound for how long the server has kept all that it was told, for a client whose last link was to the run
+// `last_run_id` (empty: there was none). Zero for another run than that one, and where the server does not say.
+std::chrono::milliseconds known_for(const server_facts& facts, std::string_view last_run_id);
 
 namespace greeting {
 

@@ -58,6 +58,10 @@ void multiplexer::fail_waiting(const failure& why, instant now) {
     fail_all(waiting_.take_all(), why, now);
 }
 
+void multiplexer::fail_impatient(const failure& why, instant now) {
+    fail_all(waiting_.take_if([](const command& each) { return !each.waits_for_first_link(); }), why, now);
+}
+
 // Its text has not been brought on this link; this one will.
 bool multiplexer::brings_script(const command& request) {
     if (std::find(brought_.begin(), brought_.end(), request.script_) != brought_.end()) return false;

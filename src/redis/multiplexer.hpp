@@ -89,6 +89,8 @@ public:
     void expire(const failure& why, instant now);
     // Ends every waiting command.
     void fail_waiting(const failure& why, instant now);
+    // Ends those that do not wait for the first link.
+    void fail_impatient(const failure& why, instant now);
 
     // --- writing: begin_write(), move the bytes, end_write()
     // --------------------------------------------------

@@ -269,7 +269,13 @@ void session::end_link(failure why, news what, instant now) {
     const failure told = last_failure_;  // the callbacks below may change last_failure_
     wires_.link_down(told, now);
     const bool strands = settings_.use == link_use::cluster;
-    if (!strands && what == news::failed && (!was_up_ || is_permanent(told.code))) wires_.fail_waiting(told, now);
+    if (!strands && what == news::failed) {
+        if (is_permanent(told.code)) {
+            wires_.fail_waiting(told, now);
+        } else if (!was_up_) {
+            wires_.fail_impatient(told, now);
+        }
+    }
     if (was_linked_up) listener_.on_link_down(told, now);
     if (strands) listener_.on_stranded(wires_.take_waiting(), told, now);
 }

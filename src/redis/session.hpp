@@ -16,9 +16,9 @@
 //  place. (2) Every command ends: it is answered, or its link is lost (outcome unknown; an answer that takes
 //  longer than
 //      request_timeout is a lost link), or its deadline comes while it waits.
-//  (3) After a failure that no retry will cure, or the very first attempt failing, what waits is told at
-//  once; else
-//      it waits for the next link until its own deadline. In a Cluster it does not wait here: see on_stranded().
+//  (3) After a failure that no retry will cure, what waits is told at once. Else it waits for the next link until its
+//      own deadline; but before the very first link only those wait that want to (wait_for_first_link()), and the
+//      others are told with each failed attempt. In a Cluster nothing waits here: see on_stranded().
 //  (4) Nothing of a link that was given up reaches the listener.
 #pragma once
 
@@ -66,6 +66,8 @@ public:
     bool has_failed() const noexcept { return failed_attempts_ > 0; }
     // What ended the last link or attempt.
     const failure& last_failure() const noexcept { return last_failure_; }
+    // Why nothing can be sent now, as far as known.
+    failure why_not_up() const;
     const server_facts& facts() const noexcept { return facts_; }
 
     // --- for the layer above
@@ -131,7 +133,6 @@ private:
     enum class news { failed, moved };
     void end_link(failure why, news what, instant now);
     void check_health(instant now);
-    failure why_not_up() const;
     failure why_too_slow() const;
     std::chrono::nanoseconds next_rest();
 

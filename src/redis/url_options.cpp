@@ -232,6 +232,10 @@ std::string suggestion(std::string_view given) {
 
 }  // namespace
 
+bool is_known_option(std::string_view name) noexcept {
+    return std::ranges::find(rules, name, &rule::name) != rules.end();
+}
+
 void require_printable(const examined_url& url, std::string_view what, std::string_view value) {
     if (std::ranges::any_of(value, is_control)) url.refuse(std::string(what) + " has a control character in it");
 }
@@ -247,7 +251,7 @@ url_options::url_options(const examined_url& url, std::string_view query) : url_
 void url_options::add(std::string_view item) {
     const std::size_t equals = item.find('=');
     const std::string_view name = item.substr(0, equals);
-    if (std::ranges::find(rules, name, &rule::name) == rules.end()) {
+    if (!is_known_option(name)) {
         url_.refuse("unknown option " + url_.quote(name) + suggestion(name) + "; there are " + known_names());
     }
     if (equals == item.npos || equals + 1 == item.size()) {

@@ -32,6 +32,9 @@ private:
     std::map<std::string_view, std::string_view> given_;  // name -> value, not yet decoded
 };
 
+/// True for the name of an option that a URL may have.
+bool is_known_option(std::string_view name) noexcept;
+
 /// Refuses control characters: they end up in logs, commands and C strings.
 void require_printable(const examined_url& url, std::string_view what, std::string_view value);
 

@@ -7,7 +7,8 @@
 //  (2) from the scheme to the last '@' anywhere (or, without any, to the last "%40" in front of the query);
 //  (3) from a ':' that no port follows to the end: `redis://user:password`, with the host forgotten. Where several
 //  hosts
-//      may be named, each of them is looked at so.
+//      may be named, each of them is looked at so;
+//  (4) from the value of the first option that nobody knows to the end: who can tell what it was meant for.
 // If an '@' stands in what (1) hides, (1) and (2) cannot be told apart and everything goes.
 //
 // Each step leaves text that it would leave alone the next time: that makes it idempotent.
@@ -16,6 +17,7 @@
 
 #include "redis/characters.hpp"
 #include "redis/server_url.hpp"
+#include "redis/url_options.hpp"
 #include "redis/url_text.hpp"
 
 namespace holdfast::redis {
@@ -66,6 +68,16 @@ std::size_t userinfo_size(std::string_view text) {
     if (const std::size_t at = text.rfind('@'); at != text.npos) return at + 1;
     const std::size_t encoded = text.substr(0, text.find('?')).rfind("%40");
     return encoded == text.npos ? 0 : encoded + 3;
+}
+
+// The same without the value of the first option that is not known, and what follows it.
+std::string hide_unknown_options(std::string_view text) {
+    for (std::size_t at = text.find('?'); at != text.npos; at = text.find('&', at + 1)) {
+        const std::string_view option = text.substr(at + 1, text.find('&', at + 1) - at - 1);
+        if (option.empty() || is_known_option(option.substr(0, option.find('=')))) continue;
+        return std::string(text.substr(0, at + 1)).append(name_to_keep(option)).append(hidden);
+    }
+    return std::string(text);
 }
 
 bool is_port(std::string_view text) {
@@ -132,7 +144,7 @@ std::string redact(std::string_view url) {
     const std::size_t userinfo = userinfo_size(kept);
     std::string shown(scheme);
     if (userinfo != 0) shown.append(hidden).append("@");
-    const std::string_view rest = std::string_view(kept).substr(userinfo);
+    const std::string rest = hide_unknown_options(std::string_view(kept).substr(userinfo));
     const std::string kind = to_lower(scheme);
     const bool has_several = kind.ends_with("+sentinel://") || kind.ends_with("+cluster://");
     return shown.append(has_several ? hide_after_hosts(rest) : hide_after_host(rest));

@@ -42,6 +42,8 @@ public:
     // As the user gave it.
     std::string_view name() const noexcept;
     const std::string& lock() const noexcept { return lock_; }
+    // The key is the name itself, so other programs may use it.
+    bool is_raw() const noexcept { return name_at_ == 0; }
     std::string queue() const { return whole(side::queue); }
     std::string waiters() const { return whole(side::waiters); }
     std::string fence() const { return whole(side::fence); }

@@ -109,6 +109,11 @@ std::optional<std::uint64_t> to_token(const reply_view& value) {
     return static_cast<std::uint64_t>(*number);
 }
 
+std::optional<std::chrono::microseconds> to_clock(const reply_view& reply, std::size_t at) {
+    const auto us = reply.size() > at ? to_token(reply[at]) : std::nullopt;
+    return us ? std::optional(std::chrono::microseconds(static_cast<std::int64_t>(*us))) : std::nullopt;
+}
+
 std::optional<milliseconds> to_left(std::int64_t ms) {
     return ms < 0 ? std::nullopt : std::optional<milliseconds>(ms);
 }
@@ -116,6 +121,10 @@ std::optional<milliseconds> to_left(std::int64_t ms) {
 std::size_t to_count(const reply_view& reply, std::size_t at) {
     const std::int64_t count = reply.size() > at ? reply[at].to_integer().value_or(0) : 0;
     return count < 0 ? 0 : static_cast<std::size_t>(count);
+}
+
+std::optional<milliseconds> to_cut(const reply_view& reply, std::size_t at) {
+    return reply.size() > at ? to_left(reply[at].to_integer().value_or(-1)) : std::nullopt;
 }
 
 bool is_list(const reply_view& reply, std::size_t least) {
@@ -290,6 +299,8 @@ std::optional<acquire_answer> read_acquire(const reply_view& reply) {
         if (!token || *token == 0) return std::nullopt;
         answer.what = verdict::held;
         answer.token = *token;
+        answer.clock = to_clock(reply, 2);
+        answer.cut_to = to_cut(reply, 3);
         return answer;
     }
     const auto left = reply[1].to_integer();
@@ -313,6 +324,8 @@ std::optional<acquire_answer> read_acquire(const reply_view& reply) {
     answer.fence = *fence;
     answer.soonest = answer.holder_left;
     if (reply.size() > 6) answer.soonest = to_left(reply[6].to_integer().value_or(-1));
+    answer.clock = to_clock(reply, 7);
+    answer.cut_to = to_cut(reply, 8);
     return answer;
 }
 
@@ -346,6 +359,7 @@ std::optional<hold_answer> read_hold(const reply_view& reply) {
     if (!held || !token || *token == 0) return std::nullopt;
     answer.held = *held;
     answer.token = *token;
+    answer.cut_to = to_cut(reply, 3);
     return answer;
 }
 

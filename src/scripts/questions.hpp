@@ -59,6 +59,10 @@ struct acquire_answer {
     std::size_t place = 0;                    // queued: 0 is next
     std::uint64_t fence = 0;                  // queued: the last token given out
     std::optional<milliseconds> soonest;      // queued: when the first of the holders may be gone
+    // held, queued: the server's clock when the script ran, since 1970, where a token was proposed
+    std::optional<std::chrono::microseconds> clock;
+    // held, queued, of a read-write lock: another program has cut the hash's expiry, and this was left of it
+    std::optional<milliseconds> cut_to;
 };
 
 struct release_question {
@@ -118,10 +122,11 @@ struct hold_answer {
     } what = verdict::not_held;
     std::optional<milliseconds> holder_left;
     std::string_view holder;
-    std::size_t waiters = 0;      // release: still in line
-    std::size_t holders = 0;      // release: who hold it now
-    shape held = shape::nothing;  // renew, cancel and raise, of a read-write lock
-    std::uint64_t token = 0;      // renew, cancel and raise, of a read-write lock
+    std::size_t waiters = 0;             // release: still in line
+    std::size_t holders = 0;             // release: who hold it now
+    shape held = shape::nothing;         // renew, cancel and raise, of a read-write lock
+    std::uint64_t token = 0;             // renew, cancel and raise, of a read-write lock
+    std::optional<milliseconds> cut_to;  // renew, as in acquire_answer
 };
 
 void write(redis::command& out, const lock_terms& lock, const acquire_question& question);

@@ -14,7 +14,7 @@
 #include "chaos/chaos_fixture.hpp"
 #include "support/renewed.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::callback_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -96,4 +96,4 @@ TEST_F(Callbacks, ThatAreNotFetchedKeepTheLock) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::callback_test

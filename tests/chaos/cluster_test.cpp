@@ -19,7 +19,7 @@
 #include "support/redis_cluster.hpp"
 #include "support/temp_directory.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::cluster_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -167,4 +167,4 @@ TEST_F(ClusterChaos, LosesNoUpdateAndHasTwoBelieversOnlyWhereAGrantWasLost) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::cluster_test

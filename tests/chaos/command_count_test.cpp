@@ -8,7 +8,7 @@
 
 #include "chaos/chaos_fixture.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::command_count_test {
 namespace {
 
 class CommandCount : public chaos_fixture {
@@ -82,4 +82,4 @@ TEST_F(CommandCount, OfALongWaitIsItsPolls) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::command_count_test

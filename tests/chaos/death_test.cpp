@@ -10,7 +10,7 @@
 
 #include "chaos/chaos_fixture.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::death_test {
 namespace {
 
 constexpr std::int64_t ms = 1000;  // times are in microseconds here
@@ -135,4 +135,4 @@ TEST_F(Deaths, NobodyNeedsToFearAShortLeaseThatIsRenewed) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::death_test

@@ -13,7 +13,7 @@
 #include "chaos/server_monitor.hpp"
 #include "support/temp_directory.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::lost_updates_test {
 namespace {
 
 class ManyProcesses : public chaos_fixture {
@@ -110,4 +110,4 @@ TEST_F(ManyProcesses, AreServedInTheOrderInWhichTheServerSawThem) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::lost_updates_test

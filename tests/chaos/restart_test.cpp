@@ -14,7 +14,7 @@
 
 #include "chaos/chaos_fixture.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::restart_test {
 namespace {
 
 using ::testing::IsEmpty;
@@ -194,4 +194,4 @@ TEST_F(Restart, TokensGrowAcrossAClockSetBack) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::restart_test

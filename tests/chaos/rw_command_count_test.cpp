@@ -5,7 +5,7 @@
 
 #include "chaos/chaos_fixture.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::rw_command_count_test {
 namespace {
 
 class RwCommandCount : public chaos_fixture {
@@ -95,4 +95,4 @@ TEST_F(RwCommandCount, OfAWriteReleaseThatWakes100ReadersIsOneAndOnePushForEachO
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::rw_command_count_test

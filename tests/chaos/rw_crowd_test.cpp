@@ -16,7 +16,7 @@
 #include "chaos/server_monitor.hpp"
 #include "support/temp_directory.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::rw_crowd_test {
 namespace {
 
 constexpr std::size_t processes = 4;
@@ -182,4 +182,4 @@ TEST_F(ReadersAndWriters, WhereWritersArePreferredNoReaderComesInBeforeAWriterTh
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::rw_crowd_test

@@ -9,7 +9,7 @@
 
 #include "chaos/chaos_fixture.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::rw_death_test {
 namespace {
 
 constexpr std::int64_t ms = 1000;          // times are in microseconds here
@@ -94,4 +94,4 @@ TEST_F(DeathOfAReader, OrOfAWaitingWriterHoldsNobodyBack) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::rw_death_test

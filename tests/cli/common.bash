@@ -8,9 +8,11 @@ bats_require_minimum_version 1.5.0
 
 setup() {
     : "${HOLDFAST_BIN:?names the binary to test}"
-    unset HOLDFAST_URL HOLDFAST_MAX_LEASE HOLDFAST_HELD HOLDFAST_NAME HOLDFAST_TOKEN
+    export -n HOLDFAST_BIN HOLDFAST_DEMO # the command says of variables that it does not know
+    unset HOLDFAST_MAX_LEASE HOLDFAST_HELD HOLDFAST_NAME HOLDFAST_TOKEN
+    export HOLDFAST_URL=local
     BOX=$(mktemp -d /tmp/hf-cli.XXXXXX)
-    export BOX HOLDFAST_HOME=$BOX/home
+    export BOX HOLDFAST_HOME=$BOX/home BIN=$HOLDFAST_BIN
     started=()
 }
 
@@ -232,6 +234,7 @@ start_servers() {
 url() { echo "unix://$BOX/s$1/redis.sock?timeout=5s"; }
 # on SERVER COMMAND...
 on() { redis-cli -s "$BOX/s$1/redis.sock" "${@:2}"; }
+# A server tells its uptime in whole seconds, and up to one too many.
 is_older_than() { [ "$(on "$1" info server | tr -d '\r' | sed -n 's/^uptime_in_seconds://p')" -gt "$2" ]; }
 
 # A server that was started a short while ago does not vote for the longest lease, so that is short here.
@@ -239,7 +242,7 @@ setup_quorum() {
     start_servers "$@"
     export HOLDFAST_URL=$servers HOLDFAST_MAX_LEASE=4s
     local i
-    for i in 1 2 3; do wait_until is_older_than "$i" 4; done
+    for i in 1 2 3; do wait_until is_older_than "$i" 5; done
 }
 crash() { kill -KILL "${server[$1]}" && wait_until is_gone "${server[$1]}"; }
 is_free_on() { [ "$(on "$1" exists "hf:{$2}")" = 0 ]; }
@@ -258,8 +261,9 @@ shows() { screen | grep -q -- "$1"; }
 type_line() { terminal send-keys -t t "$1" Enter; }
 
 open_terminal() {
+    printf '%s\n' "HOLDFAST_BIN='$HOLDFAST_BIN'" "PS1='prompt> '" >"$BOX/bashrc"
     terminal -f /dev/null new-session -d -s t -x 120 -y 40 \
-        "env HOLDFAST_HOME='$HOLDFAST_HOME' BOX='$BOX' HOLDFAST_BIN='$HOLDFAST_BIN' PS1='prompt> ' bash --norc --noprofile -i" 3>&-
+        "env HOLDFAST_HOME='$HOLDFAST_HOME' HOLDFAST_URL='$HOLDFAST_URL' BOX='$BOX' bash --rcfile '$BOX/bashrc' --noprofile -i" 3>&-
     terminal display-message -p '#{pid}' >"$BOX/tmux.pid"
     wait_until shows 'prompt>'
 }

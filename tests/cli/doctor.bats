@@ -157,6 +157,23 @@ safe=$'appendonly yes\nmaxmemory-policy noeviction'
     [ "$(severity_of clock)" = ok ]
 }
 
+# 30,000 marks among 40,000 keys: a sample of ten thousand tells it within a tenth.
+@test "Doctor.MarksAreEstimatedAndAreAWarningWhereTheyAreMuch" {
+    start_named_server "$safe"
+    examine
+    [[ "$(finding_of marks)" == "about 0 fencing marks, 0.0 MB"* ]]
+    named_redis eval 'for i = 1, 30000 do redis.call("SET", "hf:{job:" .. i .. "}:fence", "1700000000000000", "PX", 3600000) end
+        for i = 1, 10000 do redis.call("SET", "other:" .. i, i) end' 0
+    examine
+    [ "$(severity_of marks)" = ok ]
+    [[ "$(finding_of marks)" =~ ^about\ (2[7-9]|3[0-2])[0-9][0-9][0-9]\ fencing\ marks,\ [34]\.[0-9]\ MB\ \(estimated\ from\ 1[0-9]{4}\ of\ 4000[0-9]\ keys\)$ ]]
+    named_redis config set maxmemory 12mb
+    examine
+    [ "$(severity_of marks)" = warning ]
+    run --separate-stderr holdfast doctor
+    [[ "$output" == *warning*marks*fence_retention* ]]
+}
+
 @test "Doctor.FreshStartIsAWarning" {
     start_named_server "$safe"
     examine

@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-namespace holdfast::cli {
+namespace holdfast::cli::latency_counts_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -91,4 +91,4 @@ TEST(BenchReport, ProgressIsAsLongAtTheEndAsAtTheBeginning) {
 }
 
 }  // namespace
-}  // namespace holdfast::cli
+}  // namespace holdfast::cli::latency_counts_test

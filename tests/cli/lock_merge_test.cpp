@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace holdfast::cli {
+namespace holdfast::cli::lock_merge_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -93,4 +93,4 @@ TEST(LockMerge, OnlyMajoritiesAreKept) {
 }
 
 }  // namespace
-}  // namespace holdfast::cli
+}  // namespace holdfast::cli::lock_merge_test

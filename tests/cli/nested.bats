@@ -2,7 +2,7 @@
 load common
 
 @test "Nested.OfTheSameNameBorrowsTheHold" {
-    run holdfast run -q a -- sh -c 'echo $HOLDFAST_TOKEN; "$HOLDFAST_BIN" run --no-wait a -- sh -c "echo \$HOLDFAST_TOKEN"'
+    run holdfast run -q a -- sh -c 'echo $HOLDFAST_TOKEN; "$BIN" run --no-wait a -- sh -c "echo \$HOLDFAST_TOKEN"'
     [ "$status" -eq 0 ]
     [ "${lines[0]}" = "${lines[1]}" ]
 }
@@ -18,7 +18,7 @@ load common
 
 @test "Nested.BorrowerNeitherReleasesNorShortens" {
     run holdfast run -q --lease 60s a -- sh -c \
-        '"$HOLDFAST_BIN" run --lease 1s a -- true; redis-cli -s "$HOLDFAST_HOME/redis.sock" pttl "hf:{a}"'
+        '"$BIN" run --lease 1s a -- true; redis-cli -s "$HOLDFAST_HOME/redis.sock" pttl "hf:{a}"'
     [ "$status" -eq 0 ]
     [ "$output" -gt 30000 ]
 }

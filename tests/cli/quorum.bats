@@ -134,6 +134,23 @@ load common
     finish "$holder"
 }
 
+@test "Quorum.FreshServersAreNamedWithTheTimeUntilTheyVote" {
+    start_servers
+    export HOLDFAST_URL=$servers HOLDFAST_MAX_LEASE=1h
+    run --separate-stderr holdfast run --no-wait a -- touch "$BOX/ran"
+    [ "$status" -eq 125 ]
+    [[ "$stderr" =~ "redis.sock votes in "(1h|3[0-9]+s).*"redis.sock votes in "(1h|3[0-9]+s) ]]
+    run --separate-stderr holdfast run --wait 100ms a -- touch "$BOX/ran"
+    [ "$status" -eq 125 ]
+    [[ "$stderr" == *"s1/redis.sock votes in "* ]]
+    [ ! -e "$BOX/ran" ]
+    open_terminal
+    terminal resize-window -t t -x 250
+    type_line "HOLDFAST_MAX_LEASE=1h HOLDFAST_URL='$HOLDFAST_URL' \"\$HOLDFAST_BIN\" run a -- echo had-it"
+    wait_until shows "waiting .* for 'a': servers .*s1/redis.sock.*s2/redis.sock.*s3/redis.sock.* started .* ago and vote in [0-9]*m.* (--max-lease)"
+    ! shows 'about to be handed over'
+}
+
 @test "Quorum.WaitingLineTellsHolderAndPlace" {
     setup_quorum
     hold a
@@ -141,5 +158,17 @@ load common
     type_line "HOLDFAST_MAX_LEASE=4s HOLDFAST_URL='$HOLDFAST_URL' \"\$HOLDFAST_BIN\" run a -- echo had-it"
     wait_until shows "'a' is held by .*place 1 of 1"
     let_go a
+    wait_until shows '^had-it'
+}
+
+@test "Quorum.WaitingLineTellsWhyNoMajorityAnswers" {
+    start_servers
+    crash 2
+    crash 3
+    open_terminal
+    type_line "HOLDFAST_MAX_LEASE=1s HOLDFAST_URL='$servers' \"\$HOLDFAST_BIN\" run --wait 60s a -- echo had-it"
+    wait_until shows "waiting .*s for 'a': 1 of 3 servers answered; .*s2/redis.sock"
+    redis-server "$BOX/s2/redis.conf" >"$BOX/s2/log" 2>&1 3>&- &
+    started+=($!)
     wait_until shows '^had-it'
 }

@@ -65,12 +65,24 @@ load common
     [[ "$output" != *'holdfast_locks{'* ]]
 }
 
+@test "Quorum.ReleaseRecallsTheHolderOverAllServers" {
+    setup_quorum
+    hold a --lease 4s
+    wait_until is_held_everywhere a
+    run --separate-stderr holdfast release a --force --yes
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"stopped, and released it" ]]
+    finish "$last"
+    [ "$status" -eq 75 ]
+    is_free_everywhere a
+}
+
 @test "Quorum.ForcedReleaseEndsTheHoldOnAllServersAndTheCommand" {
     setup_quorum
     hold a --lease 4s
     local holder=$last
     wait_until is_held_everywhere a
-    run --separate-stderr holdfast release a --force --yes
+    run --separate-stderr holdfast release a --force --yes --grace 0s
     [ "$status" -eq 0 ]
     [[ "$output" == *"released on 3 of 3 servers"* ]]
     finish "$holder"

@@ -33,7 +33,7 @@ listen() {
     listen
     local token
     token=$(redis get 'hf:{a}:fence')
-    run --separate-stderr holdfast release a --force --yes
+    run --separate-stderr holdfast release a --force --yes --grace 0s
     [ "$status" -eq 0 ]
     [ "$output" = "user-1@host-1 prog-1[1]: released" ]
     lock_is_free a
@@ -79,13 +79,68 @@ ends_at_once_when_released() {
 @test "Release.TellsAReaderAtOnce" { ends_at_once_when_released --shared; }
 @test "Release.TellsAWriterAtOnce" { ends_at_once_when_released --exclusive; }
 
-@test "Release.OfAHolderThatDidNotWantToWaitIsLearntByTheNextRenewal" {
-    start run --lease 3s --no-wait a -- sh -c 'touch "$BOX/a.runs"; exec sleep 1000'
-    wait_until test -e "$BOX/a.runs"
+# The command of the holder is deaf to TERM. The next holder looks, as the first thing it does, whether that command lives.
+next_starts_when_the_command_is_dead() {
+    start run --lease 30s --grace 500ms "$@" a -- bash -c 'trap "" TERM; echo $$ >"$BOX/job"; while :; do sleep 0.02; done'
+    local holder=$last
+    wait_until test -s "$BOX/job"
+    start run -q "${next[@]}" a -- bash -c 'kill -0 "$(cat "$BOX/job")" 2>/dev/null && echo alive >"$BOX/found" || echo dead >"$BOX/found"'
+    local follower=$last
+    wait_until someone_waits_for a
     run --separate-stderr holdfast release a --force --yes
     [ "$status" -eq 0 ]
+    local told=$output
+    finish "$follower"
+    [ "$(cat "$BOX/found")" = dead ]
+    [[ "$told" == *"stopped, and released it" ]]
+    finish "$holder"
+    [ "$status" -eq 75 ]
+}
+
+@test "Release.TheNextStartsWhenTheCommandIsDead" { next_starts_when_the_command_is_dead; }
+@test "Release.TheNextStartsWhenTheCommandOfOneThatDidNotWantToWaitIsDead" { next_starts_when_the_command_is_dead --no-wait; }
+@test "Release.TheNextStartsWhenTheCommandOfAReaderIsDead" {
+    next=(--exclusive)
+    next_starts_when_the_command_is_dead --shared
+}
+
+# Of a hold that is older than the retention nothing but the holder knows the token.
+@test "Release.OfAHoldThatOutlivedItsMarkIsHeardByTheHolder" {
+    hold a --lease 60s
+    redis del 'hf:{a}:fence' >/dev/null
+    run --separate-stderr holdfast release a --force --yes
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"stopped, and released it" ]]
     finish "$last"
     [ "$status" -eq 75 ]
+}
+
+@test "Release.OfAHolderThatGoesOnIsForcedAfterTheGrace" {
+    hold a --lease 30s --on-lost warn
+    run --separate-stderr holdfast release a --force --yes --grace 200ms
+    [ "$status" -eq 0 ]
+    [[ "$output" == *": released" ]]
+    lock_is_free a
+    wait_until has_line "$BOX/out" "lost the lock 'a'"
+    let_go a
+    finish "$last"
+}
+
+@test "Release.WithoutGraceForcesAtOnce" {
+    hold a --lease 30s
+    run --separate-stderr holdfast release a --force --yes --grace 0s
+    [ "$status" -eq 0 ]
+    [[ "$output" == *": released" ]]
+    finish "$last"
+    [ "$status" -eq 75 ]
+}
+
+@test "Release.WaitsForNobodyWhoDoesNotListen" {
+    start_local_server
+    held_by 1 a
+    run --separate-stderr timeout 60 "$HOLDFAST_BIN" release a --force --yes --grace 10m
+    [ "$status" -eq 0 ]
+    lock_is_free a
 }
 
 @test "Release.OfAFreeLockIsExitOne" {
@@ -110,13 +165,13 @@ ends_at_once_when_released() {
     start_local_server
     read_by a 1 2 3
     listen
-    run --separate-stderr holdfast release a --force --yes --holder "$(hold_id 2)"
+    run --separate-stderr holdfast release a --force --yes --grace 0s --holder "$(hold_id 2)"
     [ "$status" -eq 0 ]
     [ "$(redis hexists 'hf:{a}' "r:$(hold_id 2)")" = 0 ]
     [ "$(redis hget 'hf:{a}' rcount)" = 2 ]
     wait_until has_line "$BOX/heard" "^revoked $(hold_id 2) "
     ! has_line "$BOX/heard" "^revoked $(hold_id 1) "
-    run --separate-stderr holdfast release a --force --yes
+    run --separate-stderr holdfast release a --force --yes --grace 0s
     [ "$status" -eq 0 ]
     lock_is_free a
     wait_until has_line "$BOX/heard" "^revoked $(hold_id 3) "

@@ -33,7 +33,8 @@ load common
     local -a misuses=(
         "run" "run a" "run --bogus a" "run --lease 30 a" "run --lease 1ms a" "run --wait soon a" "run a b"
         "run --wait 1s --no-wait a" "run --keys odd a" "run --on-lost maybe a" "run -E 256 a" "run {}x{y a" "bogus"
-        "run --shell true a" "run --url nonsense a" "run --url redis://127.0.0.1:1 a" "run --url redis://nowhere.invalid a"
+        "run --shell true a" "run --url nonsense a" "run --no-wait --url redis://127.0.0.1:1 a"
+        "run --no-wait --url redis://nowhere.invalid a"
     )
     for misuse in "${misuses[@]}"; do
         if [ "$misuse" = "run a" ]; then
@@ -51,14 +52,14 @@ load common
 @test "Run.PassesArgumentsInputAndOutputUnchanged" {
     run holdfast run a -- printf '<%s>' 'one two' '' '--' '-x' '$HOME'
     [ "${lines[-1]}" = '<one two><><--><-x><$HOME>' ]
-    run bash -c 'printf "line 1\nline 2" | "$HOLDFAST_BIN" run a -- cat'
+    run bash -c 'printf "line 1\nline 2" | "$BIN" run a -- cat'
     [ "$output" = $'line 1\nline 2' ]
-    run bash -c '"$HOLDFAST_BIN" run a -- sh -c "echo out; echo err >&2" 2>/dev/null'
+    run bash -c '"$BIN" run a -- sh -c "echo out; echo err >&2" 2>/dev/null'
     [ "$output" = out ]
 }
 
 @test "Run.ReadsNothingOfTheInputItself" {
-    run bash -c 'printf "1\n2\n" | { "$HOLDFAST_BIN" run a -- true; cat; }'
+    run bash -c 'printf "1\n2\n" | { "$BIN" run a -- true; cat; }'
     [ "${lines[-2]}" = 1 ]
     [ "${lines[-1]}" = 2 ]
 }
@@ -179,4 +180,30 @@ load common
     run "$HOLDFAST_DEMO" "$HOLDFAST_BIN"
     echo "$output"
     [ "$status" -eq 0 ]
+}
+
+@test "Run.WaitsForAServerThatIsJustStarting" {
+    run_redis late 'save ""'
+    local url=redis://127.0.0.1:$got pid=${started[-1]}
+    kill -KILL "$pid"
+    wait_until is_gone "$pid"
+    start run --wait 60s --url "$url" a -- sh -c 'touch "$BOX/ran"'
+    sleep 0.5
+    is_alive "$last"
+    redis-server "$BOX/late/redis.conf" >"$BOX/late/log" 2>&1 3>&- &
+    started+=($!)
+    finish "$last"
+    [ "$status" -eq 0 ]
+    [ -e "$BOX/ran" ]
+}
+
+@test "Run.ThatDoesNotWaitSaysAtOnceThatTheServerIsNotThere" {
+    run_redis gone 'save ""'
+    local url=redis://127.0.0.1:$got pid=${started[-1]}
+    kill -KILL "$pid"
+    wait_until is_gone "$pid"
+    run --separate-stderr holdfast run --no-wait --url "$url?timeout=60s" a -- echo never
+    [ "$status" -eq 125 ]
+    [ -z "$output" ]
+    [[ "$stderr" == *"${url#redis://}"*"nothing listens"* ]]
 }

@@ -13,20 +13,118 @@ servers_here() { ps -eo args | grep -c "^redis-server.*$HOLDFAST_HOME/redis.sock
         finish "$pid"
         [ "$status" -eq 0 ] || { cat "$BOX/out"; false; }
     done
-    [ "$(grep -c 'started a local server' "$BOX/out")" -eq 1 ]
     [ "$(grep -c 'Redis is starting' "$HOLDFAST_HOME/redis.log")" -eq 1 ]
     [ "$(servers_here)" -eq 1 ]
     is_alive "$(server_pid)"
 }
 
-@test "Server.SaysOnceThatLocksHoldOnThisMachineOnly" {
-    run holdfast run a -- true
-    [[ "$output" == *"this machine only"* ]]
-    run holdfast run a -- true
-    [ -z "$output" ]
-    holdfast server stop
-    run holdfast run -q a -- true
-    [ -z "$output" ]
+only_yours='only among your own commands on this machine'
+
+@test "Server.IsAnnouncedByEveryRunThatFallsBackToIt" {
+    unset HOLDFAST_URL
+    for words in "" "" -q; do # started, running, and told to be quiet
+        run --separate-stderr holdfast run $words a -- echo ran
+        [ "$status" -eq 0 ]
+        [ "$output" = ran ]
+        [[ "$stderr" == *"no server is named"*"$only_yours"*--local* ]]
+    done
+    run --separate-stderr holdfast ls
+    [[ "$stderr" == *"$only_yours"* ]]
+}
+
+@test "Server.IsNotAnnouncedWhereItWasAskedFor" {
+    unset HOLDFAST_URL
+    run --separate-stderr holdfast run --local a -- true
+    [ "$status" -eq 0 ]
+    [ -z "$stderr" ]
+    run --separate-stderr holdfast run --url local a -- true
+    [ -z "$stderr" ]
+    HOLDFAST_URL=local run --separate-stderr holdfast run a -- true
+    [ -z "$stderr" ]
+    HOLDFAST_URL=redis://127.0.0.1:1 run --separate-stderr holdfast ls --local
+    [ "$status" -eq 0 ]
+    [[ "$stderr" != *"$only_yours"* ]]
+    # What runs inside is asked for by the same word.
+    run --separate-stderr holdfast run --local a -- "$HOLDFAST_BIN" run b -- sh -c 'echo "$HOLDFAST_URL"'
+    [ "$output" = local ]
+    [ -z "$stderr" ]
+    run holdfast run --local --url redis://127.0.0.1:1 a -- true
+    [ "$status" -eq 125 ]
+}
+
+@test "Server.AnEmptyOrBlankUrlIsAnErrorAndNothingRuns" {
+    for words in "" " " $'\t \n'; do
+        HOLDFAST_URL=$words run holdfast run a -- touch "$BOX/ran"
+        [ "$status" -eq 125 ]
+        [[ "$output" == *"HOLDFAST_URL is set, but names no server"* ]]
+        HOLDFAST_URL=local run holdfast run --url "$words" a -- touch "$BOX/ran"
+        [ "$status" -eq 125 ]
+        [[ "$output" == *"--url is empty"* ]]
+    done
+    HOLDFAST_URL= run holdfast ls --names
+    [ "$status" -eq 125 ]
+    [ ! -e "$BOX/ran" ]
+    [ ! -e "$HOLDFAST_HOME" ]
+}
+
+@test "Server.AMisspeltVariableIsNamed" {
+    unset HOLDFAST_URL
+    HOLDFAST_URLS=redis://127.0.0.1:1 run --separate-stderr holdfast run -q a -- true
+    [ "$status" -eq 0 ]
+    [[ "$stderr" == *"HOLDFAST_URLS"*"no variable of holdfast"*"$only_yours"* ]]
+    [[ "$stderr" != *127.0.0.1* ]] # its value may be a secret
+    export HOLDFAST_URL=local
+    HOLDFAST_MAXLEASE=5s run --separate-stderr holdfast run a -- true
+    [[ "$stderr" == *"HOLDFAST_MAXLEASE"*"no variable of holdfast"* ]]
+    HOLDFAST_MAXLEASE=5s run --separate-stderr holdfast run -q a -- true
+    [ -z "$stderr" ]
+    # Those that a run sets for its command are known.
+    run --separate-stderr holdfast run a -- "$HOLDFAST_BIN" run b -- true
+    [ -z "$stderr" ]
+}
+
+# The server lives on without its files; its pid is where teardown finds it.
+remove_files_of_the_server() {
+    cp "$HOLDFAST_HOME/redis.pid" "$BOX/first.pid"
+    rm -rf "${HOLDFAST_HOME:?}"
+}
+
+@test "Server.WhoseFilesWereRemovedIsNotJoinedByASecondOne" {
+    start_local_server
+    remove_files_of_the_server
+    run holdfast run a -- touch "$BOX/ran"
+    [ "$status" -eq 125 ]
+    [[ "$output" == *"still runs"*"pid $(cat "$BOX/first.pid")"*"holdfast server stop"* ]]
+    [ ! -e "$BOX/ran" ]
+    [ "$(servers_here)" -eq 1 ]
+    run holdfast server status
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"pid $(cat "$BOX/first.pid")"* ]]
+    # Nobody knows what is held there, so it is not stopped unasked.
+    run holdfast server stop </dev/null
+    [ "$status" -eq 1 ]
+    is_alive "$(cat "$BOX/first.pid")"
+    run holdfast server stop --force
+    [ "$status" -eq 0 ]
+    wait_until is_gone "$(cat "$BOX/first.pid")"
+    holdfast run a -- touch "$BOX/ran"
+    [ -e "$BOX/ran" ]
+}
+
+@test "Server.WhoseSocketWasRemovedIsNotJoinedByASecondOne" {
+    start_local_server
+    rm "$HOLDFAST_HOME/redis.sock"
+    run holdfast run a -- touch "$BOX/ran"
+    [ "$status" -eq 125 ]
+    [ "$(servers_here)" -eq 1 ]
+}
+
+@test "Server.OfAnotherDirectoryIsAnotherServer" {
+    start_local_server
+    remove_files_of_the_server
+    HOLDFAST_HOME=$BOX/other run holdfast run a -- echo ran
+    cp "$BOX/other/redis.pid" "$BOX/other.pid"
+    [ "$status" -eq 0 ]
 }
 
 @test "Server.OutlivesWhoStartedItAndItsSession" {

@@ -104,7 +104,7 @@ who_comes_first() {
 }
 
 @test "Shared.NestedReaderBorrowsFromAReaderEvenWhenAWriterWaits" {
-    start run -s a -- sh -c 'touch "$BOX/outer"; while [ ! -e "$BOX/go" ]; do sleep 0.05; done; exec "$HOLDFAST_BIN" run -s --no-wait a -- sh -c "echo \$HOLDFAST_TOKEN >\"\$BOX/inner\""'
+    start run -s a -- sh -c 'touch "$BOX/outer"; while [ ! -e "$BOX/go" ]; do sleep 0.05; done; exec "$BIN" run -s --no-wait a -- sh -c "echo \$HOLDFAST_TOKEN >\"\$BOX/inner\""'
     local outer=$last
     wait_until test -e "$BOX/outer"
     start run -x a -- true
@@ -119,7 +119,7 @@ who_comes_first() {
 }
 
 @test "Shared.NestedReaderBorrowsFromAWriter" {
-    run holdfast run -q -x a -- sh -c 'echo $HOLDFAST_TOKEN; "$HOLDFAST_BIN" run -s --no-wait a -- sh -c "echo \$HOLDFAST_TOKEN"'
+    run holdfast run -q -x a -- sh -c 'echo $HOLDFAST_TOKEN; "$BIN" run -s --no-wait a -- sh -c "echo \$HOLDFAST_TOKEN"'
     [ "$status" -eq 0 ]
     [ "${lines[0]}" = "${lines[1]}" ]
     run holdfast run -q a -- "$HOLDFAST_BIN" run -s --no-wait a -- echo plain holds alone, too
@@ -175,6 +175,27 @@ who_comes_first() {
     run holdfast run c -- touch "$BOX/ran"
     [ "$status" -eq 125 ]
     [[ "$output" == *"lock 'c': the key holds something that is no lock"* ]]
+    [ ! -e "$BOX/ran" ]
+}
+
+@test "Shared.LockOfRedissonIsRefusedByNameAndLeftAlone" {
+    start_local_server
+    local thread=5f0c2f1e-8a51-4f6c-9d6f-0d6a1b3f6a10:47 option
+    redis hset plain "$thread" 1 >/dev/null
+    redis hset reads mode read "$thread" 1 >/dev/null
+    redis hset writes mode write "$thread:write" 1 >/dev/null
+    for name in plain reads writes; do
+        local before=$(redis hgetall "$name")
+        for option in '' --shared --exclusive; do
+            run holdfast run --keys raw --no-wait $option "$name" -- touch "$BOX/ran"
+            [ "$status" -eq 125 ]
+            [[ "$output" == *"lock '$name': the key holds what looks like a Redisson lock"* ]]
+            [[ "$output" != *"free by now"* ]]
+        done
+        run holdfast show --keys raw "$name"
+        [[ "$output" == *"looks like a Redisson lock"* ]]
+        [ "$(redis hgetall "$name")" = "$before" ]
+    done
     [ ! -e "$BOX/ran" ]
 }
 

@@ -25,7 +25,7 @@ load common
 @test "Terminal.CtrlCEndsTheCommandAndTheScriptAroundIt" {
     open_terminal
     cat >"$BOX/script" <<'TEXT'
-"$HOLDFAST_BIN" run -q a -- sh -c 'touch "$BOX/runs"; exec sleep 1000'
+"$BIN" run -q a -- sh -c 'touch "$BOX/runs"; exec sleep 1000'
 echo the script went on
 TEXT
     type_line 'bash "$BOX/script"'
@@ -168,4 +168,17 @@ TEXT
     wait_until shows 'place 1 of 1'
     let_go a
     wait_until shows '^status=0'
+}
+
+@test "Terminal.WaitingLineTellsWhyTheServerCannotBeReached" {
+    run_redis late 'save ""'
+    local url=redis://127.0.0.1:$got pid=${started[-1]}
+    kill -KILL "$pid"
+    wait_until is_gone "$pid"
+    open_terminal
+    type_line "\"\$HOLDFAST_BIN\" run --wait 60s --url $url a -- echo had-it"
+    wait_until shows "waiting .*s for 'a': .*${url#redis://}.*nothing listens"
+    redis-server "$BOX/late/redis.conf" >"$BOX/late/log" 2>&1 3>&- &
+    started+=($!)
+    wait_until shows '^had-it'
 }

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace holdfast::cli {
+namespace holdfast::cli::words_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -24,9 +24,11 @@ run_options parsed(std::vector<std::string> words) {
 
 TEST(RunOptions, UrlMayBeRepeatedAndTakesOneWord) {
     const run_options options = parsed({"--url", "redis://x", "--url=redis://y", "a"});
-    EXPECT_EQ(options.urls, (std::vector<std::string>{"redis://x", "redis://y"}));
+    EXPECT_EQ(options.servers.urls, (std::vector<std::string>{"redis://x", "redis://y"}));
     EXPECT_EQ(options.name, "a");
-    EXPECT_EQ(joined({"redis://x", "unix:///a b"}), "redis://x unix:///a%20b");
+    EXPECT_EQ(url_variable({.urls = {"redis://x", "unix:///a b"}}), "redis://x unix:///a%20b");
+    EXPECT_EQ(url_variable({.local = true}), "local");
+    EXPECT_EQ(url_variable({}), "");
 }
 
 TEST(RunOptions, LeaseIsTheLongestOneIfThatIsShorter) {
@@ -35,6 +37,7 @@ TEST(RunOptions, LeaseIsTheLongestOneIfThatIsShorter) {
     EXPECT_EQ(parsed({"--max-lease", "5s", "--lease", "2s", "a"}).lock_options().lease, 2s);
     EXPECT_EQ(parsed({"--max-lease", "2h", "a"}).lock_options().lease, 30s);
     EXPECT_EQ(parsed({"--max-lease", "2h", "a"}).link_options().fence_retention, 2h);
+    EXPECT_EQ(parsed({"--fence-retention", "60s", "a"}).link_options().fence_retention, 60s);
     EXPECT_EQ(parsed({"a"}).link_options().max_lease, client_options{}.max_lease);
     EXPECT_THROW(parsed({"--max-lease", "soon", "a"}).link_options(), trouble);
 }
@@ -131,4 +134,4 @@ TEST(WaitingLine, NeverLetsANameDriveTheTerminal) {
 }
 
 }  // namespace
-}  // namespace holdfast::cli
+}  // namespace holdfast::cli::words_test

@@ -12,7 +12,7 @@
 
 #include "support/redis_server.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::async_fork_test {
 namespace {
 
 #ifndef __SANITIZE_THREAD__  // which does not support threads started after a fork
@@ -54,4 +54,4 @@ TEST(AsyncFork, AnOperationOnTheParentsLeaseIsToldSoThoughTheCallbackThreadIsThe
 #endif
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::async_fork_test

@@ -20,7 +20,7 @@
 #include "support/eventually.hpp"
 #include "support/redis_server.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::async_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -250,4 +250,4 @@ TEST_F(Async, AHandlerDroppedByItsExecutorGivesTheLockBack) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::async_test

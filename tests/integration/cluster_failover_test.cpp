@@ -14,7 +14,7 @@
 #include "support/eventually.hpp"
 #include "support/redis_cluster.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::cluster_failover_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -116,4 +116,4 @@ TEST(ClusterWithFullCoverage, RefusesAllLocksWhileAPrimaryIsMissed) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::cluster_failover_test

@@ -25,7 +25,7 @@
 #include "support/leftovers.hpp"
 #include "support/redis_cluster.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::cluster_move_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -265,4 +265,4 @@ TEST_F(ClusterMap, IsAskedForOnceAndNotByEverybodyWhoseSlotHasMoved) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::cluster_move_test

@@ -17,7 +17,7 @@
 #include "support/redis_cluster.hpp"
 #include "support/sentinel_set.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::cluster_quorum_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -86,4 +86,4 @@ TEST(ClusterQuorum, ThreeKindsOfServersVoteAndAnyTwoOfThemAreEnough) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::cluster_quorum_test

@@ -17,7 +17,7 @@
 #include "support/redis_cluster.hpp"
 #include "support/replica_set.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::cluster_replicas_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -220,4 +220,4 @@ TEST(ClusterReplicasInAMajority, AreAskedForVoteByVote) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::cluster_replicas_test

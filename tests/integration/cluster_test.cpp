@@ -21,7 +21,7 @@
 #include "support/redis_cluster.hpp"
 #include "support/sockets.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::cluster_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -183,4 +183,4 @@ TEST(Cluster, WhatIsNoClusterOrTooOldIsToldClearly) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::cluster_test

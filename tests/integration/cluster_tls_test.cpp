@@ -17,7 +17,7 @@
 #include "support/leftovers.hpp"
 #include "support/redis_cluster.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::cluster_tls_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -81,4 +81,4 @@ TEST(ClusterOverTls, IsFollowedByAUserWithAPasswordWhenASlotMovesAndAReplicaTake
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::cluster_tls_test

@@ -12,7 +12,7 @@
 #include "support/sockets.hpp"
 #include "support/temp_directory.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::connect_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -107,8 +107,20 @@ TEST_F(ConnectTls, CertificateNotTrusted) {
 
 TEST_F(ConnectTls, CertificateOutOfDate) {
     redis_server server{{.tls = true, .certificate = server_certificate::expired, .requirepass = password}};
-    expect_client_refused(errc::certificate_untrusted, url(server.tls_port(), "ca_file=" + server.tls().ca.string()),
+    expect_client_refused(errc::certificate_expired, url(server.tls_port(), "ca_file=" + server.tls().ca.string()),
                           place(server.tls_port()));
+}
+
+TEST_F(ConnectTls, CertificateOfTomorrow) {
+    redis_server server{{.tls = true, .certificate = server_certificate::not_yet_valid, .requirepass = password}};
+    expect_client_refused(errc::certificate_expired, url(server.tls_port(), "ca_file=" + server.tls().ca.string()),
+                          place(server.tls_port()));
+}
+
+TEST_F(ConnectTls, TheHintForACertificateOutOfDateIsNotToTrustAnotherAuthority) {
+    const std::string hint = make_error_code(errc::certificate_expired).message();
+    EXPECT_THAT(hint, ::testing::HasSubstr("expired"));
+    EXPECT_THAT(hint, ::testing::Not(::testing::HasSubstr("ca_file")));
 }
 
 TEST_F(ConnectTls, CertificateForAnotherHost) {
@@ -166,4 +178,4 @@ TEST_F(ConnectTls, PlainToATlsPort) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::connect_test

@@ -10,7 +10,7 @@
 #include "support/fake_server.hpp"
 #include "support/redis_server.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::connection_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -101,4 +101,4 @@ TEST(Connection, TheEndOfALinkThatWasGivenUpDoesNotEndTheNextAttempt) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::connection_test

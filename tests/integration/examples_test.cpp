@@ -8,7 +8,7 @@
 #include "support/child_process.hpp"
 #include "support/redis_server.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::examples_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -51,4 +51,4 @@ TEST(Examples, FencedSqliteRefusesTheOldToken) {
 #endif
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::examples_test

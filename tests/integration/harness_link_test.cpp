@@ -14,7 +14,7 @@
 #include "support/tcp_proxy.hpp"
 #include "support/temp_directory.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::harness_link_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -228,4 +228,4 @@ TEST(TcpProxy, ClosesWhoComesWhileTheServerIsDown) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::harness_link_test

@@ -12,7 +12,7 @@
 #include "support/spawn.hpp"
 #include "support/temp_directory.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::harness_process_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -108,4 +108,4 @@ TEST(TempDirectory, IsPrivateAndRemovedWithItsContent) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::harness_process_test

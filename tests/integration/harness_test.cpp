@@ -17,7 +17,7 @@
 #include "support/spawn.hpp"
 #include "support/temp_directory.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::harness_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -278,4 +278,4 @@ TEST(RedisServer, DiesWithATestThatIsKilled) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::harness_test

@@ -10,7 +10,7 @@
 #include "support/eventually.hpp"
 #include "support/fake_server.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::hostile_server_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -175,4 +175,4 @@ TEST(HostileServerInMidLife, AnswersThatNobodyAskedForEndTheLink) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::hostile_server_test

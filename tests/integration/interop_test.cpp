@@ -6,11 +6,12 @@
 
 #include <thread>
 
+#include "script/foreign_rw.hpp"
 #include "support/child_process.hpp"
 #include "support/eventually.hpp"
 #include "support/redis_server.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::interop_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -89,6 +90,54 @@ TEST_F(Interop, AForeignHoldWithoutAnEndIsWaitedForToo) {
     EXPECT_TRUE(got);
 }
 
+// R33: a read-write lock shared with programs that know only the hash, as go-redislock has it: one expiry for all.
+class InteropSharedMutex : public ::testing::Test {
+protected:
+    bool foreign(std::string_view chart, std::chrono::milliseconds ttl = 60s) {
+        return server.call({"EVAL", std::string{chart}, "1", "stock", "lock_token:1", std::to_string(ttl.count())})
+                   .integer == 1;
+    }
+
+    redis_server server;
+    client subject{server.url()};
+    shared_mutex lock{subject, "stock", {.keys = keys::raw}};
+};
+
+// Its reader's expiry is over before ours is renewed, and its writer comes and goes.
+TEST_F(InteropSharedMutex, AReadHoldThatAForeignWriterMayHaveViolatedIsLost) {  // R33, R44
+    for (const bool renews : {true, false}) {
+        lease held = lock.acquire_shared();
+        ASSERT_TRUE(foreign(foreign_rw::lock_to_read, 1ms));
+        ASSERT_TRUE(eventually([&] { return foreign(foreign_rw::lock_to_write); }));
+        ASSERT_TRUE(foreign(foreign_rw::unlock_from_writing));
+        if (renews) {
+            EXPECT_EQ(held.renew(), errc::lost);
+            EXPECT_TRUE(held.lost().stop_requested());
+            EXPECT_EQ(held.release(), errc::lost);
+        } else {
+            // Unless a renewal was just due, the release is the first to find out.
+            EXPECT_THAT(held.release(), ::testing::AnyOf(errc::not_held, errc::lost));
+        }
+        EXPECT_TRUE(eventually([&] { return server.call({"EXISTS", "stock"}).integer == 0; }));
+    }
+}
+
+// A Redisson lock under the same name.
+TEST_F(InteropSharedMutex, AHashOfAnotherFormIsRefusedAndLeftAlone) {
+    const std::string thread = "5f0c2f1e-8a51-4f6c-9d6f-0d6a1b3f6a10:47";
+    server.call({"HSET", "stock", "mode", "write", thread + ":write", "1"});
+    for (const bool reads : {true, false}) {
+        try {
+            reads ? lock.try_acquire_shared() : lock.try_acquire();
+            ADD_FAILURE() << "not refused";
+        } catch (const error& why) {
+            EXPECT_EQ(why.condition(), errc::wrong_type);
+            EXPECT_THAT(why.what(), ::testing::HasSubstr("looks like a Redisson lock"));
+        }
+    }
+    EXPECT_EQ(server.call({"HLEN", "stock"}).integer, 2);
+}
+
 // redis-py's Lock, in a process of its own that does one step per line of its input.
 const std::string python_locker = R"(
 import sys, redis
@@ -141,4 +190,4 @@ TEST_F(Interop, RedisPyAndWeExcludeEachOther) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::interop_test

@@ -10,7 +10,7 @@
 #include "support/redis_server.hpp"
 #include "support/tcp_proxy.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::last_lease_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -48,4 +48,4 @@ TEST_F(LastLease, IsReleasedByAProgramThatEndsThoughItsLinkBreaks) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::last_lease_test

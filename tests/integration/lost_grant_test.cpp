@@ -12,7 +12,7 @@
 #include "support/eventually.hpp"
 #include "support/sentinel_set.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::lost_grant_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -64,4 +64,4 @@ TEST_F(LostGrant, OfAWriterIsToldApartByItsTokenAndItsHolderIsTold) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::lost_grant_test

@@ -15,7 +15,7 @@
 #include "support/redis_server.hpp"
 #include "support/renewed.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::mutex_life_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -213,4 +213,4 @@ TEST_F(MutexLife, AForkedChildMayHaveAClientOfItsOwn) {
 #endif
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::mutex_life_test

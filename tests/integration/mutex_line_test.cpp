@@ -13,7 +13,7 @@
 #include "support/leftovers.hpp"
 #include "support/redis_server.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::mutex_line_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -168,4 +168,4 @@ TEST(MutexLine, AContendedCycleCostsTwoCommandsTooWith16Waiters) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::mutex_line_test

@@ -15,7 +15,7 @@
 #include "support/eventually.hpp"
 #include "support/redis_server.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::mutex_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -350,4 +350,4 @@ TEST_F(Mutex, BadNamesAndLeasesAreRefusedWithoutAsking) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::mutex_test

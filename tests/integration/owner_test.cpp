@@ -10,7 +10,7 @@
 #include "support/eventually.hpp"
 #include "support/redis_server.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::owner_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -206,4 +206,4 @@ TEST_F(Owners, TheClientsCardTellsWhoItIsAndGoesWithIt) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::owner_test

@@ -25,7 +25,7 @@
 #include "support/redis_server.hpp"
 #include "support/tcp_proxy.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::posted_release_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -270,7 +270,7 @@ TEST_F(PostedReleaseWithoutAnAnswer, KeepsTheClientNoLongerThanTheTimeoutIfItRan
 class PostedReleaseOfAThread : public PostedRelease {
 protected:
     void thread_that_ends_holding() {
-        std::thread([this] { mutex{*subject, "kept", {.lease = 1s}}.lock(); }).join();
+        std::thread([this] { kept.lock(); }).join();
     }
     /// Lines are heard in the order they were written in, and this many of them are about such threads.
     bool comes_to(int so_many) {
@@ -284,6 +284,7 @@ protected:
                                          if (text.find("a thread ended without unlocking") != std::string::npos)
                                              ++reported;
                                      }});
+    mutex kept{*subject, "kept", {.lease = 1s}};  // outlives those threads: its end would release what they hold
 };
 
 TEST_F(PostedReleaseOfAThread, ThatUnlocksAndEndsAtOnceIsNotReported) {
@@ -342,7 +343,6 @@ TEST_F(PostedReleaseOfAThread, OfWhatItHasNotLockedChangesNothing) {
 TEST_F(PostedReleaseOfAThread, OfWhatItHasNotLockedDoesNotHideWhatItHolds) {
     mutex stock{*subject, "stock", {.lease = lasting}};
     std::thread([&] {
-        mutex kept{*subject, "kept", {.lease = 1s}};
         mutex own{*subject, "own", {.lease = lasting}};
         kept.lock();
         own.lock();
@@ -487,4 +487,4 @@ TEST_F(FirstPostedRelease, OfAllStripesIsBeforeWhatTheSameClientAsksNext) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::posted_release_test

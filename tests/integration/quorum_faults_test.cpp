@@ -4,7 +4,7 @@
 
 #include "integration/quorum_fixture.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::quorum_faults_test {
 namespace {
 
 class QuorumFaults : public quorum_fixture {
@@ -209,4 +209,4 @@ TEST_P(QuorumFaults, WhoReachesNoMajorityStandsInNobodysWay) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::quorum_faults_test

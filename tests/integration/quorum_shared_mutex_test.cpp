@@ -5,7 +5,7 @@
 
 #include "integration/quorum_fixture.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::quorum_shared_mutex_test {
 namespace {
 
 class QuorumSharedMutex : public quorum_fixture {
@@ -106,4 +106,4 @@ TEST_P(QuorumSharedMutex, ReadersAndWritersAreRenewed) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::quorum_shared_mutex_test

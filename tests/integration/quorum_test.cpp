@@ -5,7 +5,7 @@
 #include "integration/quorum_fixture.hpp"
 #include "scripts/registry.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::quorum_test {
 namespace {
 
 class Quorum : public quorum_fixture {};
@@ -181,4 +181,4 @@ TEST_P(Quorum, IsNamedByAllItsServersInErrors) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::quorum_test

@@ -15,7 +15,7 @@
 #include "support/redis_server.hpp"
 #include "support/tcp_proxy.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::reconnect_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -244,7 +244,7 @@ TEST(Reconnect, EveryOperationEndsAndNothingStaysLockedWhateverIsCut) {
     redis_server server;
     tcp_proxy proxy{server.port()};
     client subject{proxy.url() + "?timeout=5s&backoff_min=1ms&backoff_max=20ms"};
-    subject.ping();  // the failure of a very first attempt would be told at once
+    subject.ping();  // one that is cut before its first word is taken for a TLS port
     std::atomic<int> inside = 0;
     std::atomic<int> acquired = 0;
     std::atomic<bool> two_inside = false;
@@ -281,4 +281,4 @@ TEST(Reconnect, EveryOperationEndsAndNothingStaysLockedWhateverIsCut) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::reconnect_test

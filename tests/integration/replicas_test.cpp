@@ -19,7 +19,7 @@
 #include "support/replica_set.hpp"
 #include "support/sentinel_set.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::replicas_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -279,4 +279,4 @@ TEST(ReplicaOptions, OutOfRangeAreRefused) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::replicas_test

@@ -25,7 +25,7 @@
 #include "support/redis_cluster.hpp"
 #include "support/replica_set.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::rights_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -236,4 +236,4 @@ TEST(LeastRights, OfWhoAsksSentinels) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::rights_test

@@ -23,7 +23,7 @@
 #include "support/eventually.hpp"
 #include "support/sentinel_set.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::sentinel_failover_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -255,4 +255,4 @@ TEST_F(SentinelFailover, AFailoverByHandUnderLoadLeavesNobodyBehind) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::sentinel_failover_test

@@ -20,7 +20,7 @@
 #include "support/sentinel_set.hpp"
 #include "support/sockets.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::sentinel_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -212,4 +212,4 @@ TEST(Sentinel, APrimaryThatCameBackIsMistrustedThoughTheFirstSentinelHasNotHeard
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::sentinel_test

@@ -15,7 +15,7 @@
 #include "support/raw_client.hpp"
 #include "support/redis_server.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::server_state_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -239,4 +239,4 @@ TEST(ServerState, SomethingElseAtTheKey) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::server_state_test

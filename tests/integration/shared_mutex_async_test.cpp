@@ -13,7 +13,7 @@
 
 #include "integration/shared_mutex_fixture.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::shared_mutex_async_test {
 namespace {
 
 namespace asio = boost::asio;
@@ -256,4 +256,4 @@ TEST_F(SharedMutexAsync, AHandlerDroppedByItsExecutorGivesTheUpgradeBack) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::shared_mutex_async_test

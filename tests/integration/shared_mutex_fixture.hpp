@@ -11,6 +11,7 @@
 
 #include "integration/refusal.hpp"
 #include "support/eventually.hpp"
+#include "support/in_background.hpp"
 #include "support/leftovers.hpp"
 #include "support/redis_server.hpp"
 
@@ -64,11 +65,6 @@ protected:
     shared_mutex lock{subject, "catalog"};
     shared_mutex theirs{other, "catalog"};
 };
-
-template <typename Function>
-auto in_background(Function function) {
-    return std::async(std::launch::async, std::move(function));
-}
 
 template <typename Result>
 [[nodiscard]] bool is_ready(const std::future<Result>& result, std::chrono::milliseconds limit = 0ms) {

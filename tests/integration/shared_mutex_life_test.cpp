@@ -9,7 +9,7 @@
 #include "integration/shared_mutex_fixture.hpp"
 #include "support/tcp_proxy.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::shared_mutex_life_test {
 namespace {
 
 class SharedMutexLife : public shared_mutex_fixture {
@@ -308,4 +308,4 @@ TEST_F(SharedMutexRestart, WithoutItsDataEverybodyIsToldOfTheLoss) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::shared_mutex_life_test

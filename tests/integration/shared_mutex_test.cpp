@@ -7,7 +7,7 @@
 
 #include "integration/shared_mutex_fixture.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::shared_mutex_test {
 namespace {
 
 using SharedMutex = shared_mutex_fixture;
@@ -387,4 +387,4 @@ TEST_F(SharedMutex, AMutexByTheSameNameIsAnErrorForOneOwnerToo) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::shared_mutex_test

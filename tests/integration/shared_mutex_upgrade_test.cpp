@@ -3,7 +3,7 @@
 
 #include "integration/shared_mutex_fixture.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::shared_mutex_upgrade_test {
 namespace {
 
 class SharedMutexUpgrade : public shared_mutex_fixture, public ::testing::WithParamInterface<prefer> {
@@ -294,4 +294,4 @@ TEST_F(SharedMutexUpgrade, ADowngradedLeaseMayUpgradeAgain) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::shared_mutex_upgrade_test

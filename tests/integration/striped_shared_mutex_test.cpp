@@ -20,7 +20,7 @@
 
 #include "integration/shared_mutex_fixture.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::striped_shared_mutex_test {
 namespace {
 
 namespace asio = boost::asio;
@@ -313,7 +313,7 @@ TEST_F(StripedSharedMutex, AWaitThatFailsGivesBackTheStripesItHad) {
     EXPECT_TRUE(eventually([&] { return stripes_in_use() == 0; }));
 }
 
-// A writer that waits for the last stripe for longer than its lease of the first one does not go in without that.
+// R62: a writer that waits for the last stripe for longer than its lease of the first one does not go in without that.
 class StripedSharedMutexThatLosesAStripe : public StripedSharedMutex {
 protected:
     // The first stripe is lost while the writer stands in line at the third.
@@ -365,4 +365,4 @@ TEST_F(StripedSharedMutexThatLosesAStripe, TakesThemAllAnewAsynchronously) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::striped_shared_mutex_test

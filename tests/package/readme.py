@@ -2,6 +2,7 @@
 
     readme.py list README.md      every block, one JSON line each: kind and text
     readme.py script README.md    a bash script
+    readme.py programs README.md FOLDER    writes the programs there
 
 sh is run as it stands, all of it in one shell. cpp is a whole program that names its file in its first line; it is
 written there, compiled and run, with HOLDFAST_TEST_URL instead of the address in the text; where several servers are
@@ -49,16 +50,21 @@ def at_our_servers(text):
     return text
 
 
-def run_cpp(line, text):
+def program_name(line, text):
     name = re.match(r"// (\w+)\.cpp\n", text)
     if not name:
         fail(line, "the first line of a program is to name its file")
+    return name[1]
+
+
+def run_cpp(line, text):
+    name = program_name(line, text)
     if ADDRESS not in text and not all(server in text for server in SEVERAL):
         fail(line, f"a program is to use {ADDRESS}, or all of {SEVERAL}")
     program = shlex.quote(at_our_servers(text).replace(ADDRESS, "@URL@"))
-    return f"""printf '%s' {program} | sed "s|@URL@|$HOLDFAST_TEST_URL|" >{name[1]}.cpp
-g++ -std=c++20 -Wall -Wextra -Werror {name[1]}.cpp -o {name[1]}.checked $(pkg-config --cflags --libs holdfast)
-./{name[1]}.checked
+    return f"""printf '%s' {program} | sed "s|@URL@|$HOLDFAST_TEST_URL|" >{name}.cpp
+g++ -std=c++20 -Wall -Wextra -Werror {name}.cpp -o {name}.checked $(pkg-config --cflags --libs holdfast)
+./{name}.checked
 """
 
 
@@ -87,5 +93,10 @@ def script(found):
 if sys.argv[1] == "list":
     for _, kind, text in blocks(sys.argv[2]):
         print(json.dumps([kind, text]))
+elif sys.argv[1] == "programs":
+    for line, kind, text in blocks(sys.argv[2]):
+        if kind == "cpp":
+            with open(os.path.join(sys.argv[3], program_name(line, text) + ".cpp"), "w", encoding="utf-8") as file:
+                file.write(text)
 else:
     script(blocks(sys.argv[2]))

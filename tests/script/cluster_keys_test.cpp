@@ -17,10 +17,10 @@
 #include "scripts/registry.hpp"
 #include "support/cluster_member.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::cluster_keys_test {
 namespace {
 
-using sim::words;
+using sim::word_list;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -33,16 +33,16 @@ protected:
         must({"AUTH", "strict", "strict"});
     }
 
-    void must(const words& command) {
+    void must(const word_list& command) {
         const sim::value answer = link.call(command);
         if (answer.is_error()) throw std::runtime_error{command.at(0) + ": " + answer.text};
     }
 
     /// With the right to those keys and no others.
-    sim::value run(const std::string& text, const words& keys, const words& arguments) {
-        words rights{"ACL", "SETUSER", "strict", "resetkeys"};
+    sim::value run(const std::string& text, const word_list& keys, const word_list& arguments) {
+        word_list rights{"ACL", "SETUSER", "strict", "resetkeys"};
         for (const std::string& key : keys) rights.push_back("~" + key);
-        words eval{"EVAL", "#!lua\n" + text, std::to_string(keys.size())};
+        word_list eval{"EVAL", "#!lua\n" + text, std::to_string(keys.size())};
         eval.insert(eval.end(), keys.begin(), keys.end());
         eval.insert(eval.end(), arguments.begin(), arguments.end());
         link.append(rights);
@@ -93,10 +93,10 @@ TEST_F(ClusterKeys, AreDeclaredByEveryScript) {
     for (int i = 0; i < calls; ++i) {
         const auto now = std::chrono::system_clock::now().time_since_epoch();
         scripts.set_time(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
-        const words made = scripts.of_holdfast();  // EVALSHA sha1 count keys... arguments...
+        const word_list made = scripts.of_holdfast();  // EVALSHA sha1 count keys... arguments...
         const auto first_argument = made.begin() + 3 + std::stol(made.at(2));
-        const words keys{made.begin() + 3, first_argument};
-        words arguments{first_argument, made.end()};
+        const word_list keys{made.begin() + 3, first_argument};
+        word_list arguments{first_argument, made.end()};
         for (std::string& each : arguments) {
             if (each == "w:{a}") each = "w:{one}";
         }
@@ -115,4 +115,4 @@ TEST_F(ClusterKeys, AreDeclaredByEveryScript) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::cluster_keys_test

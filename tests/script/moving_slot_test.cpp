@@ -7,7 +7,7 @@
 #include "scripts/names.hpp"
 #include "support/cluster_member.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::moving_slot_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -306,4 +306,4 @@ TEST_F(MovingSlotRw, TakesANewcomerWhereAllInLineAreDead) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::moving_slot_test

@@ -1,7 +1,7 @@
 // mutex/acquire without waiting: a free lock, one's own, somebody else's.
 #include "script/script_rows.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::mutex_acquire_test {
 namespace {
 
 using ::testing::AllOf;
@@ -96,4 +96,4 @@ TEST_F(MutexAcquire, ByAHolderWhoseMarkIsGoneNeverShortensItsLease) {  // R02, Â
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::mutex_acquire_test

@@ -3,7 +3,7 @@
 // user without rights.
 #include "script/script_rows.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::mutex_bad_state_test {
 namespace {
 
 using ::testing::AllOf;
@@ -277,4 +277,4 @@ TEST_F(MutexWithoutRights, ToAskWhoListensGoesByTheLastPoll) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::mutex_bad_state_test

@@ -1,7 +1,7 @@
 // mutex/confirm: whether a hold is there, and a write that changes nothing for replicas to acknowledge.
 #include "script/script_rows.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::mutex_confirm_test {
 namespace {
 
 using ::testing::AllOf;
@@ -62,4 +62,4 @@ TEST_F(MutexConfirm, IsDoneByAFullServer) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::mutex_confirm_test

@@ -1,7 +1,7 @@
 // mutex/release with people waiting: the lock goes from hand to hand inside the script.
 #include "script/script_rows.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::mutex_hand_over_test {
 namespace {
 
 using ::testing::AllOf;
@@ -208,4 +208,4 @@ TEST_F(MutexHandOver, WakesAChannelWithAnyName) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::mutex_hand_over_test

@@ -1,7 +1,7 @@
 // mutex/acquire by those who wait: places, tickets, and who is next when the lock is found free.
 #include "script/script_rows.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::mutex_queue_test {
 namespace {
 
 using ::testing::AllOf;
@@ -231,4 +231,4 @@ TEST_F(MutexQueue, PlaceWithoutAnEntryIsDropped) {  // R13: the entries were evi
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::mutex_queue_test

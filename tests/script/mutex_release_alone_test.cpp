@@ -1,7 +1,7 @@
 // mutex/release_alone: the release that needs nothing but the lock's own key.
 #include "script/script_rows.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::mutex_release_alone_test {
 namespace {
 
 using ::testing::AllOf;
@@ -69,4 +69,4 @@ TEST_F(MutexReleaseAlone, IsDoneByAFullServer) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::mutex_release_alone_test

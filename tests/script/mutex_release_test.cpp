@@ -1,7 +1,7 @@
 // mutex/release: whose grant is ended, and what the one who asks learns.
 #include "script/script_rows.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::mutex_release_test {
 namespace {
 
 using ::testing::AllOf;
@@ -131,4 +131,4 @@ TEST_F(MutexRelease, OfALockWithoutExpiryFreesIt) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::mutex_release_test

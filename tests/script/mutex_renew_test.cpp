@@ -1,7 +1,7 @@
 // mutex/renew: a full lease again, for the holder alone. It is given the lock's key and no other.
 #include "script/script_rows.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::mutex_renew_test {
 namespace {
 
 using ::testing::AllOf;
@@ -76,4 +76,4 @@ TEST_F(MutexRenew, WorksOnAFullServer) {  // §4.9
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::mutex_renew_test

@@ -1,7 +1,7 @@
 // Fencing tokens: what every grant gets, and the mark that remembers it (§4.7, R45).
 #include "script/script_rows.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::mutex_token_test {
 namespace {
 
 using ::testing::AllOf;
@@ -113,8 +113,26 @@ TEST_F(MutexToken, BehindTheClockIsRememberedFromNowOn) {  // §4.7
     wait("me");
     must({"DEL", lock});
     const std::string behind = text(server_us() - 500'000);
-    EXPECT_THAT(acquire("me", {.channel = "wake:me", .retention = 400, .proposal = behind}), IsGranted(behind))
+    EXPECT_EQ(acquire("me", {.channel = "wake:me", .retention = 400, .proposal = behind}).elements.at(1).text, behind)
         << "there is no time to live that is below zero";
+}
+
+// A token is no reading of the clock: it may be one more than the last. R42
+TEST_F(MutexToken, OfWhichOneIsProposedIsToldWithTheClock) {
+    const std::string ahead = text(server_us() + hour * 1000);
+    const auto expect_clock = [this](const redis_reply& reply, std::size_t place, std::int64_t before) {
+        ASSERT_EQ(reply.elements.size(), place + 1);
+        EXPECT_THAT(std::stoll(reply.elements[place].text), AllOf(Ge(before), Le(server_us())));
+    };
+    const std::int64_t begin = server_us();
+    expect_clock(acquire("me", {.proposal = ahead}), 2, begin);
+    expect_clock(acquire("me", {.proposal = ahead}), 2, begin);
+    expect_clock(wait("a", {.proposal = ahead}), 7, begin);
+    expect_clock(wait("a", {.ticket = "17", .proposal = ahead}), 7, begin);
+    must({"DEL", lock});
+    must({"SET", fence, ahead});
+    expect_clock(wait("a", {.proposal = "1"}), 2, begin);
+    EXPECT_EQ(std::stoll(value(fence)), std::stoll(ahead) + 1);
 }
 
 TEST_F(MutexToken, GrowsAcrossLostData) {  // R45
@@ -124,4 +142,4 @@ TEST_F(MutexToken, GrowsAcrossLostData) {  // R45
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::mutex_token_test

@@ -1,7 +1,7 @@
 // rw/acquire by those who do not wait: who may read, who may write, and what a refusal says.
 #include "script/rw_rows.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::rw_acquire_test {
 namespace {
 
 class RwAcquire : public rw_rows {};
@@ -13,6 +13,24 @@ TEST_F(RwAcquire, FirstReaderMakesTheHash) {  // R20, R21
     EXPECT_EQ(grant_of(ann), "r " + value(fence));
     EXPECT_EQ(everything().size(), 4U);
     expect_all_keys_expire();
+}
+
+// A token is no reading of the clock: it may be one more than the last. R42
+TEST_F(RwAcquire, TellsTheClockWhereATokenIsProposed) {
+    const asking proposing{.channel = "wake", .proposal = text(server_us() + hour * 1000)};
+    must({"SET", fence, text(server_us() + hour * 1000)});
+    const auto clock_in = [](const redis_reply& reply, std::size_t place) {
+        return reply.elements.size() == place + 1 ? reply.elements[place].text : "none";
+    };
+    const std::string clock = text(server_us());
+    const redis_reply first = read(ann, proposing);
+    EXPECT_EQ(clock_in(first, 2), clock);
+    EXPECT_EQ(clock_in(read(ann, proposing), 2), clock) << "once more";
+    EXPECT_EQ(clock_in(wait_to(wish::write, bob, proposing), 7), clock) << "in line";
+    EXPECT_EQ(clock_in(wait_to(wish::upgrade, ann, proposing, first.elements.at(1).text), 2), clock) << "upgraded";
+    must({"FLUSHALL"});
+    EXPECT_EQ(clock_in(read(ann, proposing), 2), clock) << "as the first";
+    EXPECT_EQ(clock_in(read(bob, proposing), 2), clock) << "beside others";
 }
 
 TEST_F(RwAcquire, ReadersShare) {  // R20, R21
@@ -102,4 +120,4 @@ TEST_F(RwAcquire, QuestionsThatMakeNoSenseAreRefusedBeforeAnythingIsWritten) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::rw_acquire_test

@@ -1,7 +1,7 @@
 // rw/confirm: whether a hold is there as it was granted, and a write that changes nothing for replicas to acknowledge.
 #include "script/rw_rows.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::rw_confirm_test {
 namespace {
 
 using ::testing::AllOf;
@@ -73,4 +73,4 @@ TEST_F(RwConfirm, IsDoneByAFullServer) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::rw_confirm_test

@@ -1,7 +1,7 @@
 // Who waits, in which order they come in, and how they are told.
 #include "script/rw_rows.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::rw_line_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -282,4 +282,4 @@ TEST_F(RwLine, DeadHolderIsFoundOutByAPollWhichServesEverybody) {  // R46
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::rw_line_test

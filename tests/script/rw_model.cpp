@@ -77,7 +77,7 @@ std::vector<rw_model::candidate> rw_model::whose_turn_it_is(const rw_step& step,
         const waiter& one = line_.at(id);
         const char wants = one.wants.wants;
         const bool is_gone = id != step.id && !is_alive(one);
-        if (is_gone || (wants == 'u' && !hash_.is_read_by(id))) {
+        if (is_gone || (wants == 'u' && !(hash_.is_read_by(id) && is_held_by(id)))) {
             first_has_left_ = first_has_left_ || id == ids.front();
             line_.erase(id);
         } else if (wants == 'r' && step.prefer == "writers") {
@@ -109,7 +109,8 @@ rw_model::served rw_model::serve(const rw_step& step) {
             return out;
         }
     }
-    if (first_has_left_) hurry_first(-1);
+    // §6: a holder of another program tells nobody when it leaves.
+    if (first_has_left_ || (somebody_left_ && foreigners_)) hurry_first(-1);
     return out;
 }
 
@@ -130,7 +131,7 @@ void rw_model::let_in(const rw_step& step, const std::vector<candidate>& coming)
     }
     remember_mark(step.retention_ms);
     for (const auto& [channel, text] : told) publish(channel, text);
-    hurry_first(shortest);
+    hurry_first(foreigners_ ? -1 : shortest);
 }
 
 // §6: whoever is first must learn of the holders' deadlines in time.
@@ -175,7 +176,19 @@ value rw_model::granted(const rw_step& step, char shape) {
     write_down();
     remember_mark(step.retention_ms);
     hurry_first(step.lease_ms);
-    return list(1, {number(mark_)});
+    return has_it(mark_);
+}
+
+value rw_model::has_it(std::uint64_t token) const {
+    return with_cut(list(1, {number(token)}));
+}
+
+// Behind the clock's place, which is empty here: no token is proposed.
+value rw_model::with_cut(value answer) const {
+    if (!cut_ms_) return answer;
+    answer.items.push_back(value::make_bulk(""));
+    answer.items.push_back(value::make_integer(*cut_ms_));
+    return answer;
 }
 
 value rw_model::refused(const rw_step& step, std::string_view why) {
@@ -188,6 +201,14 @@ value rw_model::refused(const rw_step& step, std::string_view why) {
 value rw_model::acquire(const rw_step& step) {
     const std::string& id = step.id;
     const bool writes = hash_.writer == id;
+    // R33: a copy of the request that got what is lost by now does not make it good, nor is it told.
+    if (is_lost_by(id) && step.wants != 'u' && (writes || hash_.is_read_by(id))) {
+        if (step.wants == 'w' && !writes) return refused(step, "mode");
+        refresh(id, step.wants == 'r' && writes ? 'b' : holds_.at(id).shape, step.lease_ms);
+        serve(step);
+        write_down();
+        return has_it(token_of(id));
+    }
     // A downgrade of the same grant is still on its way: a new token, which that does not name (§4.3). Or the server
     // has lost it, and the grants since then.
     if (is_held_by(id) && step.wants == 'u' && writes && token_of(id) <= step.token) return granted(step, 'b');
@@ -195,7 +216,7 @@ value rw_model::acquire(const rw_step& step) {
         refresh(id, step.wants == 'r' && writes ? 'b' : holds_.at(id).shape, step.lease_ms);
         serve(step);
         write_down();
-        return list(1, {number(token_of(id))});
+        return has_it(token_of(id));
     }
     if (is_held_by(id) && step.wants == 'w') return refused(step, "mode");
     if (step.wants == 'u' && (!is_held_by(id) || token_of(id) != step.token)) {
@@ -215,7 +236,7 @@ value rw_model::acquire(const rw_step& step) {
     const served line = serve(step);
     if (is_held_by(id) && (step.wants != 'u' || hash_.writer == id)) {
         write_down();
-        return list(1, {number(token_of(id))});
+        return has_it(token_of(id));
     }
     if (step.wants == 'u' && line.blocked_for == 'u' && line.blocked_by != id) {
         line_.erase(id);
@@ -230,7 +251,8 @@ value rw_model::acquire(const rw_step& step) {
     const auto facts = standing(step.id);
     const auto ids = in_order();
     const auto place = std::ranges::find(ids, id) - ids.begin();
-    return list(2, {facts[0], facts[1], value::make_bulk(ticket), value::make_integer(place), number(mark_), facts[2]});
+    return with_cut(
+        list(2, {facts[0], facts[1], value::make_bulk(ticket), value::make_integer(place), number(mark_), facts[2]}));
 }
 
 value rw_model::others_hold(const rw_step&) {
@@ -240,9 +262,11 @@ value rw_model::others_hold(const rw_step&) {
 
 // R23, R24, R27
 value rw_model::release(const rw_step& step) {
-    const bool holds = is_held_by(step.id);
-    const bool meant = holds && (step.token == 0 || step.token == token_of(step.id));
-    if (meant && step.left_over.empty()) {
+    const bool holds = holds_.contains(step.id);
+    const bool lost = is_lost_by(step.id);
+    const bool named = holds && (step.token == 0 || step.token == token_of(step.id));
+    const bool meant = named && !lost;
+    if (named && step.left_over.empty()) {
         take_out(step.id);
     } else if (meant) {
         const bool writes = hash_.writer == step.id;
@@ -250,8 +274,8 @@ value rw_model::release(const rw_step& step) {
         if (writes && step.left_over == "w") hash_.remove_reader(step.id);
         refresh(step.id, writes ? step.left_over[0] : 'r', step.lease_ms);
     }
-    if (step.left_over.empty() && (meant || !holds)) step_out(step.id);
-    const bool nobody = !hash_.exists();
+    if (step.left_over.empty() && (named || !holds)) step_out(step.id);
+    const bool nobody = lost || !hash_.exists();
     answer_tells_ = false;
     serve(step);
     write_down();
@@ -269,9 +293,11 @@ value rw_model::renew(const rw_step& step) {
     write_down();
     if (is_held_by(step.id)) {
         const hold& mine = holds_.at(step.id);
-        return list(1, {value::make_bulk(std::string(1, mine.shape)), number(mine.token)});
+        value answer = list(1, {value::make_bulk(std::string(1, mine.shape)), number(mine.token)});
+        if (cut_ms_) answer.items.push_back(value::make_integer(*cut_ms_));
+        return answer;
     }
-    return hash_.exists() ? others_hold(step) : list(0, {});
+    return hash_.exists() && !is_lost_by(step.id) ? others_hold(step) : list(0, {});
 }
 
 // R26
@@ -313,7 +339,7 @@ std::string rw_model::dump(const rw_keys& keys) const {
         for (const auto& [until, id] : all) *text += ' ' + sim::in_quotes(id) + '@' + std::to_string(until);
         if (!holds_.empty()) text = key(keys.grants, "hash", all.rbegin()->first);
         for (const auto& [id, one] : holds_)
-            field(text, id, std::string(1, one.shape) + ' ' + std::to_string(one.token));
+            field(text, id, std::string(1, one.shape) + ' ' + std::to_string(one.token) + (one.lost ? " lost" : ""));
     }
     if (!line_.empty()) {
         std::string* order = key(keys.queue, "zset", line_until_ms_);

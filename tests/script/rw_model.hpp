@@ -101,6 +101,7 @@ private:
         char shape;  // r, w or b
         std::uint64_t token;
         std::int64_t until_ms;  // the first millisecond in which it is over
+        bool lost = false;      // it was missing in the hash: nobody knows who else was there
     };
     struct waiter {
         std::int64_t ticket;
@@ -135,7 +136,9 @@ private:
     void admit(const std::string& id, char shape, std::int64_t lease_ms, std::uint64_t floor);
     void refresh(const std::string& id, char shape, std::int64_t lease_ms);
     void write_down();
-    bool is_held_by(const std::string& id) const { return holds_.contains(id); }
+    bool is_held_by(const std::string& id) const { return holds_.contains(id) && !holds_.at(id).lost; }
+    bool is_lost_by(const std::string& id) const { return holds_.contains(id) && holds_.at(id).lost; }
+    void note_cut();
     bool is_sole_reader(const std::string& id) const;
     std::set<std::pair<std::int64_t, std::string>> deadlines() const;
 
@@ -158,6 +161,8 @@ private:
     sim::value cancel(const rw_step& step);
     sim::value foreign(const rw_step& step);
     sim::value granted(const rw_step& step, char shape);
+    sim::value has_it(std::uint64_t token) const;
+    sim::value with_cut(sim::value answer) const;
     sim::value refused(const rw_step& step, std::string_view why);
     sim::value others_hold(const rw_step& step);
     std::vector<sim::value> standing(
@@ -173,6 +178,8 @@ private:
     std::optional<foreigners> foreigners_;       // as found by this step
     bool others_changed_ = false;                // this step found somebody dead, lost or missing
     bool wrote_ = false;                         // this step changes holders
+    bool somebody_left_ = false;                 // this step took a holder of ours out
+    std::optional<std::int64_t> cut_ms_;         // left of an expiry that another program made shorter than our leases
 
     std::map<std::string, waiter> line_;
     std::int64_t line_until_ms_ = 0;

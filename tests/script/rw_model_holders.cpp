@@ -78,15 +78,17 @@ void rw_model::put_right() {
     const bool moved = had_leases && (!hash_.exists() || hash_.theirs);
     others_changed_ = false;
     first_has_left_ = false;
+    somebody_left_ = false;
+    note_cut();
 
     std::vector<std::string> over;
     for (const auto& [id, one] : holds_) {
         if (one.until_ms <= now_ms()) over.push_back(id);
     }
     for (const auto& [id, count] : hash_.readers) {
-        if (is_ours(id) && !is_held_by(id)) over.push_back(id);
+        if (is_ours(id) && !holds_.contains(id)) over.push_back(id);
     }
-    if (is_ours(hash_.writer) && !is_held_by(hash_.writer)) over.push_back(hash_.writer);
+    if (is_ours(hash_.writer) && !holds_.contains(hash_.writer)) over.push_back(hash_.writer);
     for (const std::string& id : over) take_out(id);
     others_changed_ = !over.empty();
 
@@ -120,7 +122,17 @@ void rw_model::judge_foreigners() {
     }
 }
 
-// Ours that are not in the hash come back if nobody in it forbids that; else they are lost.
+// What the client should know: our renewals come too seldom for it.
+void rw_model::note_cut() {
+    cut_ms_.reset();
+    if (!hash_.exists() || !hash_.until_ms) return;
+    const auto all = deadlines();
+    if (all.empty() || (hash_.theirs && *hash_.until_ms < all.rbegin()->first)) cut_ms_ = *hash_.until_ms - now_ms();
+}
+
+// Ours that are not in the hash are lost. They come back all the same, until they are released or over, so that nobody
+// else of ours comes in who would meet one that does not know it yet. Beside another program's writer the lease has to
+// do; a writer does not come back beside readers.
 void rw_model::restore_ours() {
     for (const auto& [until, id] : deadlines()) {
         const auto found = holds_.find(id);
@@ -130,12 +142,14 @@ void rw_model::restore_ours() {
         if ((shape == 'w' || reads) && (shape == 'r' || hash_.writer == id)) continue;
         const bool another_writes = !hash_.writer.empty() && hash_.writer != id;
         const bool others_read = hash_.readers.size() > (reads ? 1U : 0U);
-        if (another_writes || (shape != 'r' && others_read)) {
-            take_out(id);
-        } else {
-            put_in(id, shape);
-        }
+        if (another_writes && found->second.lost) continue;
         others_changed_ = true;
+        if (!another_writes && shape != 'r' && others_read) {
+            take_out(id);
+            continue;
+        }
+        found->second.lost = true;
+        if (!another_writes) put_in(id, shape);
     }
 }
 
@@ -151,6 +165,7 @@ void rw_model::take_out(const std::string& id) {
     hash_.remove(id);
     holds_.erase(id);
     wrote_ = true;
+    somebody_left_ = true;
 }
 
 // §4.7: a token above the last one, above what the client has seen, and not before the server's time.
@@ -182,7 +197,8 @@ void rw_model::write_down() {
     }
     if (foreigners_ && foreigners_->until_ms) foreign_until_ = foreigners_->until_ms;
     const auto all = deadlines();
-    if (all.empty() || (foreigners_ && !foreigners_->until_ms)) return;
+    const bool is_theirs = foreigners_ && (!foreigners_->until_ms || (is_written() && !is_ours(hash_.writer)));
+    if (all.empty() || is_theirs) return;
     hash_.until_ms = all.rbegin()->first;
     hash_.theirs = false;
 }

@@ -7,7 +7,7 @@
 #include "script/rw_comparison.hpp"
 #include "script/rw_rows.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::rw_model_test {
 namespace {
 
 const char* const preferences[] = {"arrival", "readers", "writers"};
@@ -337,4 +337,4 @@ TEST_F(RwRandom, WithOtherProgramsOnTheKeyIsAsTheModelHasIt) {  // R33
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::rw_model_test

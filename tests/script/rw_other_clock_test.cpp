@@ -3,7 +3,7 @@
 // while their holders believe in them.
 #include "script/rw_rows.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::rw_other_clock_test {
 namespace {
 
 class RwOtherClock : public rw_rows {
@@ -121,4 +121,4 @@ TEST_F(RwOtherClock, OfTheSameServerSetForwardEndsLeases) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::rw_other_clock_test

@@ -3,7 +3,7 @@
 // the other.
 #include "script/rw_rows.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::rw_real_clock_test {
 namespace {
 
 class RwRealClock : private own_server, public script_bench {
@@ -34,4 +34,4 @@ TEST_F(RwRealClock, NeverTakesItsOwnExpiryForAForeignOne) {  // R33
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::rw_real_clock_test

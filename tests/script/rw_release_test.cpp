@@ -3,7 +3,7 @@
 
 #include "script/rw_rows.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::rw_release_test {
 namespace {
 
 class RwRelease : public rw_rows {};
@@ -196,4 +196,4 @@ TEST_F(RwLease, EndsAtACostThatDoesNotGrowWithTheLiving) {  // R28
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::rw_release_test

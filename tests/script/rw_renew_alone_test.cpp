@@ -2,7 +2,7 @@
 // leaves everything else to rw/renew.
 #include "script/rw_rows.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::rw_renew_alone_test {
 namespace {
 
 class RwRenewAlone : public rw_rows {
@@ -153,4 +153,4 @@ TEST_F(RwRenewAlone, RefusesNonsense) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::rw_renew_alone_test

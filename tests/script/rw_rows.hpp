@@ -33,6 +33,21 @@ MATCHER_P2(Holds, shape, token, "is {1, shape, token}") {
     return arg.elements.size() == 3 && arg.elements[0].integer == 1 && arg.elements[1].text == shape &&
            arg.elements[2].text == token;
 }
+// As above, where another program has cut the hash's expiry and so much of it was left.
+MATCHER_P2(IsGrantedBesideACut, token, left, "is {1, token, '', left}") {
+    return arg.elements.size() == 4 && arg.elements[0].integer == 1 && arg.elements[1].text == token &&
+           arg.elements[2].text.empty() && arg.elements[3].integer == left;
+}
+MATCHER_P4(IsInLineBesideACut, holder, place, soonest, left,
+           "is {2, left, holder, ticket, place, fence, soonest, '', left}") {
+    return arg.elements.size() == 9 && arg.elements[0].integer == 2 && arg.elements[2].text == holder &&
+           arg.elements[4].integer == place && arg.elements[6].integer == soonest && arg.elements[7].text.empty() &&
+           arg.elements[8].integer == left;
+}
+MATCHER_P3(HoldsBesideACut, shape, token, left, "is {1, shape, token, left}") {
+    return arg.elements.size() == 4 && arg.elements[0].integer == 1 && arg.elements[1].text == shape &&
+           arg.elements[2].text == token && arg.elements[3].integer == left;
+}
 MATCHER_P2(IsReleased, waiting, holding, "is {1, waiters left, holders left}") {
     return arg.elements.size() == 3 && arg.elements[0].integer == 1 && arg.elements[1].integer == waiting &&
            arg.elements[2].integer == holding;
@@ -66,6 +81,7 @@ protected:
         std::int64_t interval = 10'000;
         std::int64_t queue_retention = 61'000;
         std::int64_t retention = hour;
+        std::string proposal = "0";
     };
 
     rw_rows() : script_bench{clocked.unix_path(), {"hf:{stock}:leases", "hf:{stock}:grants"}} {}
@@ -74,10 +90,10 @@ protected:
     enum class wish : char { read = 'r', write = 'w', upgrade = 'u' };
 
     redis_reply acquire(const std::string& id, wish wants, const asking& terms, const std::string& upgraded = "0") {
-        return run(
-            "rw/acquire", keys(),
-            {id, text(terms.retention), prefer, std::string(1, static_cast<char>(wants)), text(terms.lease),
-             terms.floor, terms.channel, terms.ticket, text(terms.interval), text(terms.queue_retention), upgraded});
+        return run("rw/acquire", keys(),
+                   {id, text(terms.retention), prefer, std::string(1, static_cast<char>(wants)), text(terms.lease),
+                    terms.floor, terms.channel, terms.ticket, text(terms.interval), text(terms.queue_retention),
+                    upgraded, terms.proposal});
     }
     redis_reply read(const std::string& id) { return acquire(id, wish::read, {}); }
     redis_reply read(const std::string& id, const asking& terms) { return acquire(id, wish::read, terms); }
@@ -163,7 +179,7 @@ protected:
 
 private:
     static std::string token(const redis_reply& reply, const std::string& id) {
-        if (reply.elements.size() != 2 || reply.elements[0].integer != 1) {
+        if (reply.elements.size() < 2 || reply.elements[0].integer != 1) {
             throw std::runtime_error{id + " did not get the lock"};
         }
         return reply.elements[1].text;

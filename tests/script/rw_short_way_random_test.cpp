@@ -3,7 +3,7 @@
 
 #include "script/rw_both_ways.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::rw_short_way_random_test {
 namespace {
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
@@ -107,4 +107,4 @@ TEST_F(RwShortWayRandom, DoesWhatTheLongWayDoes) {  // R20-R33, R45
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::rw_short_way_random_test

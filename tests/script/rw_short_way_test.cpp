@@ -2,7 +2,7 @@
 // well, so the rows say which way is taken: only the long one counts the line.
 #include "script/rw_both_ways.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::rw_short_way_test {
 namespace {
 
 class RwShortWay : public both_ways {
@@ -461,4 +461,4 @@ TEST_F(RwShortWay, IsRefusedByAFullServerLikeTheLongOne) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::rw_short_way_test

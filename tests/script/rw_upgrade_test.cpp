@@ -1,7 +1,7 @@
 // Upgrade and downgrade: from reading to writing and back without a gap.
 #include "script/rw_rows.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::rw_upgrade_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -261,4 +261,4 @@ TEST_F(RwDowngrade, ReaderWhoWritesMayStopReading) {  // R23: in write mode only
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::rw_upgrade_test

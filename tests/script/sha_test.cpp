@@ -7,7 +7,7 @@
 #include "scripts/registry.hpp"
 #include "support/redis_server.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::sha_test {
 namespace {
 
 TEST(Scripts, AreKnownToAServerByTheEmbeddedSha) {
@@ -32,4 +32,4 @@ TEST(Scripts, HaveTheirIncludesPutIn) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::sha_test

@@ -4,7 +4,7 @@
 #include "script/rw_rows.hpp"
 #include "script/script_rows.hpp"
 
-namespace holdfast::testing {
+namespace holdfast::testing::sharded_channel_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -101,4 +101,4 @@ TEST_F(ShardedChannelRw, PassesOverWhoDoesNotListen) {  // R13
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::sharded_channel_test

@@ -13,7 +13,7 @@
 #include "scripts/registry.hpp"
 #include "support/cluster_member.hpp"
 
-namespace holdfast::sim {
+namespace holdfast::sim::cluster_differential_test {
 namespace {
 
 using words = std::vector<std::string>;
@@ -290,4 +290,4 @@ TEST_F(OldOwner, RunsHoldfastsScriptsAsARealMember) {
 }
 
 }  // namespace
-}  // namespace holdfast::sim
+}  // namespace holdfast::sim::cluster_differential_test

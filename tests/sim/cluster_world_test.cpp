@@ -14,7 +14,7 @@
 #include "scripts/registry.hpp"
 #include "world/cluster.hpp"
 
-namespace holdfast::sim {
+namespace holdfast::sim::cluster_world_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -301,4 +301,4 @@ TEST_F(ClusterWorld, IsHeardByWhoAskedAtTheNewOwnerInTime) {
 }
 
 }  // namespace
-}  // namespace holdfast::sim
+}  // namespace holdfast::sim::cluster_world_test

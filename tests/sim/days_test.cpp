@@ -8,7 +8,7 @@
 #include "scripts/registry.hpp"
 #include "world/campaign.hpp"
 
-namespace holdfast::sim {
+namespace holdfast::sim::days_test {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -131,4 +131,4 @@ TEST(Days, ThatWentWrongOnceGoWell) {
 }
 
 }  // namespace
-}  // namespace holdfast::sim
+}  // namespace holdfast::sim::days_test

@@ -10,7 +10,7 @@
 
 #include "world/server.hpp"
 
-namespace holdfast::sim {
+namespace holdfast::sim::failover_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -126,4 +126,4 @@ TEST_F(Failover, EndsAStall) {
 }
 
 }  // namespace
-}  // namespace holdfast::sim
+}  // namespace holdfast::sim::failover_test

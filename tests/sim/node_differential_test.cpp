@@ -21,7 +21,7 @@
 #include "node/differential/script_maker.hpp"
 #include "node/node.hpp"
 
-namespace holdfast::sim {
+namespace holdfast::sim::node_differential_test {
 namespace {
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
@@ -32,7 +32,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
 constexpr std::int64_t start_us = 1'800'000'000'123'456;
 
 // Replies whose order a real server leaves open.
-value in_defined_order(const words& command, value reply) {
+value in_defined_order(const word_list& command, value reply) {
     const auto sorted = [](value& list) {
         std::sort(list.items.begin(), list.items.end(), [](const value& a, const value& b) { return a.text < b.text; });
     };
@@ -44,7 +44,7 @@ value in_defined_order(const words& command, value reply) {
     return reply;
 }
 
-std::string shown(const words& command) {
+std::string shown(const word_list& command) {
     std::string out;
     for (const auto& word : command) out += in_quotes(word) + ' ';
     return out;
@@ -77,8 +77,8 @@ protected:
         scripts_.set_time(now_us_);
     }
 
-    void run_batch(const std::function<words()>& next) {
-        std::vector<words> batch;
+    void run_batch(const std::function<word_list()>& next) {
+        std::vector<word_list> batch;
         for (std::size_t left = 1 + random_.below(40); left > 0; --left) batch.push_back(next());
         for (const auto& command : batch) server_.link().append(command);
         for (const auto& command : batch) {
@@ -121,7 +121,7 @@ protected:
         return out;
     }
 
-    void play(std::uint64_t steps, const std::function<words()>& next) {
+    void play(std::uint64_t steps, const std::function<word_list()>& next) {
         const std::uint64_t end = steps_ + steps;
         for (int batch = 0; steps_ < end; ++batch) {
             ASSERT_NO_FATAL_FAILURE(run_batch(next));
@@ -210,4 +210,4 @@ TEST_F(Node, RefusesWritesAsAReplicaAsARealServer) {
 }
 
 }  // namespace
-}  // namespace holdfast::sim
+}  // namespace holdfast::sim::node_differential_test

@@ -4,7 +4,7 @@
 
 #include "node/node.hpp"
 
-namespace holdfast::sim {
+namespace holdfast::sim::node_script_test {
 namespace {
 
 class scripts : public ::testing::Test {
@@ -114,4 +114,4 @@ TEST(Coverage, TellsTheLinesThatNeverRanInnerFunctionsIncluded) {
 }
 
 }  // namespace
-}  // namespace holdfast::sim
+}  // namespace holdfast::sim::node_script_test

@@ -5,7 +5,7 @@
 
 #include "node/node.hpp"
 
-namespace holdfast::sim {
+namespace holdfast::sim::node_server_test {
 namespace {
 
 constexpr std::int64_t noon_us = 1'800'000'000'000'000;
@@ -150,4 +150,4 @@ TEST_F(Unmodelled, FormsAreLoudAndNotGuessed) {
 }
 
 }  // namespace
-}  // namespace holdfast::sim
+}  // namespace holdfast::sim::node_server_test

@@ -17,7 +17,7 @@
 namespace holdfast::testing {
 namespace {
 
-constexpr std::chrono::seconds start_limit{20};
+constexpr std::chrono::seconds server_start_limit{20};
 constexpr std::chrono::seconds stop_limit{10};
 
 // With users of its own the test may have switched the default user off; then the harness has one, too.
@@ -64,7 +64,7 @@ void redis_server::process::start_again() {
     if (running()) throw std::logic_error{"redis-server runs already"};
     bool ready = false;
     // Somebody's outgoing connection may sit on the port for a moment.
-    if (!eventually([&] { return ready = (start() == outcome::ready); }, start_limit)) {
+    if (!eventually([&] { return ready = (start() == outcome::ready); }, server_start_limit)) {
         throw std::runtime_error{"the port of the redis-server was taken while it was down"};
     }
 }
@@ -74,7 +74,7 @@ redis_server::process::outcome redis_server::process::start() {
     std::filesystem::remove(socket_path());
     std::ofstream{log_path(), std::ios::trunc};
     launch();
-    if (eventually([&] { return !running() || answers(); }, start_limit) && running()) return outcome::ready;
+    if (eventually([&] { return !running() || answers(); }, server_start_limit) && running()) return outcome::ready;
     const std::string log = log_tail();
     if (running()) kill();
     if (log.find("Address already in use") != std::string::npos) return outcome::port_taken;
@@ -84,10 +84,14 @@ redis_server::process::outcome redis_server::process::start() {
 void redis_server::process::launch() {
     const unique_fd log{::open(log_path().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC)};
     if (!log) throw_errno("open " + log_path().string());
-    std::vector<std::string> command{"redis-server", (directory() / "redis.conf").string()};
-    if (options_.sentinel) command.emplace_back("--sentinel");
-    const spawn_request request{
-        .command = std::move(command), .directory = directory(), .output = log.get(), .errors = log.get()};
+    std::vector<std::string> words{"redis-server", (directory() / "redis.conf").string()};
+    if (options_.sentinel) words.emplace_back("--sentinel");
+    spawn_request request{
+        .command = std::move(words), .directory = directory(), .output = log.get(), .errors = log.get()};
+    if (options_.clock_ahead != std::chrono::seconds{0}) {
+        request.environment = {{"LD_PRELOAD", HOLDFAST_SHIFTED_CLOCK},
+                               {"HOLDFAST_CLOCK_AHEAD_S", std::to_string(options_.clock_ahead.count())}};
+    }
     pid_ = spawn(request);
 }
 
@@ -122,7 +126,8 @@ void redis_server::process::write_config() const {
 void redis_server::process::write_tls_config(std::ostream& out) const {
     const certificate_files& shown = options_.certificate == server_certificate::localhost    ? tls_.server
                                      : options_.certificate == server_certificate::wrong_host ? tls_.wrong_host
-                                                                                              : tls_.expired;
+                                     : options_.certificate == server_certificate::expired    ? tls_.expired
+                                                                                              : tls_.not_yet_valid;
     out << "tls-port " << tls_port_ << "\n"
         << "tls-cert-file " << config_string(shown.certificate.string()) << "\n"
         << "tls-key-file " << config_string(shown.key.string()) << "\n"

@@ -118,9 +118,8 @@ redis_reply redis_server::call(const std::vector<std::string>& arguments) {
     return process_->call(arguments);
 }
 
-std::int64_t redis_server::command_calls(std::string_view command) {
-    const std::string text =
-        field_of(call({"INFO", "commandstats"}).text, "cmdstat_" + std::string{command} + ":calls=");
+std::int64_t redis_server::command_calls(std::string_view name) {
+    const std::string text = field_of(call({"INFO", "commandstats"}).text, "cmdstat_" + std::string{name} + ":calls=");
     std::int64_t calls = 0;
     std::from_chars(text.data(), text.data() + text.size(), calls);
     return calls;

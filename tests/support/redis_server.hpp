@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -22,7 +23,7 @@
 
 namespace holdfast::testing {
 
-enum class server_certificate { localhost, wrong_host, expired };
+enum class server_certificate { localhost, wrong_host, expired, not_yet_valid };
 
 struct server_options {
     bool tcp = true;               // 127.0.0.1, a free port
@@ -35,6 +36,7 @@ struct server_options {
     std::vector<std::string> acl_users{};    // what follows "user ", e.g. "bob on >pw ~* +@all"
     std::vector<std::string> config{};       // further configuration lines, e.g. "maxmemory 2mb"
     bool persistent = false;                 // append-only file, synced at every write
+    std::chrono::seconds clock_ahead{0};     // of this machine's wall clock; may be negative
     bool sentinel = false;                   // not a server but a sentinel; what it watches is in `config`
 };
 

@@ -8,7 +8,7 @@
 namespace holdfast::testing {
 namespace {
 
-constexpr std::chrono::seconds start_limit{60};
+constexpr std::chrono::seconds replica_start_limit{60};
 
 }  // namespace
 
@@ -41,7 +41,7 @@ bool replica_set::has_caught_up() {
             primary.call({"SET", "caught up", "1", "PX", "1"});
             return primary.call({"WAIT", std::to_string(all), "100"}).integer == all;
         },
-        start_limit);
+        replica_start_limit);
 }
 
 }  // namespace holdfast::testing

@@ -10,11 +10,11 @@
 namespace holdfast::testing {
 namespace {
 
-constexpr std::chrono::seconds start_limit{60};
-constexpr std::chrono::seconds failover_limit{60};
+constexpr std::chrono::seconds sentinel_start_limit{60};
+constexpr std::chrono::seconds sentinel_failover_limit{60};
 // How long a server may be silent before the sentinels take it for down: when it is, and otherwise.
-constexpr std::chrono::milliseconds soon{500};
-constexpr std::chrono::seconds practically_never{600};
+constexpr std::chrono::milliseconds silent_for{500};
+constexpr std::chrono::seconds silent_for_ever{600};
 
 // A field of a reply that is a list of names and values; empty if it has none.
 std::string field_of(const redis_reply& list, const std::string& name) {
@@ -38,7 +38,7 @@ server_options sentinel(const sentinel_options& wanted, int primary_port) {
     const std::string& name = wanted.name;
     server_options options{.requirepass = wanted.sentinel_password, .sentinel = true};
     options.config = {"sentinel monitor " + name + " 127.0.0.1 " + std::to_string(primary_port) + " 2",
-                      "sentinel down-after-milliseconds " + name + " " + in_milliseconds(practically_never),
+                      "sentinel down-after-milliseconds " + name + " " + in_milliseconds(silent_for_ever),
                       "sentinel failover-timeout " + name + " 3000"};
     if (!wanted.password.empty()) options.config.push_back("sentinel auth-pass " + name + " " + wanted.password);
     if (!wanted.sentinel_password.empty()) {
@@ -60,7 +60,7 @@ sentinel_set::sentinel_set(sentinel_options options) : options_{std::move(option
 // machine that stalls a failover would take longer than the leases of the tests. Before Redis 7 that cannot be changed.
 void sentinel_set::never_tilt() {
     for (redis_server& each : sentinels) {
-        each.call({"SENTINEL", "DEBUG", "tilt-trigger", in_milliseconds(practically_never)});
+        each.call({"SENTINEL", "DEBUG", "tilt-trigger", in_milliseconds(silent_for_ever)});
     }
 }
 
@@ -100,13 +100,13 @@ bool sentinel_set::has_moved_from(const redis_server& former) {
                 return &now != &former && now.info("replication", "role") == "master";
             });
         },
-        failover_limit);
+        sentinel_failover_limit);
 }
 
 bool sentinel_set::has_replaced(const redis_server& gone) {
-    take_for_down_after(soon);
+    take_for_down_after(silent_for);
     const bool replaced = has_moved_from(gone);
-    take_for_down_after(practically_never);
+    take_for_down_after(silent_for_ever);
     return replaced;
 }
 
@@ -139,7 +139,7 @@ bool sentinel_set::is_settled() {
             return std::ranges::all_of(sentinels,
                                        [&](redis_server& each) { return !each.running() || knows_all(each); });
         },
-        start_limit);
+        sentinel_start_limit);
 }
 
 bool sentinel_set::fail_over() {
@@ -147,7 +147,7 @@ bool sentinel_set::fail_over() {
         [&] {
             return !sentinels.front().call({"SENTINEL", "FAILOVER", options_.name}).is_error();
         },
-        failover_limit);
+        sentinel_failover_limit);
 }
 
 }  // namespace holdfast::testing

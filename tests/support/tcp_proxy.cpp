@@ -24,17 +24,14 @@
 #include "support/sockets.hpp"
 
 namespace holdfast::testing {
-namespace {
 
-using clock = proxy_flow::clock;
-
-struct lane {  // the settings of one direction
+struct proxy_lane {  // the settings of one direction
     bool stalled = false;
     std::chrono::milliseconds delay{0};
 };
 
-struct connection {
-    connection(unique_fd from, unique_fd to)
+struct proxy_connection {
+    proxy_connection(unique_fd from, unique_fd to)
         : client{std::move(from)},
           server{std::move(to)},
           up{client.get(), server.get()},
@@ -46,6 +43,10 @@ struct connection {
     proxy_flow down;
     bool broken = false;
 };
+
+namespace {
+
+using clock = proxy_flow::clock;
 
 void prepare_socket(const unique_fd& socket) {
     set_nonblocking(socket);
@@ -96,7 +97,7 @@ public:
     int connections() const { return static_cast<int>(connections_.size()); }
     int accepted() const { return accepted_; }
 
-    void set(direction which, const std::function<void(lane&)>& change) {
+    void set(direction which, const std::function<void(proxy_lane&)>& change) {
         if (which != direction::to_client) change(to_server_);
         if (which != direction::to_server) change(to_client_);
     }
@@ -128,31 +129,32 @@ private:
     void wait_and_forward() {
         const clock::time_point before = clock::now();
         std::vector<pollfd> waiting{{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-        for (const connection& each : connections_) {
+        for (const proxy_connection& each : connections_) {
             add(waiting, each.up, to_server_, before);
             add(waiting, each.down, to_client_, before);
         }
         if (::poll(waiting.data(), waiting.size(), poll_limit_ms(before)) < 0 && errno != EINTR) throw_errno("poll");
         const clock::time_point now = clock::now();
         auto ready = waiting.cbegin() + 2;
-        for (connection& each : connections_) {
+        for (proxy_connection& each : connections_) {
             forward(each, each.up, to_server_, *ready, now);
             forward(each, each.down, to_client_, *(ready + 2), now);
             ready += 4;
         }
         connections_.remove_if(
-            [](const connection& each) { return each.broken || (each.up.finished() && each.down.finished()); });
+            [](const proxy_connection& each) { return each.broken || (each.up.finished() && each.down.finished()); });
         if (waiting[1].revents != 0) accept_one();
     }
 
-    static void add(std::vector<pollfd>& waiting, const proxy_flow& flow, const lane& settings, clock::time_point now) {
+    static void add(std::vector<pollfd>& waiting, const proxy_flow& flow, const proxy_lane& settings,
+                    clock::time_point now) {
         const bool reads = !settings.stalled && flow.wants_to_read();
         const bool writes = !settings.stalled && flow.wants_to_write(now);
         waiting.push_back({reads ? flow.source() : -1, POLLIN, 0});
         waiting.push_back({writes ? flow.sink() : -1, POLLOUT, 0});
     }
 
-    static void forward(connection& owner, proxy_flow& flow, const lane& settings, const pollfd& source,
+    static void forward(proxy_connection& owner, proxy_flow& flow, const proxy_lane& settings, const pollfd& source,
                         clock::time_point now) {
         if (owner.broken || settings.stalled) return;
         if (source.revents != 0 && !flow.read(now + settings.delay)) owner.broken = true;
@@ -162,12 +164,12 @@ private:
     // Until the first delayed chunk is due; what is due already is waited for by POLLOUT.
     int poll_limit_ms(clock::time_point now) const {
         std::chrono::milliseconds limit{60'000};
-        const auto consider = [&](const proxy_flow& flow, const lane& settings) {
+        const auto consider = [&](const proxy_flow& flow, const proxy_lane& settings) {
             const auto due = flow.due();
             if (settings.stalled || !due || *due <= now) return;
             limit = std::min(limit, std::chrono::ceil<std::chrono::milliseconds>(*due - now));
         };
-        for (const connection& each : connections_) {
+        for (const proxy_connection& each : connections_) {
             consider(each.up, to_server_);
             consider(each.down, to_client_);
         }
@@ -195,9 +197,9 @@ private:
     std::mutex mutex_;  // guards tasks_; all else belongs to the thread
     std::queue<std::packaged_task<void()>> tasks_;
     unique_fd listener_;
-    std::list<connection> connections_;
-    lane to_server_;
-    lane to_client_;
+    std::list<proxy_connection> connections_;
+    proxy_lane to_server_;
+    proxy_lane to_client_;
     int accepted_ = 0;
     bool stopping_ = false;
     std::thread thread_;
@@ -229,15 +231,15 @@ void tcp_proxy::accept() {
 }
 
 void tcp_proxy::stall(direction which) {
-    loop_->post([&] { loop_->set(which, [](lane& each) { each.stalled = true; }); });
+    loop_->post([&] { loop_->set(which, [](proxy_lane& each) { each.stalled = true; }); });
 }
 
 void tcp_proxy::unstall(direction which) {
-    loop_->post([&] { loop_->set(which, [](lane& each) { each.stalled = false; }); });
+    loop_->post([&] { loop_->set(which, [](proxy_lane& each) { each.stalled = false; }); });
 }
 
 void tcp_proxy::delay(direction which, std::chrono::milliseconds time) {
-    loop_->post([&] { loop_->set(which, [time](lane& each) { each.delay = time; }); });
+    loop_->post([&] { loop_->set(which, [time](proxy_lane& each) { each.delay = time; }); });
 }
 
 int tcp_proxy::connections() const {

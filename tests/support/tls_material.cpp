@@ -128,6 +128,7 @@ tls_material make_tls_material(const std::filesystem::path& directory) {
         .server = issue("server", {"localhost", here, for_servers}, ca),
         .wrong_host = issue("wrong_host", {"wrong.example", "DNS:wrong.example", for_servers}, ca),
         .expired = issue("expired", {"localhost", here, for_servers, -2 * day_s, -day_s}, ca),
+        .not_yet_valid = issue("not_yet_valid", {"localhost", here, for_servers, day_s, 2 * day_s}, ca),
         .client = issue("client", {"test client", "", for_clients}, ca),
         .unrelated_ca = save(stranger, directory / "unrelated_ca").certificate,
         .unrelated_client = issue("unrelated_client", {"unrelated client", "", for_clients}, stranger),

@@ -16,6 +16,7 @@ struct tls_material {
     certificate_files server;            // DNS:localhost, IP:127.0.0.1
     certificate_files wrong_host;        // DNS:wrong.example
     certificate_files expired;           // DNS:localhost, IP:127.0.0.1, ended yesterday
+    certificate_files not_yet_valid;     // the same, begins tomorrow
     certificate_files client;            // for client authentication
     std::filesystem::path unrelated_ca;  // signed only the next one
     certificate_files unrelated_client;

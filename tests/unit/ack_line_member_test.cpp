@@ -8,7 +8,7 @@
 #include "unit/counted_command.hpp"
 #include "unit/session_driver.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::ack_line_member_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -224,4 +224,4 @@ TEST_F(AckLineOfMember, ATimeBeyondAllNumbersIsCutShort) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::ack_line_member_test

@@ -7,7 +7,7 @@
 #include "unit/counted_command.hpp"
 #include "unit/session_driver.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::ack_line_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -305,4 +305,4 @@ TEST_F(AckLine, WhoIsToldMayAskAgainAndWithdrawOthers) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::ack_line_test

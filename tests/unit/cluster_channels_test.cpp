@@ -3,7 +3,7 @@
 
 #include "unit/cluster_driver.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::cluster_channels_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -301,4 +301,4 @@ TEST_F(ClusterChannels, ThatAreSentInACircleRest) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::cluster_channels_test

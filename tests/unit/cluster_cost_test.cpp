@@ -10,7 +10,7 @@
 #include "unit/cluster_driver.hpp"
 #include "unit/counted_allocations.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::cluster_cost_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -67,4 +67,4 @@ TEST_F(ClusterCost, NothingForThoseWhoRest) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::cluster_cost_test

@@ -2,7 +2,7 @@
 // listed beside its successor. What was owned by the one is then asked of the other, and pushes from there are heard.
 #include "unit/cluster_node_fixture.hpp"
 
-namespace holdfast::engine {
+namespace holdfast::engine::cluster_left_out_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -72,4 +72,4 @@ TEST_F(ClusterLeftOut, AClientThatComesLaterHearsItsGrant) {
 }
 
 }  // namespace
-}  // namespace holdfast::engine
+}  // namespace holdfast::engine::cluster_left_out_test

@@ -5,7 +5,7 @@
 
 #include "unit/cluster_driver.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::cluster_line_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -183,6 +183,32 @@ TEST_F(ClusterLine, ASlotThatNobodyOwnsIsToldAsSuch) {
     refuse_until_deadline(a, "GET", {.refusal = "-CLUSTERDOWN Hash slot not served\r\n", .map = half_a_map});
     EXPECT_EQ(a.last.code, errc::cluster_down);
     EXPECT_THAT(a.last.detail, HasSubstr("Hash slot not served"));
+}
+
+TEST_F(ClusterLine, OneThatWaitsForTheFirstLinkIsToldAtItsDeadlineWhatEachSaid) {
+    recorded_command b = get("GET", key_b);
+    b.wait_for_first_link();
+    b.give_up_at(now + 1s);
+    router.start(now);
+    submit(b);
+    fail(one, errc::connection_refused);
+    fail(two, errc::host_not_found);
+    EXPECT_THAT(log, IsEmpty());
+    now = b.deadline();
+    router.on_timer(now);
+    EXPECT_THAT(log, ElementsAre("GET!" + name_of(errc::host_not_found)));
+    EXPECT_THAT(b.last.detail, HasSubstr("the test says so; the test says so"));
+}
+
+TEST_F(ClusterLine, OneThatWaitsForTheFirstLinkIsToldAtOnceIfAllSeedsRefuseUsForGood) {
+    recorded_command b = get("GET", key_b);
+    b.wait_for_first_link();
+    router.start(now);
+    submit(b);
+    fail(one, errc::wrong_password);
+    EXPECT_THAT(log, IsEmpty());
+    fail(two, errc::wrong_password);
+    EXPECT_THAT(log, ElementsAre("GET!" + name_of(errc::wrong_password)));
 }
 
 TEST_F(ClusterLine, IfNoSeedCanBeReachedItIsToldAtOnceWhatEachSaid) {
@@ -394,4 +420,4 @@ TEST_F(ClusterLine, ClosingEndsEverythingAndTellsNothingLater) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::cluster_line_test

@@ -5,7 +5,7 @@
 
 #include "unit/cluster_driver.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::cluster_news_test {
 namespace {
 
 using testing::bulk;
@@ -127,4 +127,4 @@ TEST_F(ClusterNews, ManyEndsThatAreReadAtOnceAreToldOnce) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::cluster_news_test

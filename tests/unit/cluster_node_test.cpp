@@ -1,7 +1,7 @@
 // What happens to a member of a Cluster happens to the locks that it has.
 #include "unit/cluster_node_fixture.hpp"
 
-namespace holdfast::engine {
+namespace holdfast::engine::cluster_node_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -190,4 +190,4 @@ TEST_F(ClusterNode, ARenewalThatFoundNothingWhereTheSlotIsMovingToIsAskedForOnce
 }
 
 }  // namespace
-}  // namespace holdfast::engine
+}  // namespace holdfast::engine::cluster_node_test

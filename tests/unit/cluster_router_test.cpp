@@ -3,7 +3,7 @@
 
 #include "unit/cluster_driver.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::cluster_router_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -458,4 +458,4 @@ TEST_F(ClusterRouter, ALateRefusalOfAFormerOwnerDoesNotPutTheMapBack) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::cluster_router_test

@@ -7,13 +7,13 @@
 #include "redis/server_url.hpp"
 #include "unit/url_refusal.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::cluster_url_test {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(ClusterUrl, ReadsTheMembersToBeginWith) {
     const server_settings settings =
@@ -74,4 +74,4 @@ TEST(ClusterUrl, RefusesMembersThatAreMissingOrNamedTwice) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::cluster_url_test

@@ -5,7 +5,7 @@
 
 #include "unit/recorded_command.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::command_test {
 namespace {
 
 using testing::bulk;
@@ -54,4 +54,4 @@ TEST_F(Command, WithoutAPayloadThereIsNoKey) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::command_test

@@ -9,7 +9,7 @@
 
 #include "unit/resp_support.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::command_writer_test {
 namespace {
 
 TEST(CommandWriter, WritesAnArrayOfStrings) {
@@ -58,8 +58,8 @@ TEST(CommandWriter, CarriesAnyBytes) {
     for (int byte = 0; byte < 256; ++byte) every_byte += static_cast<char>(byte);
     std::string out;
     append_command(out, {"\r\n", every_byte, "*1\r\n"});
-    EXPECT_EQ(testing::parse_one(out),
-              testing::array({testing::bulk("\r\n"), testing::bulk(every_byte), testing::bulk("*1\r\n")}));
+    EXPECT_EQ(testing::parse_one(out), testing::array({testing::bulk_leaf("\r\n"), testing::bulk_leaf(every_byte),
+                                                       testing::bulk_leaf("*1\r\n")}));
 }
 
 // What is gathered before it is appended must show nowhere, whatever fits into it.
@@ -108,4 +108,4 @@ TEST(CommandWriterDeathTest, RefusesACommandOfNothing) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::command_writer_test

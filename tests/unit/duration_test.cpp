@@ -5,7 +5,7 @@
 
 #include <random>
 
-namespace holdfast::redis {
+namespace holdfast::redis::duration_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -85,4 +85,4 @@ TEST(Duration, ReadsBackWhatItFormats) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::duration_test

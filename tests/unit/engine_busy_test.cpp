@@ -3,7 +3,7 @@
 
 #include "unit/engine_fixture.hpp"
 
-namespace holdfast::engine {
+namespace holdfast::engine::engine_busy_test {
 namespace {
 
 using namespace testing;
@@ -72,4 +72,4 @@ TEST_F(EngineBusy, HoldsUpNoRenewalForOtherQuestions) {
 }
 
 }  // namespace
-}  // namespace holdfast::engine
+}  // namespace holdfast::engine::engine_busy_test

@@ -2,7 +2,7 @@
 // several holds or ends one.
 #include "unit/engine_fixture.hpp"
 
-namespace holdfast::engine {
+namespace holdfast::engine::engine_downgrade_test {
 namespace {
 
 using namespace testing;
@@ -159,5 +159,35 @@ TEST_F(EngineDowngrade, ARevocationMeansOneGrantOnly) {
     EXPECT_EQ(answer.code, errc::lost);
 }
 
+TEST_F(EngineDowngrade, ARecallMeansOneGrantAndLeavesItOnTheServerUntilTheHolderReleases) {
+    hold& held = reading();
+    push("recall " + id + " 41");
+    push("recall " + id + "x 42");
+    EXPECT_FALSE(life->lost);
+    push("recall " + id + " 42");
+    EXPECT_EQ(life->lost, errc::lost);
+    EXPECT_THAT(send(), ::testing::IsEmpty()) << "the holder has not stopped yet";
+    later(20s);
+    EXPECT_THAT(send(), ::testing::IsEmpty()) << "it is renewed no longer";
+    subject.release(held, access::shared, &answer, now + 2s, now);
+    expect_question(send_one(), "rw/release", "42");
+    EXPECT_EQ(answer.code, errc::lost);
+}
+
+TEST_F(EngineDowngrade, ARecallOrRevocationWithoutATokenMeansAnyGrantOfThatId) {
+    reading();
+    push("recall " + id + "x 0");
+    EXPECT_FALSE(life->lost);
+    push("recall " + id + " 0");
+    EXPECT_EQ(life->lost, errc::lost);
+    push("revoked " + id + " 0");
+    EXPECT_THAT(send(), ::testing::IsEmpty());
+}
+
+TEST_F(EngineDowngrade, ARecallIsHeardAlsoIfNobodyEverWaited) {
+    subject.keep_listening(*keys);
+    EXPECT_THAT(server.take_subscriptions(), ::testing::SizeIs(1));
+}
+
 }  // namespace
-}  // namespace holdfast::engine
+}  // namespace holdfast::engine::engine_downgrade_test

@@ -51,10 +51,16 @@ class recorded_request final : public acquire_request {
 public:
     hold* held = nullptr;
     std::optional<errc> refusal_code;
+    refusal why;
+    std::string refusal_detail;
 
 private:
     void acquired(hold& got) override { held = &got; }
-    void refused(const refusal& why) override { refusal_code = why.code; }
+    void refused(const refusal& told) override {
+        why = told;
+        refusal_code = why.code;
+        refusal_detail = why.detail;
+    }
 };
 
 /// Of a release, a renewal or a downgrade. errc{}: it went well.
@@ -158,6 +164,13 @@ public:
         wires_.link_down({errc::unreachable, "cut"}, now);
         subject_->node(number_).on_link_down(all_locks(), now);
     }
+    /// From the beginning: nothing was ever reached.
+    void begin_without_link() {
+        up_ = false;
+        wires_.link_down({errc::unreachable, ""}, {});
+    }
+    /// An attempt to make the first link has failed.
+    void fail_attempt(errc code, instant now) { wires_.fail_impatient({code, "the test says so"}, now); }
     /// What is not sent yet is told that it will not be.
     void fail_waiting(errc code, instant now) { wires_.fail_waiting({code, "the test says so"}, now); }
     void bring_link_up(const node_facts& facts, instant now) {
@@ -216,6 +229,7 @@ private:
     void subscribe(const std::string& channel) override { subscriptions_.push_back("+" + channel); }
     void unsubscribe(const std::string& channel) override { subscriptions_.push_back("-" + channel); }
     bool link_is_up(const lock_keys& lock) const override { return up_ && !cut_off_.contains(lock.lock()); }
+    failure why_not_up(const lock_keys&) const override { return {errc::connection_refused, "nobody is there"}; }
     instant trusted_from(const lock_keys& lock) const override {
         const auto found = trusted_from_.find(lock.lock());
         return found == trusted_from_.end() ? instant() : found->second;
@@ -278,6 +292,7 @@ protected:
     explicit engine_fixture(channels listens = channels::one)
         : subject({.max_depth = 10}, {{&server, "redis://h", listens}}, random, nobody) {
         server.belong_to(subject, 0);
+        server.bring_link_up({}, now);
     }
 
     std::vector<question> send() { return server.send(now); }

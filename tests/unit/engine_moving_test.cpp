@@ -1,7 +1,7 @@
 // The slot of a held lock is moving to another member of a Cluster: what needs few keys goes on, the rest comes later.
 #include "unit/engine_fixture.hpp"
 
-namespace holdfast::engine {
+namespace holdfast::engine::engine_moving_test {
 namespace {
 
 using namespace testing;
@@ -156,4 +156,4 @@ TEST_F(EngineMoving, ARenewalThatCannotBeHadNowIsAskedForAgainSoon) {
 }
 
 }  // namespace
-}  // namespace holdfast::engine
+}  // namespace holdfast::engine::engine_moving_test

@@ -1,7 +1,7 @@
 // The engine on a node of many servers, as a Cluster is: what happens to one lock's server is nothing to another lock.
 #include "unit/engine_fixture.hpp"
 
-namespace holdfast::engine {
+namespace holdfast::engine::engine_parts_test {
 namespace {
 
 using namespace testing;
@@ -95,6 +95,22 @@ TEST_F(EngineParts, WhatIsNotSentYetWaitsIfALinkComesUpToAServerThatIsMistrusted
     EXPECT_NE(second.held, nullptr);
     later(500ms);
     EXPECT_EQ(ids_asked().size(), 1U);
+}
+
+TEST_F(EngineParts, WhoDoesNotWaitIsToldWhenAServerThatIsMistrustedWillVote) {
+    server.mistrust("x", now + 8s);
+    subject.acquire(first, {.keys = keys, .limit = {waiting::not_at_all, now + 2s}}, now);
+    EXPECT_EQ(first.refusal_code, errc::recovering);
+    EXPECT_EQ(first.why.recovers_in, 8s);
+    EXPECT_EQ(first.why.detail, "redis://h votes in 8s");
+}
+
+TEST_F(EngineParts, ADeadlineBeforeAServerThatIsMistrustedVotesTellsTheRest) {
+    server.mistrust("x", now + 8s);
+    subject.acquire(first, {.keys = keys, .limit = {waiting::in_line, now + 2s}}, now);
+    later(2s);
+    EXPECT_EQ(first.refusal_code, errc::recovering);
+    EXPECT_EQ(first.why.recovers_in, 6s);
 }
 
 // The former server may have granted it. Whoever is asked now is not trusted yet, so nothing tells; in the end it is
@@ -227,4 +243,4 @@ TEST_F(EngineOnOneServer, SubscribesOneChannelForAllItsLocksAndKeepsIt) {
 }
 
 }  // namespace
-}  // namespace holdfast::engine
+}  // namespace holdfast::engine::engine_parts_test

@@ -2,7 +2,7 @@
 // Longer stories are the simulator's.
 #include "unit/quorum_engine_fixture.hpp"
 
-namespace holdfast::engine {
+namespace holdfast::engine::engine_quorum_test {
 namespace {
 
 using namespace testing;
@@ -264,6 +264,35 @@ TEST_F(EngineQuorum, OneLostVoteIsToldToTheHookAndASecondToTheHolder) {
     EXPECT_EQ(life->lost, errc::not_held);
 }
 
+TEST_F(EngineQuorum, ARecallByOneServerIsOneByAllAndTheReleaseGoesToAll) {
+    begin();
+    for (std::size_t i = 0; i < 3; ++i) grant(i, proposal);
+    hold& held = *first.held;
+    const auto life = std::make_shared<recorded_life>();
+    held.listen(life);
+    servers[1].push("recall " + id + " " + proposal, now);
+    EXPECT_EQ(life->lost, errc::lost);
+    later(1s);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_THAT(servers[i].send(now), ::testing::IsEmpty());
+    subject.release(held, access::exclusive, nullptr, now, now);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(ask(i).script, "mutex/release");
+}
+
+TEST_F(EngineQuorum, ServersThatAreMistrustedAreNamedWithTheTimeUntilAMajorityVotes) {
+    servers[0].mistrust("x", now + 8s);
+    servers[2].mistrust("x", now + 5s);
+    EXPECT_EQ(subject.recovery_of(*keys, now).enough_in, 5s) << "with the one that votes, the next one is enough";
+    subject.acquire(first, terms(), now);
+    EXPECT_EQ(ask(1).script, "mutex/acquire");
+    answer(1, {"1", "1700000000000001"});
+    later(2s);
+    EXPECT_EQ(first.refusal_code, errc::recovering);
+    EXPECT_EQ(first.why.recovers_in, 3s);
+    EXPECT_EQ(first.why.detail, "redis://a votes in 6s, redis://c votes in 3s");
+    servers[2].mistrust("x", now);
+    EXPECT_EQ(subject.recovery_of(*keys, now).enough_in, 0s);
+}
+
 // R43
 TEST_F(EngineQuorum, AServerThatForgotTheHoldIsAskedAgainByTheSameId) {
     begin();
@@ -299,4 +328,4 @@ TEST_F(EngineQuorum, ReleasesEverywhereAndIsAnsweredByAMajority) {
 }
 
 }  // namespace
-}  // namespace holdfast::engine
+}  // namespace holdfast::engine::engine_quorum_test

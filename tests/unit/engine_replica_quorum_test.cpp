@@ -1,7 +1,7 @@
 // Votes that count only when the replicas of their server have them, where three servers vote.
 #include "unit/quorum_engine_fixture.hpp"
 
-namespace holdfast::engine {
+namespace holdfast::engine::engine_replica_quorum_test {
 namespace {
 
 using namespace testing;
@@ -164,4 +164,4 @@ TEST_F(EngineReplicaQuorum, AServerWhoseUndoWasNotAnsweredIsNotAskedAgain) {
 }
 
 }  // namespace
-}  // namespace holdfast::engine
+}  // namespace holdfast::engine::engine_replica_quorum_test

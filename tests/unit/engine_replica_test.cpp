@@ -1,7 +1,7 @@
 // Grants and renewals that count only when replicas have them.
 #include "unit/engine_fixture.hpp"
 
-namespace holdfast::engine {
+namespace holdfast::engine::engine_replica_test {
 namespace {
 
 using namespace testing;
@@ -342,4 +342,4 @@ TEST_F(EngineReplica, WhatWasGrantedBeforeAServerThatIsMistrustedIsNotBelieved) 
 }
 
 }  // namespace
-}  // namespace holdfast::engine
+}  // namespace holdfast::engine::engine_replica_test

@@ -1,7 +1,7 @@
 // Upgrades that count only when replicas have them, and clocks of servers that differ.
 #include "unit/engine_fixture.hpp"
 
-namespace holdfast::engine {
+namespace holdfast::engine::engine_replica_upgrade_test {
 namespace {
 
 using namespace testing;
@@ -86,4 +86,4 @@ TEST_F(EngineClockSkew, IsTakenOffValidity) {
 }
 
 }  // namespace
-}  // namespace holdfast::engine
+}  // namespace holdfast::engine::engine_replica_upgrade_test

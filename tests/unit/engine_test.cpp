@@ -2,7 +2,7 @@
 // simulator's.
 #include "unit/engine_fixture.hpp"
 
-namespace holdfast::engine {
+namespace holdfast::engine::engine_test {
 namespace {
 
 using namespace testing;
@@ -145,4 +145,4 @@ TEST_F(Engine, AServerThatWasDemotedUnderAWaiterIsAskedAgainOnTheNextLink) {
 }
 
 }  // namespace
-}  // namespace holdfast::engine
+}  // namespace holdfast::engine::engine_test

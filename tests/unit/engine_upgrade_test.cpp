@@ -2,7 +2,7 @@
 // upgrade that nobody wants any more.
 #include "unit/engine_fixture.hpp"
 
-namespace holdfast::engine {
+namespace holdfast::engine::engine_upgrade_test {
 namespace {
 
 using namespace testing;
@@ -336,4 +336,4 @@ TEST_F(EngineUpgrade, IsRefusedWhereTheLockForbidsIt) {
 }
 
 }  // namespace
-}  // namespace holdfast::engine
+}  // namespace holdfast::engine::engine_upgrade_test

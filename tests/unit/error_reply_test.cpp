@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace holdfast::redis {
+namespace holdfast::redis::error_reply_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -76,8 +76,9 @@ TEST(ErrorReply, WhatMayPassIsNotPermanent) {
                                errc::out_of_memory, errc::misconfigured, errc::moving, errc::cluster_down}) {
         EXPECT_FALSE(is_permanent(passing)) << static_cast<int>(passing);
     }
-    for (const errc lasting : {errc::wrong_password, errc::auth_required, errc::certificate_untrusted,
-                               errc::certificate_mismatch, errc::too_old, errc::protocol_error, errc::bad_topology}) {
+    for (const errc lasting :
+         {errc::wrong_password, errc::auth_required, errc::certificate_untrusted, errc::certificate_mismatch,
+          errc::certificate_expired, errc::too_old, errc::protocol_error, errc::bad_topology}) {
         EXPECT_TRUE(is_permanent(lasting)) << static_cast<int>(lasting);
     }
 }
@@ -90,4 +91,4 @@ TEST(ErrorReply, ALinkToAReplicaOrWithoutLoginIsOfNoUse) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::error_reply_test

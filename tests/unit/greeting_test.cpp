@@ -7,9 +7,10 @@
 #include "unit/parsed_reply.hpp"
 #include "unit/recorded_command.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::greeting_test {
 namespace {
 
+using namespace std::chrono_literals;
 using testing::bulk;
 using testing::encoded;
 using testing::parsed;
@@ -78,6 +79,35 @@ TEST(Greeting, ReadsItsOwnAddressAndNotAnothersField) {
     EXPECT_EQ(facts.run_id, "abc");
 }
 
+std::optional<std::chrono::milliseconds> least_uptime_told_by(const std::string& line) {
+    server_facts facts;
+    const parsed info(bulk("# Server\r\nrun_id:abc\r\n" + line + "x:1\r\n"));
+    greeting::read_server_info(info.reply, facts);
+    return facts.up_at_least;
+}
+
+// The server subtracts two wall clock readings that are cut to whole seconds; the former may be a tick behind as well.
+TEST(Greeting, AnUptimeIsAsLongAsItIsAtLeast) {
+    EXPECT_EQ(least_uptime_told_by("uptime_in_seconds:61\r\n"), 59990ms);
+    EXPECT_EQ(least_uptime_told_by("uptime_in_seconds:2\r\n"), 990ms);
+    EXPECT_EQ(least_uptime_told_by("uptime_in_seconds:1\r\n"), 0ms) << "it may have been started a moment ago";
+    EXPECT_EQ(least_uptime_told_by("uptime_in_seconds:0\r\n"), 0ms);
+    EXPECT_EQ(least_uptime_told_by("uptime_in_seconds:-3600\r\n"), 0ms)
+        << "its clock was set back since it was started";
+    EXPECT_EQ(least_uptime_told_by(""), std::nullopt);
+    EXPECT_EQ(least_uptime_told_by("uptime_in_seconds:soon\r\n"), std::nullopt);
+}
+
+TEST(Greeting, AnotherRunOrASilentOneIsKnownForNoTime) {
+    server_facts facts;
+    facts.run_id = "abc";
+    EXPECT_EQ(known_for(facts, ""), 0ms) << "it does not say how long it has been up";
+    facts.up_at_least = 5000ms;
+    EXPECT_EQ(known_for(facts, ""), 5000ms);
+    EXPECT_EQ(known_for(facts, "abc"), 5000ms);
+    EXPECT_EQ(known_for(facts, "xyz"), 0ms);
+}
+
 TEST(Greeting, RefusedFactsStayUnknown) {
     server_facts facts;
     const parsed refused("-NOPERM addr=1 run_id:1\r\n");
@@ -97,4 +127,4 @@ TEST(Greeting, ThePreviousLinkIsNamedByIdAndAddress) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::greeting_test

@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-namespace holdfast::redis {
+namespace holdfast::redis::hash_slot_test {
 namespace {
 
 unsigned number(std::string_view key) {
@@ -54,4 +54,4 @@ TEST(HashSlot, WhatHasTheTagOfAKeyInBracesIsWhereTheKeyIs) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::hash_slot_test

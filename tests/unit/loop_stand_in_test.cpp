@@ -18,7 +18,7 @@
 
 #include "support/eventually.hpp"
 
-namespace holdfast::api {
+namespace holdfast::api::loop_stand_in_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -119,4 +119,4 @@ TEST_F(LoopStandIn, ThatFindsNothingExpectedWakesTheBackgroundThread) {
 }
 
 }  // namespace
-}  // namespace holdfast::api
+}  // namespace holdfast::api::loop_stand_in_test

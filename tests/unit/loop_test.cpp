@@ -11,7 +11,7 @@
 
 #include "base/boot_clock.hpp"
 
-namespace holdfast::api {
+namespace holdfast::api::loop_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -164,4 +164,4 @@ TEST(Loop, StopsWhateverTheBackgroundThreadDoes) {
 }
 
 }  // namespace
-}  // namespace holdfast::api
+}  // namespace holdfast::api::loop_test

@@ -5,7 +5,7 @@
 
 #include "unit/multiplexer_fixture.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::multiplexer_cluster_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -245,4 +245,4 @@ TEST_F(MultiplexerShardedChannel, TheNextUseOfTheCommandIsAsAnyOther) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::multiplexer_cluster_test

@@ -6,7 +6,7 @@
 
 #include "unit/multiplexer_fixture.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::multiplexer_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -350,4 +350,4 @@ TEST_F(MultiplexerSubscription, APushOfThatKindIsNobodyElsesAnswer) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::multiplexer_test

@@ -7,7 +7,7 @@
 
 #include <random>
 
-namespace holdfast::scripts {
+namespace holdfast::scripts::names_test {
 namespace {
 
 lock_keys tagged(const std::string& name, std::string_view prefix = "hf:") {
@@ -96,4 +96,4 @@ TEST(Names, EveryNameIsRefusedOrInOneSlot) {
 }
 
 }  // namespace
-}  // namespace holdfast::scripts
+}  // namespace holdfast::scripts::names_test

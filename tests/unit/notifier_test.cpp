@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-namespace holdfast::api {
+namespace holdfast::api::notifier_test {
 namespace {
 
 class Notifier : public ::testing::Test {
@@ -78,6 +78,27 @@ TEST_F(Notifier, DropsWhatComesAfterItStopped) {
     EXPECT_FALSE(ran);
 }
 
+TEST_F(Notifier, LinesOfTheLogAreHeardThoughItStopsBeforeTheirTurn) {
+    hold_up();
+    std::vector<int> heard;
+    bool ran = false;
+    subject.tell([&] { heard.push_back(1); });
+    subject.notify([&] { ran = true; });
+    subject.tell([&] { heard.push_back(2); });
+    std::thread stopping([this] { subject.stop(); });
+    // Once it is stopping, what comes is dropped at once.
+    const auto is_dropped = [this] {
+        const auto probe = std::make_shared<int>();
+        subject.notify([probe] {});
+        return probe.use_count() == 1;
+    };
+    while (!is_dropped()) std::this_thread::yield();
+    let_go();
+    stopping.join();
+    EXPECT_EQ(heard, (std::vector<int>{1, 2}));
+    EXPECT_FALSE(ran);
+}
+
 TEST_F(Notifier, StopsWhileItDrivesTheLoop) {
     where.expect_in_background();
     const std::thread::id expected = callback_thread();
@@ -96,6 +117,22 @@ TEST(NotifierItself, MayBeDestroyedByACallback) {
         gone->set_value();
     });
     done.wait();
+}
+
+// What the log refers to may be gone with the client.
+TEST(NotifierItself, SaysNothingAfterACallbackHasDestroyedIt) {
+    loop where;
+    auto subject = std::make_unique<notifier>(where);
+    std::promise<void> go_on;
+    const auto heard = std::make_shared<std::atomic<bool>>(false);
+    subject->notify([&] {
+        go_on.get_future().wait();
+        subject.reset();
+    });
+    subject->tell([heard] { *heard = true; });
+    go_on.set_value();
+    while (heard.use_count() > 1) std::this_thread::yield();  // ctest's limit ends it if it is never dropped
+    EXPECT_FALSE(*heard);
 }
 
 TEST_F(Notifier, DrivesTheLoopBetweenCallbacksWhileSomethingIsExpected) {
@@ -177,4 +214,4 @@ TEST_F(Notifier, AChainOfCallbacksGoesOnByItself) {
 }
 
 }  // namespace
-}  // namespace holdfast::api
+}  // namespace holdfast::api::notifier_test

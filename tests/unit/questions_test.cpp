@@ -10,7 +10,7 @@
 #include "unit/command_bytes.hpp"
 #include "unit/recorded_command.hpp"
 
-namespace holdfast::scripts {
+namespace holdfast::scripts::questions_test {
 namespace {
 
 using redis::testing::encoded;
@@ -70,6 +70,18 @@ TEST(Questions, RenewAloneIsAnsweredWithWhatIsHeldOrNothing) {
 }
 
 // What is an answer to one question is nonsense as one to another.
+TEST(Questions, AnswersTellWhatWasLeftOfAnExpiryThatAnotherProgramCut) {  // R33
+    EXPECT_EQ(answer(read_acquire, "*4\r\n:1\r\n$2\r\n42\r\n$0\r\n\r\n:700\r\n")->cut_to, milliseconds(700));
+    EXPECT_EQ(answer(read_acquire, "*4\r\n:1\r\n$2\r\n42\r\n$0\r\n\r\n:700\r\n")->clock, std::nullopt);
+    EXPECT_EQ(answer(read_acquire, "*3\r\n:1\r\n$2\r\n42\r\n$3\r\n700\r\n")->cut_to, std::nullopt);
+    EXPECT_EQ(answer(read_acquire, "*2\r\n:1\r\n$2\r\n42\r\n")->cut_to, std::nullopt);
+    const std::string queued = "$2\r\nhe\r\n$1\r\n5\r\n:0\r\n$1\r\n7\r\n:60\r\n";
+    EXPECT_EQ(answer(read_acquire, "*9\r\n:2\r\n:60\r\n" + queued + "$1\r\n9\r\n:700\r\n")->cut_to, milliseconds(700));
+    EXPECT_EQ(answer(read_acquire, "*7\r\n:2\r\n:60\r\n" + queued)->cut_to, std::nullopt);
+    EXPECT_EQ(answer(read_hold, "*4\r\n:1\r\n$1\r\nr\r\n$2\r\n42\r\n:0\r\n")->cut_to, milliseconds(0));
+    EXPECT_EQ(answer(read_hold, "*3\r\n:1\r\n$1\r\nr\r\n$2\r\n42\r\n")->cut_to, std::nullopt);
+}
+
 TEST(Questions, AnswersOfOthersAreNonsense) {
     for (const char* const bytes : {"*1\r\n:1\r\n", "*1\r\n:3\r\n", "*0\r\n", "+OK\r\n"}) {
         EXPECT_FALSE(answer(read_release_alone, bytes)) << bytes;
@@ -82,4 +94,4 @@ TEST(Questions, AnswersOfOthersAreNonsense) {
 }
 
 }  // namespace
-}  // namespace holdfast::scripts
+}  // namespace holdfast::scripts::questions_test

@@ -23,10 +23,13 @@ class quorum_engine_fixture : public ::testing::Test {
 protected:
     static constexpr std::chrono::microseconds clock{1'700'000'000'000'000};
 
-    quorum_engine_fixture() {
+    /// What the servers' clocks show, as far as they tell.
+    using clocks = std::array<std::optional<std::chrono::microseconds>, 3>;
+
+    explicit quorum_engine_fixture(const clocks& told = {clock, clock, clock}) {
         for (std::size_t i = 0; i < servers.size(); ++i) {
             servers[i].belong_to(subject, i);
-            servers[i].bring_link_up({.clock = clock}, now);
+            servers[i].bring_link_up({.clock = told[i]}, now);
         }
     }
 

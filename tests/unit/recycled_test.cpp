@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace holdfast {
+namespace holdfast::recycled_test {
 namespace {
 
 // A size of its own for each test: what one keeps is not to be found by another.
@@ -76,4 +76,4 @@ TEST(Recycled, SharedObjectsAreMadeOfThem) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::recycled_test

@@ -10,7 +10,7 @@
 #include "redis/server_url.hpp"
 #include "unit/url_refusal.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::redact_test {
 namespace {
 
 TEST(Redact, KeepsWhatIsNotSecret) {
@@ -48,6 +48,18 @@ TEST(Redact, HidesOptionsThatSoundLikePasswords) {
     EXPECT_EQ(redact("redis://h?Auth_Token=a&b"), "redis://h?Auth_Token=***");
     EXPECT_EQ(redact("redis://h?password:pw"), "redis://h?***");
     EXPECT_EQ(redact("redis://u:1?password=pw@h"), "redis://***");
+}
+
+TEST(Redact, HidesTheValuesOfOptionsThatNobodyKnows) {
+    EXPECT_EQ(redact("redis://h?foo=pw"), "redis://h?foo=***");
+    EXPECT_EQ(redact("redis://h?db=1&foo=a&timeout=5s"), "redis://h?db=1&foo=***");
+    EXPECT_EQ(redact("redis://h?pw"), "redis://h?***");
+    EXPECT_EQ(redact("redis://h?db=1&f%6Fo=pw"), "redis://h?db=1&***");
+    EXPECT_EQ(redact("unix:///run/s?foo=pw"), "unix:///run/s?foo=***");
+    for (const char* url : {"redis://h?foo=hunter2", "redis://h?tiemout=hunter2", "redis://h?hunter2"}) {
+        EXPECT_EQ(refusal(url).find("hunter2"), std::string::npos) << url;
+        EXPECT_NE(refusal(url).find("unknown option"), std::string::npos) << url;
+    }
 }
 
 TEST(Redact, ReplacesControlCharacters) {
@@ -111,4 +123,4 @@ TEST(Redact, IsIdempotent) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::redact_test

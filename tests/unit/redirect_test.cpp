@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast::redis {
+namespace holdfast::redis::redirect_test {
 namespace {
 
 using kind = redirect::kind;
@@ -80,4 +80,4 @@ TEST(Redirect, ATargetThatMakesNoSenseIsNotFollowed) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::redirect_test

@@ -9,7 +9,7 @@
 #include "unit/counted_allocations.hpp"  // to see that a warm reader makes none
 #include "unit/resp_support.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::resp_buffer_test {
 namespace {
 
 using detail::resp_buffer;
@@ -118,4 +118,4 @@ TEST(Buffer, AReaderGivesBackWhatALargeReplyTook) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::resp_buffer_test

@@ -9,7 +9,7 @@
 
 #include "unit/resp_random.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::resp_hiredis_test {
 namespace {
 
 using namespace testing;
@@ -188,4 +188,4 @@ TEST(Hiredis, IsLaxerOnlyAsListed) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::resp_hiredis_test

@@ -4,7 +4,7 @@
 
 #include "unit/resp_support.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::resp_limits_test {
 namespace {
 
 using testing::drain;
@@ -203,4 +203,4 @@ TEST(Limits, LongRepliesAreRefused) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::resp_limits_test

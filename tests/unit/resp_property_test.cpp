@@ -3,7 +3,7 @@
 
 #include "unit/resp_random.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::resp_property_test {
 namespace {
 
 using namespace testing;
@@ -44,4 +44,4 @@ TEST(ReaderProperty, DamagedBytesGiveTheSameInPiecesAsAtOnce) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::resp_property_test

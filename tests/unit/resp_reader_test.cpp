@@ -8,7 +8,7 @@
 
 #include "unit/resp_support.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::resp_reader_test {
 namespace {
 
 using namespace testing;  // the helpers, and so as not to name gtest's
@@ -69,9 +69,9 @@ TEST(Reader, ReadsTheWholeRangeOfIntegers) {
 }
 
 TEST(Reader, ReadsStringsThatContainLineEnds) {
-    EXPECT_EQ(parse_one("$4\r\na\r\nb\r\n"), bulk("a\r\nb"));
-    EXPECT_EQ(parse_one("$0\r\n\r\n"), bulk(""));
-    EXPECT_EQ(parse_one(std::string_view{"$3\r\n\0\xff\n\r\n", 9}), bulk(std::string_view{"\0\xff\n", 3}));
+    EXPECT_EQ(parse_one("$4\r\na\r\nb\r\n"), bulk_leaf("a\r\nb"));
+    EXPECT_EQ(parse_one("$0\r\n\r\n"), bulk_leaf(""));
+    EXPECT_EQ(parse_one(std::string_view{"$3\r\n\0\xff\n\r\n", 9}), bulk_leaf(std::string_view{"\0\xff\n", 3}));
 }
 
 TEST(Reader, ReadsAllThreeNulls) {
@@ -104,9 +104,9 @@ TEST(Reader, ReadsBigNumbers) {
 
 TEST(Reader, ReadsAggregates) {
     EXPECT_EQ(parse_one("*2\r\n:1\r\n*1\r\n+x\r\n"), array({number(1), array({leaf(resp_type::simple_string, "x")})}));
-    EXPECT_EQ(parse_one("%1\r\n$1\r\nk\r\n:7\r\n"), aggregate(resp_type::map, {bulk("k"), number(7)}));
+    EXPECT_EQ(parse_one("%1\r\n$1\r\nk\r\n:7\r\n"), aggregate(resp_type::map, {bulk_leaf("k"), number(7)}));
     EXPECT_EQ(parse_one("~1\r\n:7\r\n"), aggregate(resp_type::set, {number(7)}));
-    EXPECT_EQ(parse_one(">2\r\n$1\r\nk\r\n:7\r\n"), aggregate(resp_type::push, {bulk("k"), number(7)}));
+    EXPECT_EQ(parse_one(">2\r\n$1\r\nk\r\n:7\r\n"), aggregate(resp_type::push, {bulk_leaf("k"), number(7)}));
 }
 
 TEST(Reader, ReadsEmptyAggregates) {
@@ -119,7 +119,7 @@ TEST(Reader, ReadsEmptyAggregates) {
 TEST(Reader, DropsAttributesWhereverTheyOccur) {
     EXPECT_EQ(parse_one("|1\r\n+ttl\r\n:3600\r\n:1\r\n"), number(1));
     EXPECT_EQ(parse_one("*2\r\n|1\r\n+a\r\n%1\r\n+b\r\n+c\r\n:1\r\n|0\r\n|0\r\n:2\r\n"), array({number(1), number(2)}));
-    EXPECT_EQ(parse_one("|1\r\n|1\r\n+deep\r\n:1\r\n+a\r\n*2\r\n:1\r\n:2\r\n$1\r\nx\r\n"), bulk("x"));
+    EXPECT_EQ(parse_one("|1\r\n|1\r\n+deep\r\n:1\r\n+a\r\n*2\r\n:1\r\n:2\r\n$1\r\nx\r\n"), bulk_leaf("x"));
 }
 
 TEST(Reader, AnAttributeAfterTheLastElementBelongsToTheNextReply) {
@@ -220,4 +220,4 @@ TEST(Reader, ALongStringMayComeInSmallPieces) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::resp_reader_test

@@ -7,7 +7,7 @@
 
 #include "unit/resp_support.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::resp_reply_test {
 namespace {
 
 using testing::feed;
@@ -110,4 +110,4 @@ TEST(ReplyDeathTest, RefusesTheIntegerOfAString) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::resp_reply_test

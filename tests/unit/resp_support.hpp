@@ -108,7 +108,7 @@ inline tree boolean(int value) {
 inline tree null() {
     return {};
 }
-inline tree bulk(std::string_view text) {
+inline tree bulk_leaf(std::string_view text) {
     return leaf(resp_type::bulk_string, text);
 }
 inline tree aggregate(resp_type type, std::vector<tree> children) {

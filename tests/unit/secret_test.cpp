@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace holdfast::redis {
+namespace holdfast::redis::secret_test {
 namespace {
 
 template <typename T>
@@ -39,7 +39,7 @@ bool contains(const unsigned char* memory, std::size_t size, std::string_view te
 template <typename T>
 struct storage {
     alignas(T) unsigned char bytes[sizeof(T)] = {};
-    bool contains(std::string_view text) const { return redis::contains(bytes, sizeof bytes, text); }
+    bool contains(std::string_view text) const { return secret_test::contains(bytes, sizeof bytes, text); }
 };
 
 TEST(Secret, RevealsWhatItWasGiven) {
@@ -122,4 +122,4 @@ TEST(Secret, WipeZeroesTheWholeBufferAlsoBeyondTheSize) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::secret_test

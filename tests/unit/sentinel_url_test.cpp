@@ -8,11 +8,11 @@
 #include "redis/server_url.hpp"
 #include "unit/url_refusal.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::sentinel_url_test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST(SentinelUrl, ReadsSentinelsAndThePrimarysName) {
     const server_settings settings =
@@ -112,4 +112,4 @@ TEST(SentinelUrl, DisplaysSentinelsAndWhereThePrimaryIsOnceTheyHaveSaid) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::sentinel_url_test

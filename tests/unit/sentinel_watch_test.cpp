@@ -8,7 +8,7 @@
 
 #include "unit/session_driver.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::sentinel_watch_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -446,4 +446,4 @@ TEST_F(SentinelWatch, NonsenseIsNoPlace) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::sentinel_watch_test

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace holdfast {
+namespace holdfast::serial_section_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -157,4 +157,4 @@ TEST(SerialSection, ExcludesAndKeepsEveryThreadsOrderUnderStress) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::serial_section_test

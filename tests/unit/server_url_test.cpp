@@ -13,13 +13,13 @@
 
 #include "unit/url_refusal.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::server_url_test {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(ServerUrl, DefaultsToTheLocalServer) {
     for (const char* url : {"redis://", "redis:///", "redis://127.0.0.1", "redis://127.0.0.1:6379/0", "REDIS://"}) {
@@ -326,4 +326,4 @@ TEST(ServerUrl, ReadsBackAnyPasswordThatIsEncoded) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::server_url_test

@@ -5,7 +5,7 @@
 #include "redis/session.hpp"
 #include "unit/session_driver.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::session_cluster_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -153,4 +153,4 @@ TEST_F(SessionCluster, RefusalsGoThroughTheFilter) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::session_cluster_test

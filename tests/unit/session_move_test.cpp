@@ -8,7 +8,7 @@
 
 #include "unit/session_driver.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::session_move_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -79,6 +79,16 @@ TEST_F(SessionMove, ThatNobodyKnowsIsAFailedAttempt) {
     link.fail(errc::no_primary);
     EXPECT_EQ(ping.last.code, errc::no_primary);
     EXPECT_GT(link.subject.deadline(), link.now) << "it rests";
+}
+
+TEST_F(SessionMove, OneThatWaitsForTheFirstLinkWaitsForThePrimaryToBeKnown) {
+    recorded_command waits(link.log, "waits");
+    waits.wait_for_first_link();
+    link.submit(waits);
+    seek();
+    link.fail(errc::no_primary);
+    EXPECT_EQ(waits.life(), command::state::waiting);
+    EXPECT_EQ(link.subject.why_not_up().code, errc::no_primary);
 }
 
 TEST_F(SessionMove, LeavesTheOldLinkAtOnceAndRepeatsNothingByItself) {
@@ -227,4 +237,4 @@ TEST_F(SessionMove, AClosedSessionGoesNowhere) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::session_move_test

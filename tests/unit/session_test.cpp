@@ -6,7 +6,7 @@
 
 #include "unit/session_driver.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::session_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -268,6 +268,48 @@ TEST(Session, TheFirstAttemptsFailureIsToldAtOnceLaterOnesWait) {
     EXPECT_EQ(later.last.code, errc::connection_refused) << "the reason, not just the time";
 }
 
+TEST(Session, OneThatWaitsForTheFirstLinkIsToldTheReasonAtItsDeadline) {
+    session_driver link;
+    recorded_command waits(link.log, "waits");
+    waits.wait_for_first_link();
+    waits.give_up_at(link.now + 1s);
+    link.submit(waits);
+    link.tick();
+    const instant deadline = waits.deadline();
+    while (link.now < deadline) {
+        EXPECT_THAT(link.log, IsEmpty());
+        if (link.connecting) link.fail(errc::connection_refused);
+        link.sleep_until_due();
+    }
+    EXPECT_EQ(link.now, deadline);
+    EXPECT_EQ(waits.last.code, errc::connection_refused);
+    EXPECT_GT(link.connects, 2);
+}
+
+TEST(Session, OneThatWaitsForTheFirstLinkGoesOutOnIt) {
+    session_driver link;
+    recorded_command waits(link.log, "waits");
+    waits.set_payload(encoded({"GET", "waits"}));
+    waits.wait_for_first_link();
+    recorded_command tries(link.log, "tries");
+    link.submit(waits);
+    link.submit(tries);
+    link.tick();
+    link.fail(errc::connection_refused);
+    EXPECT_THAT(link.log, ElementsAre("tries!" + testing::name_of(errc::connection_refused)));
+    EXPECT_EQ(link.greet(), encoded({"GET", "waits"}));
+}
+
+TEST(Session, OneThatWaitsForTheFirstLinkIsToldAtOnceWhatNoRetryCures) {
+    session_driver link;
+    recorded_command waits(link.log, "waits");
+    waits.wait_for_first_link();
+    link.submit(waits);
+    link.connect();
+    link.receive("-WRONGPASS no\r\n");
+    EXPECT_EQ(waits.last.code, errc::wrong_password);
+}
+
 TEST(Session, AFailureThatNoRetryCuresIsToldAtOnceEvenLater) {
     session_driver link;
     link.greet();
@@ -428,4 +470,4 @@ TEST(Session, ClosingEndsEverythingForGood) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::session_test

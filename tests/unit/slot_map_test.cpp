@@ -7,7 +7,7 @@
 #include "unit/cluster_answers.hpp"
 #include "unit/parsed_reply.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::slot_map_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -223,4 +223,4 @@ TEST(SlotMap, AServerThatNamesMembersWithoutEndIsNotRememberedWithoutEnd) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::slot_map_test

@@ -3,7 +3,7 @@
 
 #include "unit/engine_fixture.hpp"
 
-namespace holdfast::engine {
+namespace holdfast::engine::spares_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -36,7 +36,7 @@ TEST(Spares, WhatIsTakenAgainIsTheSameObjectAsNew) {
     affairs* const place = used.get();
     used->whole = whole.get();
     used->quest.request = &wanted;
-    used->heal_at = used->quest.asked_at = used->quest.gather_until = later;
+    used->heal_at = used->quest.asked_at = used->quest.reach_by = used->quest.gather_until = later;
     used->quest.limit = {waiting::not_at_all, later};
     used->quest.gather_for = 7ms;
     used->quest.said_no = refusal{errc::busy, "somebody has it", {}, {}};
@@ -55,6 +55,7 @@ TEST(Spares, WhatIsTakenAgainIsTheSameObjectAsNew) {
     EXPECT_EQ(again->quest.limit.wait, waiting::in_line);
     EXPECT_EQ(again->quest.limit.deadline, never);
     EXPECT_EQ(again->quest.asked_at, instant{});
+    EXPECT_EQ(again->quest.reach_by, never);
     EXPECT_EQ(again->quest.gather_until, never);
     EXPECT_EQ(again->quest.gather_for, 0ms);
     EXPECT_FALSE(again->quest.said_no);
@@ -84,4 +85,4 @@ TEST(RareRefusal, IsNoneUntilOneIsGiven) {
 }
 
 }  // namespace
-}  // namespace holdfast::engine
+}  // namespace holdfast::engine::spares_test

@@ -7,7 +7,7 @@
 
 #include <optional>
 
-namespace holdfast::net {
+namespace holdfast::net::tcp_connector_test {
 namespace {
 
 class fake_stream {
@@ -69,4 +69,4 @@ TEST_F(TcpConnector, ANameIs) {
 }
 
 }  // namespace
-}  // namespace holdfast::net
+}  // namespace holdfast::net::tcp_connector_test

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <random>
 
-namespace holdfast::engine {
+namespace holdfast::engine::timer_heap_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -99,4 +99,4 @@ TEST(TimerHeap, AlwaysKnowsTheFirstWhateverIsSetMovedAndCancelled) {
 }
 
 }  // namespace
-}  // namespace holdfast::engine
+}  // namespace holdfast::engine::timer_heap_test

@@ -6,7 +6,7 @@
 
 #include "unit/recorded_command.hpp"
 
-namespace holdfast::redis {
+namespace holdfast::redis::waiting_line_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -75,4 +75,4 @@ TEST_F(WaitingLine, TakingAllLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis
+}  // namespace holdfast::redis::waiting_line_test

@@ -4,6 +4,7 @@
 // on the client's own callback thread. While an operation is under way its executor has outstanding work.
 #pragma once
 
+#include <holdfast/detail/callback.hpp>
 #include <holdfast/errors.hpp>
 #include <holdfast/export.hpp>
 
@@ -32,24 +33,6 @@ class core;
 
 namespace holdfast::detail {
 
-/// Something to be run on the client's callback thread.
-class callback {
-public:
-    virtual ~callback() = default;
-    /// `self` is this object. Called once.
-    virtual void run(std::unique_ptr<callback> self) = 0;
-};
-
-template <typename Function>
-class callback_of final : public callback {
-public:
-    explicit callback_of(Function function) : function_(std::move(function)) {}
-    void run(std::unique_ptr<callback>) override { std::move(function_)(); }
-
-private:
-    Function function_;
-};
-
 /// Runs functions one after the other on the client's callback thread.
 class HOLDFAST_EXPORT callback_executor {
 public:
@@ -77,18 +60,6 @@ private:
 HOLDFAST_EXPORT void* take_room(std::size_t size);
 HOLDFAST_EXPORT void give_room_back(void* room, std::size_t size) noexcept;
 
-template <typename... Results>
-class completion {
-public:
-    virtual ~completion() = default;
-    /// Posts the handler; `self` is this object. Called once.
-    virtual void complete(std::unique_ptr<completion> self, Results... results) = 0;
-    /// Most handlers cannot be cancelled, and need not be told how.
-    virtual bool can_be_cancelled() const = 0;
-    /// `cancel` may be called from the handler's own context until it is posted, and harmlessly afterwards.
-    virtual void on_cancellation(std::function<void()> cancel) = 0;
-};
-
 template <typename Handler, typename... Results>
 class completion_of final : public completion<Results...>, private callback {
 public:
@@ -101,9 +72,7 @@ public:
     static void operator delete(void* room, std::size_t size) noexcept { give_room_back(room, size); }
     /// For handlers that want to be aligned more strictly than most.
     static void* operator new(std::size_t size, std::align_val_t to) { return ::operator new(size, to); }
-    static void operator delete(void* room, std::size_t size, std::align_val_t to) noexcept {
-        ::operator delete(room, size, to);
-    }
+    static void operator delete(void* room, std::align_val_t to) noexcept { ::operator delete(room, to); }
 
     void complete(std::unique_ptr<completion<Results...>> self, Results... results) override {
         // This object may be gone before it is posted, and until then it must keep the client: both have one.

@@ -27,6 +27,9 @@ local foreign                  -- holders of other programs: name, until_ms (nil
 local touched = false          -- something is to be written by settle()
 local must_pass = false        -- also on a full server
 local others_changed           -- somebody was found dead, lost or missing: others may have their turn now
+local somebody_left = false    -- a holder of ours is out: perhaps only other programs are in the way now
+local my_lost_grant            -- the caller's grant without its mark, if it is a lost one; then my_grant is false
+local cut_ms                   -- what the hash had left to live, if another program made that less than our leases
 local reading = {}             -- id -> whether it reads, where that is known
 
 -- What is to become of one key: field or member -> its new value, or false if it goes.
@@ -36,6 +39,13 @@ local hash_changes, lease_changes, grant_changes = no_changes(), no_changes(), n
 local function change(changes, name, value)
     if changes.values[name] == nil then changes.names[#changes.names + 1] = name end
     changes.values[name] = value
+end
+
+-- As it will be when this script has ended.
+local function grant_of(who)
+    local changed = grant_changes.values[who]
+    if changed ~= nil then return changed end
+    return redis.call('HGET', KEYS[6], who)
 end
 
 local function look()
@@ -70,7 +80,7 @@ local function remove(who)
     if writer == who then stop_writing() end
     change(lease_changes, who, false)
     change(grant_changes, who, false)
-    touched, must_pass = true, true
+    touched, must_pass, somebody_left = true, true, true
 end
 
 -- Puts `who` into the hash in that shape.
@@ -99,13 +109,15 @@ local function admit(who, shape, lease, token)
     change(grant_changes, who, shape .. ' ' .. token)
 end
 
--- The caller keeps its grant, in that shape, with a full lease.
+-- The caller keeps its grant, in that shape, with a full lease. One that is lost stays lost.
 local function refresh(shape, lease)
     local token = token_of(my_grant)
     must_pass = true
     place(id, shape)
     extend(id, lease)
-    if shape ~= shape_of(my_grant) then change(grant_changes, id, shape .. ' ' .. token) end
+    if shape ~= shape_of(my_grant) then
+        change(grant_changes, id, shape .. ' ' .. token .. (my_lost_grant and ' lost' or ''))
+    end
     my_grant = shape .. ' ' .. token
 end
 
@@ -131,12 +143,14 @@ local function clear()
     leases, mode_there, rcount_there = 0, false, false
 end
 
--- The keys live as long as the longest lease; the hash without end, if a holder of another program has none.
+-- The keys live as long as the longest lease; the hash without end, if a holder of another program has none. A hash that
+-- another program's writer has to itself is left to that program: of our leases there are only those of lost holds.
 local function expire_with_the_last_lease()
     local last = leases > 0 and redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')[2]
     if not last then return end
     last = string.format('%.0f', last) -- newer servers write 1.8e+12
-    if not foreign or foreign.until_ms then redis.call('PEXPIREAT', KEYS[1], last) end
+    local is_theirs = foreign and (not foreign.until_ms or writer and not is_ours(writer))
+    if not is_theirs then redis.call('PEXPIREAT', KEYS[1], last) end
     redis.call('PEXPIREAT', KEYS[5], last)
     redis.call('PEXPIREAT', KEYS[6], last)
 end
@@ -179,14 +193,33 @@ local function settle()
     hash_changes, lease_changes, grant_changes = no_changes(), no_changes(), no_changes()
 end
 
+-- What the hash is, if it is not in the form that we share with other programs: a text; otherwise nil.
+local function unknown_form(fields)
+    for i = 1, #fields, 2 do
+        local field = fields[i]
+        if string.find(field, '^%x+%-%x+%-%x+%-%x+%-%x+:%d+') then return 'what looks like a Redisson lock' end
+        local known = field == 'mode' or field == 'rcount' or field == 'writer' or field == 'wcount'
+        if not known and not string.find(field, '^r:') then return 'a hash that is no lock of a known form' end
+    end
+    return nil
+end
+
+-- All fields of the hash, where hash and leases do not agree; and what the hash is, if it is none of a lock like ours.
+local fields, unknown
+local function look_closely()
+    fields = fields or redis.call('HGETALL', KEYS[1])
+    unknown = unknown_form(fields)
+end
+local function refuse_unknown() return redis.error_reply('WRONGTYPE the key holds ' .. unknown) end
+
 -- Who is in the hash without a lease: the id and the field. Ours are dead, and removed; the others are returned.
-local function strangers(fields)
+local function strangers()
     local found = {}
     for i = 1, #fields, 2 do
         local field = fields[i]
         local leaves = hash_changes.values[field] == false
         if field ~= 'mode' and field ~= 'rcount' and field ~= 'wcount' and not leaves then
-            local who = field == 'writer' and fields[i + 1] or string.match(field, '^r:(.*)$') or field
+            local who = field == 'writer' and fields[i + 1] or string.match(field, '^r:(.*)$')
             if not is_ours(who) then
                 append(found, {who = who, field = field})
             elseif not redis.call('ZSCORE', KEYS[5], who) then
@@ -210,7 +243,7 @@ local function foreign_end()
 end
 
 -- Who is in the hash, by its fields, when those have left who are to leave.
-local function count_again(fields)
+local function count_again()
     writer, readers, rcount = false, 0, 0
     for i = 1, #fields, 2 do
         local field, value = fields[i], fields[i + 1]
@@ -220,17 +253,33 @@ local function count_again(fields)
             writer = value
         else
             readers = readers + 1
-            if string.find(field, '^r:') then rcount = rcount + (whole(value, 1) or 1) end
+            rcount = rcount + (whole(value, 1) or 1)
         end
     end
 end
 
+-- A hold of ours whose lease runs, and which is not in the hash as it was granted. Nobody knows who else was in the hash
+-- meanwhile: so it is lost, and its holder is told at its next renewal or release. Until then the holder believes in it.
+-- So it is put back if nobody forbids it, and no other client of ours comes in; beside a writer of another program, who
+-- keeps everybody out, its lease alone stays. A writer is not put back beside readers.
+local function lose(who, grant)
+    local sound = shape_of(grant) and grant or lost_grant(grant)
+    local shape = shape_of(sound)
+    local beside_writer = writer and writer ~= who
+    local beside_readers = not beside_writer and shape ~= 'r' and readers > (reads(who) and 1 or 0)
+    if not shape or beside_readers then return remove(who) end
+    if sound == grant then
+        change(grant_changes, who, grant .. ' lost')
+        touched = true
+        if who == id then my_grant = grant .. ' lost' end
+    end
+    if not beside_writer then place(who, shape) end
+end
+
 -- The hash and the leases disagree: another program has written the hash, or it is gone (evicted, or an expiry was set
--- that was shorter than our leases). Holders of other programs are respected as long as they live; ours are put back
--- where they belong if nobody who is in now forbids it, and otherwise lost.
+-- that was shorter than our leases). Holders of other programs are respected as long as they live.
 local function reconcile()
-    local fields = redis.call('HGETALL', KEYS[1])
-    local others = strangers(fields)
+    local others = strangers()
     if #others > 0 then
         local ends = foreign_end()
         if ends and ends <= now_ms then
@@ -243,13 +292,13 @@ local function reconcile()
             foreign = {name = others[1].who, until_ms = ends}
         end
     end
-    count_again(fields)
+    count_again()
     for _, who in ipairs(redis.call('ZRANGE', KEYS[5], 0, -1)) do
         if who ~= 'foreign' and lease_changes.values[who] ~= false then
-            local shape = shape_of(redis.call('HGET', KEYS[6], who))
+            local grant = grant_of(who)
+            local shape = shape_of(lost_grant(grant) or grant)
             local there = shape and (shape == 'w' or reads(who)) and (shape == 'r' or writer == who)
-            local in_the_way = writer and writer ~= who or shape ~= 'r' and readers > (reads(who) and 1 or 0)
-            if not there and (in_the_way or not shape) then remove(who) elseif not there then place(who, shape) end
+            if not there then lose(who, grant) end
         end
     end
 end
@@ -260,11 +309,16 @@ look()
 -- is one call more where the hash is not as we left it, and none where it is.
 local expiry_moved = newest[1] and not expires_as_we_left_it()
 if expiry_moved then
+    look_closely()
+    if unknown then return refuse_unknown() end
     local off = clock_ahead_by(KEYS[5], newest[2])
     if off > 0 then
         shift_deadlines(KEYS[5], off)
         newest[2], remembered = newest[2] + off, remembered and remembered + off
     end
+end
+if hash_left_ms >= 0 and (not newest[1] or expiry_moved and now_ms + hash_left_ms < tonumber(newest[2])) then
+    cut_ms = hash_left_ms
 end
 
 -- Whoever's lease is over is out. The work is for those, not for those who stay. Nobody stays whose deadline is now: a
@@ -280,7 +334,9 @@ end
 do
     local expected = leases - over - (remembered and 1 or 0)
     if writer and not reads(writer) then expected = expected - 1 end
-    local disagree = readers ~= expected or expiry_moved
+    local disagree = readers ~= expected or expiry_moved or writer and not is_ours(writer)
+    if disagree then look_closely() end
+    if unknown then return refuse_unknown() end
     if disagree then reconcile() end
     others_changed = touched
     if remembered and not foreign then
@@ -290,7 +346,13 @@ do
     touched = touched or expiry_moved
     must_pass = must_pass or disagree and touched -- all that is put back was there before
 end
-if my_grant and not shape_of(my_grant) then remove(id) end
+if lease_changes.values[id] == false then
+    my_grant = false -- its lease was over
+elseif lost_grant(my_grant) then
+    my_grant, my_lost_grant = false, lost_grant(my_grant)
+elseif my_grant and not shape_of(my_grant) then
+    remove(id)
+end
 if my_grant and writer ~= id and not reads(id) then my_grant = false end
 
 -- Who is in the way, apart from that one; how long that may last at most, and when the first of them may be gone.

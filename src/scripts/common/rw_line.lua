@@ -69,8 +69,8 @@ local function admit_all(coming, leaving)
     remember_token(retention)
     local all_left = leave_line_together(leaving)
     for _, channel in ipairs(channels) do tell(channel, told[channel]) end
-    if not all_left then hurry_first_in_line(shortest) end
-    first_has_left = false
+    if not all_left then hurry_first_in_line(foreign and -1 or shortest) end
+    first_has_left, somebody_left = false, false
 end
 
 -- Lets in everyone who may come in now, and tells them. Returns what the first one wants who may not (w or u; nil:
@@ -80,18 +80,21 @@ local function let_in_who_may()
     local leaving, coming, held_back, blocker, blocked_by = {}, {}, {}, nil, nil
     local next_writer, first
 
+    -- Who reads by a lost grant is told so, and not given more.
+    local function can_upgrade(who) return reads(who) and shape_of(grant_of(who)) end
+
     -- Who reads already has come back into the line with data that a failover lost and a move brought back: a new token
     -- would only take the hold away from the one who has it by the old one. Without a grant there is none to lose.
     local function let_in(who, wants, shape)
         append(leaving, who)
-        if shape == 'r' and reads(who) and shape_of(redis.call('HGET', KEYS[6], who)) then return end
+        if shape == 'r' and reads(who) and shape_of(grant_of(who)) then return end
         append(coming, {who = who, wants = wants, shape = shape})
         place(who, shape)
     end
 
     for who, wants in waiting() do
         first = first or who
-        if not wants or who ~= id and not is_alive(wants) or wants.kind == 'u' and not reads(who) then
+        if not wants or who ~= id and not is_alive(wants) or wants.kind == 'u' and not can_upgrade(who) then
             append(leaving, who)
         elseif wants.kind == 'r' then
             if prefer == 'writers' then append(held_back, {who, wants}) else let_in(who, wants, 'r') end
@@ -114,15 +117,16 @@ local function let_in_who_may()
     if #coming > 0 then
         admit_all(coming, leaving)
     elseif leave_line_together(leaving) then
-        first_has_left = false
+        first_has_left, somebody_left = false, false
     end
     return blocker, blocked_by
 end
 
--- As let_in_who_may(). settle() comes after it: all who come and go in a script are written together. Only the first in line knows when the holders' leases end, or looks often at a foreign one; if
--- nobody came in, a new first does not know yet.
+-- As let_in_who_may(). settle() comes after it: all who come and go in a script are written together. Only the first in
+-- line knows when the holders' leases end, or looks often at a holder of another program. It does not know yet if it was
+-- not the first until now, or if a holder of ours has left and those of other programs, who announce nothing, stay.
 local function serve()
     local blocker, blocked_by = let_in_who_may()
-    if first_has_left then hurry_first_in_line(-1) end
+    if first_has_left or somebody_left and foreign then hurry_first_in_line(-1) end
     return blocker, blocked_by
 end

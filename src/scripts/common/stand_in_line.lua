@@ -1,5 +1,9 @@
 -- Shared by the scripts that acquire: taking a place in line, or keeping the one that is there.
 
+-- Of this server, for a caller that has several and goes by the middle one of their clocks. A token tells no time: it may
+-- be one more than the last.
+local function clock_told() return proposal and string.format('%.0f', now_us) or nil end
+
 -- Never shortens: a foreign program, a longer earlier lease or a more patient waiter may have given it more.
 local function keep_for(key, ms)
     if redis.call('PTTL', key) < tonumber(ms) then redis.call('PEXPIRE', key, ms) end

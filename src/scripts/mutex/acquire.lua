@@ -3,9 +3,10 @@
 -- ARGV  1 hold id  2 lease ms  3 token floor  4 fence retention ms  5 wake-up channel, empty: do not wait
 --       6 ticket of an earlier answer, or 0  7 poll interval ms  8 how long queue and waiters keep without a poll, ms
 --       9 proposed token, or 0  10 token of the caller's grant that it gives up for whoever is before it in line, or 0
--- Returns  {1, token} the caller holds it; its lease is full again
+-- Returns  {1, token, clock} the caller holds it; its lease is full again
 --          {0, holder's ms left, holder} somebody else does, and the caller does not wait (ms left -1: no expiry)
---          {2, holder's ms left, holder, ticket, place from 0, fence} the caller stands in line
+--          {2, holder's ms left, holder, ticket, place from 0, fence, holder's ms left, clock} the caller stands in line
+-- clock: this server's, in us; only where a token was proposed, and with it the last two words of {2}.
 -- Repeatable: the same hold id again refreshes the lease it has, or its place in line.
 
 -- Free and nobody in line; or somebody has it, and the caller comes to stand at the end of the line. These are the common
@@ -24,11 +25,12 @@ do
             local token = near and ARGV[9] or clock[1] .. string.sub('000000', #clock[2] + 1) .. clock[2]
             redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
             redis.call('SET', KEYS[4], token, 'PX', near and string.format('%.0f', ARGV[4] + 1000) or ARGV[4])
-            return {1, token}
+            return {1, token, wish and wish > 0 and string.format('%.0f', time_us) or nil}
         end
-    elseif holder and holder ~= ARGV[1] and ARGV[5] ~= '' and ARGV[6] == '0' and #ARGV[2] < 16 and #ARGV[4] < 16
-        and #ARGV[7] < 16 and #ARGV[8] < 16 and string.find(ARGV[2] .. ' ' .. ARGV[3] .. ' ' .. ARGV[4] .. ' '
-        .. ARGV[7] .. ' ' .. ARGV[8], '^[1-9]%d* %d+ [1-9]%d* %d+ [1-9]%d*$') then
+    elseif holder and holder ~= ARGV[1] and ARGV[5] ~= '' and ARGV[6] == '0' and (ARGV[9] or '0') == '0'
+        and #ARGV[2] < 16 and #ARGV[4] < 16 and #ARGV[7] < 16 and #ARGV[8] < 16
+        and string.find(ARGV[2] .. ' ' .. ARGV[3] .. ' ' .. ARGV[4] .. ' ' .. ARGV[7] .. ' ' .. ARGV[8],
+        '^[1-9]%d* %d+ [1-9]%d* %d+ [1-9]%d*$') then
         local last, entries = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2], redis.call('HLEN', KEYS[3])
         local past, clock = redis.call('GET', KEYS[4]), redis.call('TIME')
         local left, now = redis.call('PTTL', KEYS[1]), clock[1] .. string.sub('000000', #clock[2] + 1) .. clock[2]
@@ -75,10 +77,10 @@ if holder == id then
         take_token(floor)
         remember_token(retention)
     end
-    return {1, mark}
+    return {1, mark, clock_told()}
 end
 
-if not holder and in_line == 0 then return {1, grant(id, lease, floor, retention)} end
+if not holder and in_line == 0 then return {1, grant(id, lease, floor, retention), clock_told()} end
 
 if channel ~= '' then
     local entry = lease .. ' ' .. ARGV[7] .. ' ' .. string.format('%.0f', now_us) .. ' ' .. ARGV[3] .. ' w ' .. channel
@@ -90,10 +92,11 @@ if not holder then
     if not holder or holder == id then
         local token = grant(id, lease, floor, retention)
         hurry_first_in_line(tonumber(lease))
-        return {1, token}
+        return {1, token, clock_told()}
     end
 end
 
 local left = redis.call('PTTL', KEYS[1])
 if channel == '' then return {0, left, holder} end
-return {2, left, holder, ticket, redis.call('ZRANK', KEYS[2], id), mark or '0'}
+local place, clock_now = redis.call('ZRANK', KEYS[2], id), clock_told()
+return {2, left, holder, ticket, place, mark or '0', clock_now and left, clock_now}

@@ -6,12 +6,15 @@
 --       7 wake-up channel, empty: do not wait  8 ticket of an earlier answer, or 0  9 poll interval ms
 --       10 how long queue and waiters keep without a poll, ms  11 for u: the token of the hold that is to be upgraded
 --       12 proposed token, or 0  13 token of the caller's grant that it gives up for whoever is before it in line, or 0
--- Returns  {1, token} the caller has what it wants; its lease is full again
+-- Returns  {1, token, clock, cut} the caller has what it wants; its lease is full again
 --          {0, ms left, holder, why not} it does not wait. Why: reading, writing (others do), reserved (a writer who
 --              waits is first), deadlock (two upgraders would wait for each other), mode (it holds the other mode)
---          {2, ms left, holder, ticket, place from 0, fence, ms until the first holder may be gone} it stands in line
---          {-1} the hold that was to be upgraded is over
--- ms left: until the last holder's lease ends; -1: one of them has no end.
+--          {2, ms left, holder, ticket, place from 0, fence, ms until the first holder may be gone, clock, cut} it stands
+--              in line
+--          {-1} the hold that was to be upgraded is over, or lost
+-- ms left: until the last holder's lease ends; -1: one of them has no end. clock: this server's, in us; only where a token
+-- was proposed. cut: if another program has set the hash's expiry, and to less than our leases, the ms that were left of
+-- it, and then something stands in the clock's place, too: renewals must come more often than that.
 -- Repeatable: the same hold id again refreshes the lease it has, or its place in line.
 
 -- Free, or read by others who are all ours, and nobody in line: the common cases, and so they come before all that the
@@ -57,7 +60,7 @@ do
             redis.call('PEXPIREAT', KEYS[5], last)
             redis.call('PEXPIREAT', KEYS[6], last)
             redis.call('SET', KEYS[4], token, 'PX', retention)
-            return {1, token}
+            return {1, token, proposed and proposed > 0 and string.format('%.0f', time_us) or nil}
         end
     end
 end
@@ -77,13 +80,19 @@ end
 --@include common/rw.lua
 --@include common/rw_line.lua
 
+-- What ends an answer. An empty text keeps the clock's place if only the cut is told.
+local function clock_and_cut()
+    if not cut_ms then return clock_told() end
+    return clock_told() or '', cut_ms
+end
+
 local function granted(shape)
     step_out()
     admit(id, shape, lease, take_token(floor))
     settle()
     remember_token(retention)
     if in_line > 0 then hurry_first_in_line(lease) end
-    return {1, mark}
+    return {1, mark, clock_and_cut()}
 end
 
 local function queue_up()
@@ -98,6 +107,10 @@ local function refused(why)
     local left, holder = standing(why ~= 'mode' and id)
     return {0, left, holder, why}
 end
+
+-- A late copy of the request that got a hold which was lost since. It changes nothing of that: the caller is told at its
+-- next renewal or release.
+if my_lost_grant and wants ~= 'u' and (writer == id or reads(id)) then my_grant = my_lost_grant end
 
 -- Given up for whoever is first; that may be the caller.
 if my_grant and wants ~= 'u' and token_of(my_grant) == ARGV[13] then
@@ -114,7 +127,7 @@ if my_grant and (wants == 'r' or writer == id) then
     refresh(wants == 'r' and writer == id and 'b' or shape_of(my_grant), lease)
     serve()
     settle()
-    return {1, token_of(my_grant)}
+    return {1, token_of(my_grant), clock_and_cut()}
 end
 if my_grant and wants == 'w' then return refused('mode') end
 if wants == 'u' and not (my_grant and token_of(my_grant) == ARGV[11]) then
@@ -143,7 +156,7 @@ stand_in_line_if_due = function()
     return due
 end
 local blocker, blocked_by = serve()
-if has_it() then return {1, token_of(my_grant)} end
+if has_it() then return {1, token_of(my_grant), clock_and_cut()} end
 if wants == 'u' and blocker == 'u' and blocked_by ~= id then
     leave_line(id)
     return refused('deadlock')
@@ -156,4 +169,4 @@ end
 if ticket == '0' then queue_up() end
 settle()
 local left, holder, soonest = standing(id)
-return {2, left, holder, ticket, redis.call('ZRANK', KEYS[2], id), mark or '0', soonest}
+return {2, left, holder, ticket, redis.call('ZRANK', KEYS[2], id), mark or '0', soonest, clock_and_cut()}

@@ -1,7 +1,7 @@
 -- rw/cancel: stop waiting for an upgrade. The read hold stays as it is.
 -- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants
 -- ARGV  1 hold id  2 fence retention ms  3 preference  4 proposed token, or 0
--- Returns  {1, shape, token} what the id holds now | {0} nothing
+-- Returns  {1, shape, token} what the id holds now | {0} nothing, or what is lost
 -- Takes no grant back: a copy of this that runs late might hit the grant of a later upgrade. Who finds that it was
 -- granted meanwhile gives the grant back by its token.
 --@include common/line.lua

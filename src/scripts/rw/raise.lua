@@ -2,7 +2,7 @@
 -- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants
 -- ARGV  1 hold id  2 fence retention ms  3 preference  4 token of the grant that is meant
 --       5 its token from now on, greater
--- Returns  {1, shape, token} what is held now | {0} not held by anybody
+-- Returns  {1, shape, token} what is held now | {0} not held by anybody, or lost
 --          {-1, ms left, holder} held by others, or by another grant of the same id
 -- Repeatable: a second call finds the token as it should be.
 --@include common/line.lua
@@ -29,6 +29,6 @@ end
 answer_tells = false
 if others_changed then serve() end
 settle()
-if not writer and readers == 0 then return {0} end
+if my_lost_grant or not writer and readers == 0 then return {0} end
 local left, holder = standing()
 return {-1, left, holder}

@@ -4,7 +4,7 @@
 --       4 token of the grant that is meant; 0: any grant of this id (giving up: nobody will ever believe in it again)
 --       5 what is left: nothing (empty; its place in line goes too), r or w  6 lease ms of what is left
 --       7 proposed token, or 0
--- Returns  {1, waiters left, how many hold it now} | {0} not held by anybody
+-- Returns  {1, waiters left, how many hold it now} | {0} not held by anybody, or lost: it was missing in the hash for a while
 --          {-1, ms left, holder} held by others, or by another grant of the same id
 -- Repeatable: a second call finds what is left already, or nothing, and changes nothing.
 
@@ -49,16 +49,18 @@ proposal = whole(ARGV[7], 1)
 --@include common/rw.lua
 --@include common/rw_line.lua
 
-local meant = my_grant and (token == '0' or token_of(my_grant) == token)
-if meant and left_over == '' then
+local mine = my_grant or my_lost_grant
+local is_named = mine and (token == '0' or token_of(mine) == token)
+local meant = my_grant and is_named
+if is_named and left_over == '' then
     remove(id)
 elseif meant then
     if left_over == 'r' and writer == id then stop_writing() end
     if left_over == 'w' and writer == id then stop_reading(id) end
     refresh(writer == id and left_over or 'r', tonumber(ARGV[6]))
 end
-if left_over == '' and (meant or not my_grant) then step_out() end
-local nobody = not writer and readers == 0
+if left_over == '' and (is_named or not mine) then step_out() end
+local nobody = my_lost_grant or not writer and readers == 0
 answer_tells = false
 serve()
 settle()

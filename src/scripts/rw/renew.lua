@@ -1,8 +1,8 @@
 -- rw/renew: make a hold's lease full again.
 -- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants
 -- ARGV  1 hold id  2 fence retention ms  3 preference  4 lease ms  5 proposed token, or 0
--- Returns  {1, shape, token} renewed, and what it is that is held | {0} not held by anybody
---          {-1, ms left, holder} held by others
+-- Returns  {1, shape, token[, ms]} renewed, and what it is that is held; ms: see rw/acquire | {0} not held by anybody, or
+--              lost: it was missing in the hash for a while | {-1, ms left, holder} held by others
 -- Repeatable. Never shortens, and never revives: a hold that is gone stays gone.
 --@include common/line.lua
 
@@ -16,7 +16,7 @@ if my_grant then refresh(shape_of(my_grant), lease) end
 if others_changed then serve() end
 settle()
 
-if my_grant then return {1, shape_of(my_grant), token_of(my_grant)} end
-if not writer and readers == 0 then return {0} end
+if my_grant then return {1, shape_of(my_grant), token_of(my_grant), cut_ms} end
+if my_lost_grant or not writer and readers == 0 then return {0} end
 local left, holder = standing()
 return {-1, left, holder}

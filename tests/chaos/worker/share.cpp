@@ -15,26 +15,26 @@ namespace {
 
 constexpr int lines_in_file = 100;
 
-struct content {
+struct page {
     std::uint64_t version = 0;
     std::uint64_t token = 0;  // of the one who wrote it
 
-    friend bool operator==(const content&, const content&) = default;
+    friend bool operator==(const page&, const page&) = default;
 };
 
-content read(const std::string& path) {
+page read_page(const std::string& path) {
     std::ifstream file(path);
-    content first;
+    page first;
     if (!(file >> first.version >> first.token)) throw std::runtime_error("torn: the file is empty");
     for (int line = 1; line < lines_in_file; ++line) {
-        content next;
+        page next;
         if (!(file >> next.version >> next.token)) throw std::runtime_error("torn: the file is too short");
         if (next != first) throw std::runtime_error("torn: two versions in one file");
     }
     return first;
 }
 
-void write(const std::string& path, const content& next) {
+void write_page(const std::string& path, const page& next) {
     std::ofstream file(path, std::ios::trunc);
     for (int line = 0; line < lines_in_file; ++line) {
         file << next.version << ' ' << next.token << '\n';
@@ -45,21 +45,21 @@ void write(const std::string& path, const content& next) {
 
 void write_section(shared_mutex& lock, const std::string& path) {
     const lease held = lock.acquire();
-    const content now = read(path);
+    const page now = read_page(path);
     if (held.token() <= now.token) throw std::runtime_error("a writer's token that did not grow");
-    write(path, {now.version + 1, held.token()});
+    write_page(path, {now.version + 1, held.token()});
 }
 
 void read_section_of_a_lease(shared_mutex& lock, const std::string& path) {
     const lease held = lock.acquire_shared();
-    if (held.token() <= read(path).token) throw std::runtime_error("a reader's token that is behind the writer's");
+    if (held.token() <= read_page(path).token) throw std::runtime_error("a reader's token that is behind the writer's");
 }
 
 void read_section_of_a_thread(shared_mutex& lock, const std::string& path) {
     const std::shared_lock outer{lock};
     const std::shared_lock inner{lock};
-    const content before = read(path);
-    if (read(path) != before) throw std::runtime_error("torn: it changed under a reader");
+    const page before = read_page(path);
+    if (read_page(path) != before) throw std::runtime_error("torn: it changed under a reader");
 }
 
 prefer to_preference(const std::string& word) {

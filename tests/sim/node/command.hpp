@@ -90,6 +90,7 @@ struct key_positions {
     int last = 0;
     int step = 1;
 };
+inline constexpr key_positions one_key{1, 1, 1};
 
 struct command {
     std::string_view name;  // lower case; "pubsub|numsub" for a subcommand

@@ -182,10 +182,9 @@ value scan(context& ctx, arguments args) {
     return value::make_array({bulk_reply("0"), value::make_array(living_matches(ctx, pattern, only_type))});
 }
 
-constexpr key_positions one_key{1, 1, 1};
 constexpr key_positions all_keys{1, -1, 1};
 
-constexpr command table[] = {
+constexpr command generic_commands_table[] = {
     {"del", -2, writes, all_keys, del},
     {"unlink", -2, writes, all_keys, del},
     {"exists", -2, reads, all_keys, exists},
@@ -206,7 +205,7 @@ constexpr command table[] = {
 }  // namespace
 
 std::span<const command> generic_commands() {
-    return table;
+    return generic_commands_table;
 }
 
 }  // namespace holdfast::sim

@@ -106,9 +106,7 @@ value hgetall(context& ctx, arguments args) {
     return list(ctx, args[1], names | contents);
 }
 
-constexpr key_positions one_key{1, 1, 1};
-
-constexpr command table[] = {
+constexpr command hash_commands_table[] = {
     {"hset", -4, writes | adds_memory, one_key, hset},
     {"hsetnx", 4, writes | adds_memory, one_key, hsetnx},
     {"hget", 3, reads, one_key, hget},
@@ -125,7 +123,7 @@ constexpr command table[] = {
 }  // namespace
 
 std::span<const command> hash_commands() {
-    return table;
+    return hash_commands_table;
 }
 
 }  // namespace holdfast::sim

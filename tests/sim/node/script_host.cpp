@@ -96,7 +96,7 @@ value never_runs(context&, arguments) {
     throw std::logic_error("simulated node: this command is not modelled");
 }
 
-constexpr command table[] = {
+constexpr command script_host_table[] = {
     {"eval", -3, not_in_script | declares_keys, {}, eval},
     {"evalsha", -3, not_in_script | declares_keys, {}, evalsha},
     {"script", -2, not_in_script, {}, nullptr},
@@ -111,7 +111,7 @@ constexpr command table[] = {
 }  // namespace
 
 std::span<const command> script_commands() {
-    return table;
+    return script_host_table;
 }
 
 }  // namespace holdfast::sim

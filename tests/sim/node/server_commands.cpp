@@ -78,7 +78,7 @@ value numpat(context&, arguments) {
     return value::make_integer(0);
 }
 
-constexpr command table[] = {
+constexpr command server_commands_table[] = {
     {"ping", -1, reads, {}, ping},
     {"echo", 2, reads, {}, echo},
     {"time", 1, reads, {}, time},
@@ -97,7 +97,7 @@ constexpr command table[] = {
 }  // namespace
 
 std::span<const command> server_commands() {
-    return table;
+    return server_commands_table;
 }
 
 }  // namespace holdfast::sim

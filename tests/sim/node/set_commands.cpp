@@ -50,9 +50,7 @@ value sismember(context& ctx, arguments args) {
     return value::make_integer(members != nullptr && members->contains(args[2]) ? 1 : 0);
 }
 
-constexpr key_positions one_key{1, 1, 1};
-
-constexpr command table[] = {
+constexpr command set_commands_table[] = {
     {"sadd", -3, writes | adds_memory, one_key, sadd}, {"srem", -3, writes, one_key, srem},
     {"smembers", 2, reads, one_key, smembers},         {"scard", 2, reads, one_key, scard},
     {"sismember", 3, reads, one_key, sismember},
@@ -61,7 +59,7 @@ constexpr command table[] = {
 }  // namespace
 
 std::span<const command> set_commands() {
-    return table;
+    return set_commands_table;
 }
 
 }  // namespace holdfast::sim

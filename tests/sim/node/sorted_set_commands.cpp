@@ -161,9 +161,7 @@ value zpopmin(context& ctx, arguments args) {
     return value::make_array(std::move(out));
 }
 
-constexpr key_positions one_key{1, 1, 1};
-
-constexpr command table[] = {
+constexpr command sorted_set_commands_table[] = {
     {"zadd", -4, writes | adds_memory, one_key, zadd},
     {"zincrby", 4, writes | adds_memory, one_key, zincrby},
     {"zrem", -3, writes, one_key, zrem},
@@ -176,7 +174,7 @@ constexpr command table[] = {
 }  // namespace
 
 std::span<const command> sorted_set_commands() {
-    return table;
+    return sorted_set_commands_table;
 }
 
 }  // namespace holdfast::sim

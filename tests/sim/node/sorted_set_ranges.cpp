@@ -203,9 +203,7 @@ value zremrangebyscore(context& ctx, arguments args) {
     return integer_reply(doomed.size());
 }
 
-constexpr key_positions one_key{1, 1, 1};
-
-constexpr command table[] = {
+constexpr command sorted_set_ranges_table[] = {
     {"zrange", -4, reads, one_key, zrange},
     {"zrevrange", -4, reads, one_key, zrevrange},
     {"zrangebyscore", -4, reads, one_key, zrangebyscore},
@@ -217,7 +215,7 @@ constexpr command table[] = {
 }  // namespace
 
 std::span<const command> sorted_set_range_commands() {
-    return table;
+    return sorted_set_ranges_table;
 }
 
 }  // namespace holdfast::sim

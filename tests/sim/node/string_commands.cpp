@@ -141,9 +141,7 @@ value incrby(context& ctx, arguments args) {
     return by ? increment(ctx, args[1], *by) : not_an_integer_error();
 }
 
-constexpr key_positions one_key{1, 1, 1};
-
-constexpr command table[] = {
+constexpr command string_commands_table[] = {
     {"get", 2, reads, one_key, get},
     {"set", -3, writes | adds_memory, one_key, set},
     {"getdel", 2, writes, one_key, getdel},
@@ -155,7 +153,7 @@ constexpr command table[] = {
 }  // namespace
 
 std::span<const command> string_commands() {
-    return table;
+    return string_commands_table;
 }
 
 }  // namespace holdfast::sim

@@ -167,9 +167,19 @@ bool actor::is_to_be_expected(errc why) const {
     }
 }
 
+// Whatever happens to links: whoever waits hears that no server can be reached when its time is up, and not before.
+bool actor::is_told_too_early(errc why) const {
+    if (patience_.wait != engine::waiting::in_line || (why != errc::unreachable && why != errc::no_quorum))
+        return false;
+    if (patience_.deadline != never) return where_.home.now() < patience_.deadline;
+    return where_.time.now() < asked_at_ + where_.home.first_connect();
+}
+
 void actor::refused(const engine::refusal& why) {
     asking_ = false;
     where_.watch.told(name_, why.code);
+    if (is_told_too_early(why.code))
+        where_.watch.fail(name_ + " was told before its time that no server can be reached");
     if (!is_to_be_expected(why.code) && !walking_out_)
         where_.watch.wrongly_refused(terms_.keys->lock(), name_, why.code);
     if (walking_out_) return;

@@ -66,6 +66,7 @@ public:
         return asking_ && held_ == nullptr && terms_.keys->lock() == lock &&
                terms_.limit.wait == engine::waiting::in_line;
     }
+    instant asked_at() const { return asked_at_; }
     /// Its process is gone, and its beliefs with it.
     void died() {
         if (belief_) belief_->over = true;
@@ -121,6 +122,7 @@ private:
     void note(const std::string& what) const;
     void begin(engine::patience limit);
     bool is_to_be_expected(errc why) const;
+    bool is_told_too_early(errc why) const;
 
     place where_;
     chance luck_;

@@ -9,8 +9,6 @@
 namespace holdfast::sim {
 namespace {
 
-// What was delayed by a trouble is made up for within this.
-constexpr milliseconds aftermath{150};
 constexpr std::chrono::seconds asks_around_every{1};
 constexpr std::chrono::seconds notices_within{2};
 

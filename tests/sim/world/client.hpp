@@ -13,14 +13,18 @@
 
 namespace holdfast::sim {
 
+// What was delayed by a trouble is made up for within this; the trouble ends with its last consequence.
+inline constexpr milliseconds aftermath{150};
+
 struct client_setup {
     std::size_t number = 0;
     std::size_t servers = 1;
     redis::server_settings server;  // with seeds: it is a Cluster, and the only one that votes
     std::vector<std::shared_ptr<const scripts::lock_keys>> locks = {};  // those of the day
     engine::engine_settings engine;
-    milliseconds max_lease{0};           // not zero: a restarted server is mistrusted for so long
-    bool clock_stops_in_pauses = false;  // mutant: CLOCK_MONOTONIC where CLOCK_BOOTTIME is due
+    milliseconds max_lease{0};                  // not zero: a restarted server is mistrusted for so long
+    bool clock_stops_in_pauses = false;         // mutant: CLOCK_MONOTONIC where CLOCK_BOOTTIME is due
+    bool nobody_waits_for_first_links = false;  // mutant: a first attempt to connect that fails ends every wait
 };
 
 class client final : private engine::observer {
@@ -34,6 +38,8 @@ public:
     instant now() const { return time_.now() - slept_; }
     nanoseconds slept() const { return slept_; }
     milliseconds mistrusts_for() const { return setup_.max_lease; }
+    milliseconds first_connect() const { return setup_.engine.first_connect; }
+    bool waits_for_first_links() const { return !setup_.nobody_waits_for_first_links; }
     const std::vector<std::shared_ptr<const scripts::lock_keys>>& locks() const { return setup_.locks; }
 
     /// Does it now, or when the pause ends; never after death.

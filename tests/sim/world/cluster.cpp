@@ -6,7 +6,7 @@
 
 namespace holdfast::sim {
 
-using where = slot_standing::where;
+using standing_at = slot_standing::where;
 
 namespace {
 
@@ -33,11 +33,12 @@ std::string node_of_shard(const seat& who) {
 
 slot_standing cluster::view::standing_of(std::string_view key) const {
     const unsigned slot = all_.slot_of_(key);
-    if (all_.coverage_ == coverage::broken) return {slot, where::nowhere};
+    if (all_.coverage_ == coverage::broken) return {slot, standing_at::nowhere};
     const slot_state state = all_.look(slot);
-    if (state.owner == place_) return {slot, state.taker.empty() ? where::here : where::leaving, state.taker};
-    if (state.taker == place_) return {slot, state.arrived ? where::here : where::arriving, state.owner};
-    return {slot, where::elsewhere, all_.owner_as_seen_by(place_, state)};
+    if (state.owner == place_)
+        return {slot, state.taker.empty() ? standing_at::here : standing_at::leaving, state.taker};
+    if (state.taker == place_) return {slot, state.arrived ? standing_at::here : standing_at::arriving, state.owner};
+    return {slot, standing_at::elsewhere, all_.owner_as_seen_by(place_, state)};
 }
 
 cluster::member& cluster::enter(server& fresh, std::string place) {

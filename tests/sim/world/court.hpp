@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <set>
@@ -12,6 +14,16 @@
 #include "world/server.hpp"
 
 namespace holdfast::sim {
+
+// The dead holder's lease, then the stagger of the whole line, then a trip there and back.
+inline constexpr milliseconds found_out_within{320};
+inline constexpr milliseconds entered_within{120};
+
+inline milliseconds to_ms(std::string_view text) {
+    std::int64_t number = 0;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return milliseconds(number);
+}
 
 class court {
 public:

@@ -16,6 +16,9 @@ constexpr std::uint64_t read_write_salt = 49;
 constexpr std::uint64_t quorum_salt = 0x71756f72756d;
 constexpr std::uint64_t replica_salt = 0x7265706c696361;
 constexpr std::uint64_t partition_salt = 0x7061727469;
+// Such that the days that once went wrong have none of what is drawn by these.
+constexpr std::uint64_t max_lease_salt = 0x6d61786ce6;
+constexpr std::uint64_t clocks_salt = 0x636c6f636b86;
 
 // How likely it is that a day has mishaps of a kind at all; those outside the promise are rarer. A day's mishaps come
 // at one pace, and each is one of its kinds.
@@ -45,6 +48,12 @@ constexpr std::uint64_t acknowledged_salt = 0x61636b;
 constexpr std::uint64_t acknowledged_one_in = 3;
 // And some of these have nothing but moves.
 constexpr std::uint64_t moves_alone_salt = 0x6d6f766573;
+
+// On one in eight of the days with one server other programs come to its read-write locks all day. Such that those that
+// once went wrong, or are known for something, are what they were.
+constexpr std::uint64_t guests_salt = 0x677565737473;
+constexpr std::uint64_t guests_one_in = 8;
+constexpr std::uint64_t guests_days = 0;
 
 // One day in five has three servers, one in twenty-five has five.
 std::size_t servers_on(const day_options& day) {
@@ -81,6 +90,8 @@ day::day(const day_options& options)
       network_luck_(luck_.fork()),
       replica_luck_(options.seed ^ replica_salt),
       partition_luck_(options.seed ^ partition_salt),
+      clocks_luck_(options.seed ^ clocks_salt),
+      guests_luck_(options.seed ^ guests_salt),
       is_acknowledged_(is_acknowledged(options)),
       judge_(time_, is_seen_by_beliefs(options) ? judge::view::of_beliefs : judge::view::of_the_server),
       cluster_luck_(chance(options.seed ^ cluster_salt).fork()),
@@ -94,6 +105,9 @@ day::day(const day_options& options)
         const auto found = by_id_.find(id);
         return found != by_id_.end() && found->second->calm_since(since);
     };
+    if (several()) {
+        judge_.waiting_since = [this](const std::string& lock, instant since) { return waiting_since(lock, since); };
+    }
     draw_plan();
     const std::size_t clients = 1 + luck_.below(4);
     for (std::size_t i = 0; i < clients; ++i) add_client();
@@ -111,8 +125,19 @@ std::vector<std::unique_ptr<server>> day::make_servers() {
         made.push_back(std::make_unique<server>(time_, quorum_luck_.fork(), setup, judge_));
         if (agree) made.back()->set_clock(made[0]->now_us() + static_cast<std::int64_t>(quorum_luck_.below(1'000'000)));
     }
-    if (made.size() > 1 && !agree) judge_.excused.set_back = true;
+    const bool hours_off = made.size() > 1 && clocks_luck_.percent(30);
+    if (hours_off) put_clocks_wrong(made);
+    if (made.size() > 1 && (!agree || hours_off)) judge_.excused.set_back = true;
     return made;
+}
+
+// Those of a minority, by hours.
+void day::put_clocks_wrong(const std::vector<std::unique_ptr<server>>& servers) {
+    const std::size_t first = clocks_luck_.below(servers.size());
+    for (std::size_t i = 0; i < (servers.size() - 1) / 2; ++i) {
+        const nanoseconds by = clocks_luck_.within({-furthest_off, furthest_off});
+        servers[(first + i) % servers.size()]->begin_with_clock_ahead(by);
+    }
 }
 
 server_options day::server_setup() {
@@ -122,6 +147,7 @@ server_options day::server_setup() {
     out.pushes_overtake = options_.pushes_overtake;
     out.kill_allowed = luck_.percent(80);
     out.runs_look_alike = options_.runs_look_alike;
+    out.uptimes_look_exact = options_.uptimes_look_exact;
     out.acks_write_nothing = options_.acks_write_nothing;
     out.asks_remembered = options_.asks_remembered;
     out.slots_leave_silently = options_.slots_leave_silently;
@@ -162,6 +188,7 @@ void day::draw_plan() {
     const nanoseconds busy = luck_.within({2s, 6s});
     ways_.stop = begin_ + busy;
     draw_read_write();
+    draw_guests();
     if (is_acknowledged_) draw_acknowledged();
     if (cluster_) draw_cluster();
     if (is_acknowledged_) draw_takeovers();
@@ -188,6 +215,17 @@ void day::draw_takeovers() {
     if (cluster_) draw_members_that_fail();
     likely_.insert(likely_.end(), 1 + likely_.size() / 2, mishap::fail_over);
     pace_ = {10ms, 1s};
+}
+
+// On half of these days nothing else goes wrong, and little happens that would wake who waits for them: then whoever
+// waits for long does so because of them.
+void day::draw_guests() {
+    const bool drawn = guests_luck_.below(guests_one_in) == guests_days;
+    has_guests_ = drawn && !calm_ && !several() && !cluster_ && !options_.replicated;
+    if (!has_guests_ || guests_luck_.percent(50)) return;
+    likely_.clear();
+    ways_.leases = {3000ms, 3900ms};
+    ways_.rest = {300ms, 3s};
 }
 
 // Half of all days have locks of that kind.
@@ -221,9 +259,27 @@ void day::draw_mishaps() {
         if (partition_luck_.percent(percent)) likely_.push_back(kind);
     }
     if (quorum_luck_.percent(6)) likely_.push_back(mishap::fail_over);
+    draw_newcomers();
     if (options_.forgetful_servers_vote) likely_.insert(likely_.end(), 4, mishap::restart_empty);
     if (luck_.percent(15)) likely_.clear();
     pace_ = {10ms, luck_.percent(50) ? nanoseconds(300ms) : nanoseconds(1500ms)};
+}
+
+// A server that was restarted is trusted too early, if ever, by one that did not know it before, while somebody still
+// believes in a lease that is as long as it may be, and does not ask the server.
+void day::draw_newcomers() {
+    if (!mistrusted_ || is_acknowledged_ || !clocks_luck_.percent(25)) return;
+    newcomers_ = true;
+    likely_ = {mishap::newcomer, mishap::newcomer, mishap::restart_empty, mishap::pause};
+    ways_.leases = {clocks_luck_.percent(50) ? 1200ms : 2000ms};
+    ways_.hold = {100us, 1500ms};
+    ways_.fixed_percent = 60;
+}
+
+// On half of the other days, too, some leases are as long as they may be.
+milliseconds day::max_lease() const {
+    const bool is_tight = newcomers_ || chance(options_.seed ^ max_lease_salt).percent(50);
+    return is_tight ? ways_.longest_lease() : longest_lease;
 }
 
 client& day::add_client() {
@@ -240,8 +296,9 @@ client& day::add_client() {
     if (is_acknowledged_ || cluster_) setup.engine.clock_skew = clock_skew;
     if (options_.seed % 5 == 3) setup.engine.most_renewals = 1;  // they give way as they do where there are thousands
     setup.engine.fence_retention = luck_.percent(50) ? 60'000ms : 3'600'000ms;
-    if (mistrusted_ && !options_.forgetful_servers_vote) setup.max_lease = longest_lease;
+    if (mistrusted_ && !options_.forgetful_servers_vote) setup.max_lease = max_lease();
     setup.clock_stops_in_pauses = options_.clock_stops_in_pauses;
+    setup.nobody_waits_for_first_links = options_.nobody_waits_for_first_links;
     ids_.push_back(std::make_unique<chance>(options_.ids_repeat ? options_.seed : luck_.next()));
     clients_.push_back(std::make_unique<client>(time_, luck_.fork(), *ids_.back(), setup, *this));
     client& fresh = *clients_.back();
@@ -305,6 +362,7 @@ bool day::everybody_idle() const {
 
 day_result day::run() {
     if (!likely_.empty()) plan_mishap();
+    if (has_guests_) plan_visit();
     if (calm_ && several()) watch_progress({});
     run_until(ways_.stop);
     quiet_ = true;
@@ -354,6 +412,18 @@ std::uint64_t day::scripts_run() const {
     return sum;
 }
 
+std::vector<std::string> day::waiting_since(const std::string& lock, instant since) const {
+    std::vector<std::string> found;
+    const bool by_arrival = std::any_of(ways_.locks.begin(), ways_.locks.end(), [&](const lock_plan& one) {
+        return one.keys->lock() == lock && one.kind == scripts::lock_kind::mutex;
+    });
+    for (const person& p : actors_) {
+        if (by_arrival && p.who->waits_for(lock) && p.who->asked_at() < since && p.home->calm_since(since))
+            found.push_back(p.who->describe());
+    }
+    return found;
+}
+
 // Where nothing goes wrong, somebody has the lock soon if anybody wants it: no split vote lasts.
 void day::watch_progress(std::map<std::string, instant> idle_since) {
     constexpr milliseconds soon{250};
@@ -392,7 +462,7 @@ void day::check_night() {
         if (!is_mark) judge_.fail("nobody is there any more, and still there is " + item.first);
     });
     // A token that came from a server whose clock is ahead is remembered longer by others.
-    run_until(time_.now() + (several() ? 3h + patience_ : nanoseconds(2h)));
+    run_until(time_.now() + (several() ? 3h + 2 * furthest_off + patience_ : nanoseconds(2h)));
     check([this](const auto& item) { judge_.fail("a key is left for ever: " + item.first); });
 }
 

@@ -44,6 +44,7 @@ enum class mishap : std::uint8_t {
     cut_off_client,       // nothing gets through between a client and all servers, either way, for a while
     cut_off_server,       // the same of a server and all clients
     slow_server,          // all its links are slow for a while
+    newcomer,             // one client more, who knows nothing of what was before
     count_
 };
 constexpr std::size_t mishap_kinds = static_cast<std::size_t>(mishap::count_);
@@ -66,6 +67,7 @@ struct day_options {
     bool ids_repeat = false;
     bool clock_stops_in_pauses = false;
     bool forgetful_servers_vote = false;
+    bool uptimes_look_exact = false;
     bool nobody_acknowledges = false;
     bool acks_write_nothing = false;
     bool runs_look_alike = false;
@@ -78,6 +80,7 @@ struct day_options {
     bool deadlines_forgotten = false;
     bool answers_forgotten = false;
     bool cancellations_forgotten = false;
+    bool nobody_waits_for_first_links = false;
 };
 
 struct day_result {

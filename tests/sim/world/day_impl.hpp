@@ -21,6 +21,8 @@ private:
     static constexpr milliseconds usual_patience{40'000};
     // By so much the clocks of a primary and its replica differ at most, on replicated days.
     static constexpr milliseconds clock_skew{10};
+    // Of a server's clock, where a minority of them are wrong.
+    static constexpr nanoseconds furthest_off = std::chrono::hours(3);
 
     struct person {
         client* home;
@@ -31,9 +33,15 @@ private:
     std::vector<std::unique_ptr<server>> make_servers();
     void draw_plan();
     void draw_read_write();
+    void draw_guests();
     void draw_mishaps();
+    void draw_newcomers();
+    void put_clocks_wrong(const std::vector<std::unique_ptr<server>>& servers);
+    /// Who stands in line for that mutex, did so before then, and has had no trouble since.
+    std::vector<std::string> waiting_since(const std::string& lock, instant since) const;
     void draw_acknowledged();
     void draw_takeovers();
+    milliseconds max_lease() const;
     client& add_client();
     void note(const std::string& what) const;
     void connect(plug& from) override;
@@ -46,6 +54,7 @@ private:
 
     // mishaps.cpp
     void plan_mishap();
+    void plan_visit();
     void happen(mishap kind);
     void to_a_link(mishap kind, plug& whose);
     void to_a_client(mishap kind, client& whose);
@@ -108,6 +117,8 @@ private:
     chance network_luck_;
     chance replica_luck_;  // of replicas that acknowledge
     chance partition_luck_;
+    chance clocks_luck_;
+    chance guests_luck_;  // of days on which other programs come again and again
     const bool is_acknowledged_;
     judge judge_;
     chance cluster_luck_;
@@ -118,6 +129,8 @@ private:
     instant begin_;
     bool calm_ = false;
     bool mistrusted_ = false;
+    bool newcomers_ = false;
+    bool has_guests_ = false;
     bool quiet_ = false;
     nanoseconds patience_ = usual_patience;
     std::vector<mishap> likely_;

@@ -30,7 +30,7 @@ void foreigners::touch(guest& who) {
         server_.run({"PERSIST", key});
     }
     if (short_ && who.lease > 0ms) judge_.read_write().excuse(key);
-    judge_.read_write().foreign_wrote(*who.lock.keys, until_ms);
+    judge_.read_write().foreign_wrote(server_, *who.lock.keys, until_ms);
 }
 
 // By its own clock, which is not the server's.
@@ -152,6 +152,7 @@ void foreigners::leave(guest& who) {
     for (; who.written > 0; --who.written) write_unlock(who);
     for (; who.read > 0; --who.read) read_unlock(who);
     if (who.lease == 0ms) end_for_ever(key);
+    judge_.read_write().foreign_left(server_, *who.lock.keys, who.lock.prefer);
 }
 
 // Who made the key last for ever sees to it that what is left of it does not; unless there are others like it.

@@ -6,7 +6,8 @@
 //   - never two believers of conflicting modes at one instant; where the day had a fault outside the promise (data
 //     lost, clock set forward), the later grant must at least have the larger token
 //   - tokens grow in the order of grants
-//   - nobody who stood in line without any trouble is passed over by one who came later
+//   - nobody who stood in line without any trouble is passed over by one who came later; where several servers vote, by
+//     one who came half a second later
 //   - a lock that is free while somebody waits is given out soon; one that was handed over is entered soon
 //   - the lock is never taken from a living holder, nor given to one that is gone or has given up
 //   - no automatic renewal fails without a reason, and nobody is told of an error that is not about the lock
@@ -68,6 +69,9 @@ public:
     std::uint64_t changes() const { return changes_; }
     void expect_change() { ++changes_; }
 
+    /// Where several servers vote, and lines are by tickets: who waits for a lock in vain since then.
+    std::function<std::vector<std::string>(const std::string& lock, instant since)> waiting_since;
+
     // --- the server's side
     void foreign_took(const std::string& lock, instant until);
     void foreign_left(const std::string& lock);
@@ -110,6 +114,7 @@ private:
     bool may_overlap(const belief& fresh, const belief& other) const;
     void check_made(const belief& fresh);
     void check_growth(const belief& fresh);
+    void check_arrival(const belief& fresh);
     void check_step(const call& asked, const lock_state& was, const std::string& holder);
     void check_slow(const lock_state& was);
     void granted(const call& asked, lock_state& state, const std::string& id);

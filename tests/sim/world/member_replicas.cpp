@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr milliseconds aftermath{500};  // until all have another map
+constexpr milliseconds map_aftermath{500};  // until all have another map
 
 }  // namespace
 
@@ -63,7 +63,7 @@ void day::fail_over_to_replica_of_member() {
     if (replica_luck_.percent(50)) {
         hold_up_answers_of(cluster_->at(which), then + replica_luck_.within({1ms, 200ms}));
     }
-    trouble_all_until(then + aftermath);
+    trouble_all_until(then + map_aftermath);
     replacing_ = true;
     time_.at(then, [this, which] { member_fails(which); });
 }
@@ -95,7 +95,7 @@ void day::replace_in_place(const std::string& place) {
     note("TAKEOVER at " + place);
     const auto change = microseconds(clock_of_successor(lost, lost) - lost.now_us());
     lost.fail_over(lost.replica(), change);
-    trouble_all_until(time_.now() + aftermath);
+    trouble_all_until(time_.now() + map_aftermath);
 }
 
 void day::promote_lagging(const std::string& from, const std::string& to) {
@@ -104,7 +104,7 @@ void day::promote_lagging(const std::string& from, const std::string& to) {
     replacing_ = true;
     lost.stop();
     const instant noticed = time_.now() + replica_luck_.within({0ms, replica_luck_.percent(50) ? 20ms : 1000ms});
-    trouble_all_until(noticed + aftermath);
+    trouble_all_until(noticed + map_aftermath);
     if (replica_luck_.percent(30)) {
         time_.at(noticed - (noticed - time_.now()) / 3, [this] { cluster_->serve(cluster::coverage::broken); });
     }

@@ -10,18 +10,14 @@ namespace holdfast::sim {
 
 using namespace std::chrono_literals;
 
-namespace {
-// A trouble's end is when its last consequence is over.
-constexpr milliseconds aftermath{150};
-}  // namespace
-
 std::string_view to_string(mishap kind) {
     constexpr std::string_view names[] = {
         "cut",          "server end gone",     "client end gone",    "lost replies",   "one way up",
         "one way down", "slow link",           "client pause",       "client death",   "server stall",
         "restart",      "restart, empty",      "restart, older",     "clock forward",  "clock back",
         "script flush", "foreign holder",      "foreign, no expiry", "vandal",         "failover",
-        "slot move",    "slot move cancelled", "client cut off",     "server cut off", "slow server"};
+        "slot move",    "slot move cancelled", "client cut off",     "server cut off", "slow server",
+        "newcomer"};
     static_assert(std::size(names) == mishap_kinds);
     return names[static_cast<std::size_t>(kind)];
 }
@@ -35,6 +31,17 @@ void day::plan_mishap() {
         }
         happen(likely_[luck_.below(likely_.size())]);
         plan_mishap();
+    });
+}
+
+// Another program comes to a read-write lock, again and again.
+void day::plan_visit() {
+    time_.after(guests_luck_.within({20ms, 300ms}), [this] {
+        if (quiet_) return;
+        const lock_plan& plan = ways_.locks[guests_luck_.below(ways_.locks.size())];
+        if (plan.kind == scripts::lock_kind::read_write && servers_[0]->accepts())
+            visitors_.visit(plan, foreigners::expiry::usual);
+        plan_visit();
     });
 }
 
@@ -72,6 +79,9 @@ void day::happen(mishap kind) {
         cut_off([which = some_node()](plug& way) { return way.node() == which; });
     } else if (kind == mishap::slow_server) {
         slow_down(some_node());
+    } else if (kind == mishap::newcomer) {
+        constexpr std::size_t most_clients = 12;
+        if (clients_.size() < most_clients) add_client();
     } else if (kind > mishap::fail_over) {
         move_slot(kind);
     } else {
@@ -248,7 +258,7 @@ void day::restart(mishap kind) {
     if (kind == mishap::restart) data = which.snapshot();
     if (kind == mishap::restart_older) data = older_[&which];
     which.stop();
-    const instant back = time_.now() + luck_.within({0ns, 1s});
+    const instant back = time_.now() + luck_.within({0ns, newcomers_ ? nanoseconds(100ms) : nanoseconds(1s)});
     trouble_all_until(back + aftermath);
     // A slot may move from one whom nobody believes yet to one whom everybody does.
     if (kind != mishap::restart) judge_.data_lost(mistrusted_ && cluster_ == nullptr);

@@ -33,6 +33,7 @@ public:
     std::size_t node() const { return node_; }
     link* wire() { return link_; }
     redis::session& session() { return session_; }
+    const redis::session& session() const { return session_; }
     bool up() const { return session_.up(); }
 
     /// Connects, hangs up and sends, as the session wishes.

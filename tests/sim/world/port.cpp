@@ -11,6 +11,12 @@ port::port(client& owner, std::size_t node, const redis::server_settings& server
            network& net)
     : plug(owner, node, *this, server, jitter_seed, net), net_(net) {}
 
+void port::submit(redis::command& request) {
+    // Its payload set anew, a command forgets that it waits for the first link.
+    if (!owner().waits_for_first_links()) request.copy_script(request);
+    session().submit(request, now());
+}
+
 bool port::withdraw(redis::command& request) {
     if (acks_ && acks_->line.withdraw(request)) return true;
     return session().withdraw(request);
@@ -63,9 +69,7 @@ void port::close() {
 void port::on_link_up(const redis::server_facts& facts, instant now) {
     owner().trouble_passes();
     if (const milliseconds longest = owner().mistrusts_for(); longest > milliseconds(0)) {
-        const bool another = !run_id_.empty() && run_id_ != facts.run_id;
-        const auto known_for = another ? std::chrono::seconds(0) : facts.uptime.value_or(std::chrono::seconds(0));
-        trusted_from_ = std::max(trusted_from_, now + longest - known_for);
+        trusted_from_ = std::max(trusted_from_, now + longest - redis::known_for(facts, run_id_));
         owner().trouble_passes(trusted_from_ + owner().slept());
     }
     run_id_ = facts.run_id;

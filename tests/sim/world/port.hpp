@@ -34,12 +34,13 @@ private:
     void on_subscription_refused(const failure& why, instant now) override;
     void on_push(const redis::reply_view& message, instant now) override;
 
-    void submit(redis::command& request) override { session().submit(request, now()); }
+    void submit(redis::command& request) override;
     bool withdraw(redis::command& request) override;
     void distrust(const failure& why) override { session().distrust(why, now()); }
     void subscribe(const std::string& channel) override { session().subscribe(channel); }
     void unsubscribe(const std::string&) override {}
     bool link_is_up(const engine::lock_keys&) const override { return up(); }
+    failure why_not_up(const engine::lock_keys&) const override { return session().why_not_up(); }
     instant trusted_from(const engine::lock_keys&) const override { return trusted_from_; }
     void confirm(redis::command& request, const engine::lock_keys& lock, redis::acknowledgement wanted) override;
 

@@ -8,9 +8,6 @@
 namespace holdfast::sim {
 namespace {
 
-// The dead holder's lease, then the stagger of the whole line, then a trip there and back.
-constexpr milliseconds found_out_within{320};
-
 bool in_the_way(char wants, char shape) {
     return shape != 0 && (wants != 'r' || has_write(shape));
 }
@@ -69,7 +66,16 @@ void rw_watch::update_line(const call& asked, lock_record& lock, const rw_state&
         const auto [found, fresh] = lock.known.try_emplace(key_of(now.line[rank]));
         waiter& known = found->second;
         if (fresh) known = {bench_.now(), bench_.next_number++, asked.interval, never};
-        const instant opens = opens_at(lock, now, rank, asked.prefer);
+    }
+    open_line(lock, now, asked.prefer);
+}
+
+void rw_watch::open_line(lock_record& lock, const rw_state& now, std::string_view prefer) {
+    for (std::size_t rank = 0; rank < now.line.size(); ++rank) {
+        const auto found = lock.known.find(key_of(now.line[rank]));
+        if (found == lock.known.end()) continue;
+        waiter& known = found->second;
+        const instant opens = opens_at(lock, now, rank, prefer);
         known.opens_at = known.opens_at <= bench_.now() && opens <= bench_.now() ? known.opens_at : opens;
     }
 }
@@ -86,10 +92,23 @@ void rw_watch::check_left_standing(const call& asked, const lock_record& lock, c
     }
 }
 
-void rw_watch::foreign_wrote(const scripts::lock_keys& keys, std::int64_t until_ms) {
+void rw_watch::foreign_wrote(server& at, const scripts::lock_keys& keys, std::int64_t until_ms) {
     lock_record& lock = locks_[keys.lock()];
     lock.foreign_until_ms = until_ms;
     for (auto& [id, who] : lock.known) who.opens_at = never;
+    note_missing(lock, read_rw_state(at, keys));
+}
+
+// From now on it is for the first in line to find out.
+void rw_watch::foreign_left(server& at, const scripts::lock_keys& keys, scripts::preference prefer) {
+    using scripts::preference;
+    lock_record& lock = locks_[keys.lock()];
+    const rw_state now = read_rw_state(at, keys);
+    note_missing(lock, now);
+    open_line(lock, now,
+              prefer == preference::readers   ? "readers"
+              : prefer == preference::writers ? "writers"
+                                              : "arrival");
 }
 
 }  // namespace holdfast::sim

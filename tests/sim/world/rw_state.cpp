@@ -29,12 +29,15 @@ void read_hash(rw_state& out, const entry& hash) {
     }
 }
 
-// "<shape> <token>"
+// "<shape> <token>", or "<shape> <token> lost"
 rw_state::grant read_grant(std::string_view text) {
+    constexpr std::string_view mark = " lost";
     rw_state::grant out;
+    const bool lost = text.ends_with(mark);
+    if (lost) text.remove_suffix(mark.size());
     if (text.size() < 3 || text[1] != ' ' || text[2] == '0' || !to_number(text.substr(2), out.token)) return {};
     const char shape = text[0];
-    return shape == 'r' || shape == 'w' || shape == 'b' ? rw_state::grant{shape, out.token} : rw_state::grant{};
+    return shape == 'r' || shape == 'w' || shape == 'b' ? rw_state::grant{shape, out.token, lost} : rw_state::grant{};
 }
 
 // A slot that has come from a member whose clock is behind: the expiry is a span that went along, the deadlines are
@@ -70,6 +73,11 @@ char rw_state::held(const std::string& id) const {
 std::uint64_t rw_state::token_of(const std::string& id) const {
     const auto found = grants.find(id);
     return found == grants.end() ? 0 : found->second.token;
+}
+
+bool rw_state::is_lost(const std::string& id) const {
+    const char shape = held(id);
+    return shape != 0 && (grants.at(id).lost || in_hash(id) != shape);
 }
 
 char rw_state::in_hash(const std::string& id) const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "scripts/names.hpp"
+#include "scripts/questions.hpp"
 #include "world/server.hpp"
 
 namespace holdfast::sim {
@@ -18,6 +19,7 @@ struct rw_state {
     struct grant {
         char shape = 0;  // r, w or b; 0: nonsense
         std::uint64_t token = 0;
+        bool lost = false;  // the scripts have found that it was missing in the hash
     };
     struct waiter {
         std::string id;
@@ -46,6 +48,8 @@ struct rw_state {
     /// What this id holds by its lease and grant: r, w, b, or 0 for nothing.
     char held(const std::string& id) const;
     std::uint64_t token_of(const std::string& id) const;
+    /// It has a living lease and a grant, and what the grant says is not in the hash, or was not for a while.
+    bool is_lost(const std::string& id) const;
     /// What it is in the hash: r, w, b or 0.
     char in_hash(const std::string& id) const;
     const waiter* find_in_line(const std::string& id) const;

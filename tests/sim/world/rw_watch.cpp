@@ -1,22 +1,14 @@
 #include "world/rw_watch.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "engine/hold_id.hpp"
 
 namespace holdfast::sim {
 namespace {
 
-constexpr milliseconds entered_within{120};
 // A foreign expiry is measured in whole ms, by two looks at the clock.
 constexpr std::int64_t blurred_ms = 5;
-
-milliseconds to_ms(std::string_view text) {
-    std::int64_t number = 0;
-    std::from_chars(text.data(), text.data() + text.size(), number);
-    return milliseconds(number);
-}
 
 bool at_least(char now, char before) {
     return (!has_read(before) || has_read(now)) && (!has_write(before) || has_write(now));
@@ -104,6 +96,8 @@ void rw_watch::after_script(std::string_view script, const words&, const value& 
     if (asked.what == step::release && asked.left_over.empty()) lock.leaving.insert(asked.id);
     if (answer.is_error() && !is_sent_again(answer)) bench_.fail(std::string(script) + " failed: " + answer.text);
     if (answer.is_error()) return;
+    note_missing(lock, lock.before);
+    check_told(asked, lock, answer);
     const rw_state now = read_rw_state(*bench_.watched, asked.keys);
     // That one takes nobody out: who is dead is found by the next that knows all keys.
     if (asked.what != step::renew_alone) check_agreement(asked, lock, now);
@@ -155,7 +149,20 @@ bool rw_watch::may_stand_unknown(const call& asked, const lock_record& lock) con
 
 // Who has lost what it reads is told so, and asks no more.
 bool rw_watch::upgrades_nothing(const rw_state& state, const rw_state::waiter& who) const {
-    return who.wants == 'u' && (!has_read(state.held(who.id)) || bench_.lost.contains(who.id));
+    return who.wants == 'u' && (!has_read(state.held(who.id)) || state.is_lost(who.id) || bench_.lost.contains(who.id));
+}
+
+void rw_watch::note_missing(lock_record& lock, const rw_state& seen) {
+    for (const auto& [id, ends] : seen.leases) {
+        if (id != "foreign" && seen.is_lost(id)) lock.missing.insert({id, seen.token_of(id)});
+    }
+}
+
+// What a late copy of an acquire is told nobody hears.
+void rw_watch::check_told(const call& asked, const lock_record& lock, const value& answer) {
+    if (asked.what == step::acquire || answer.items.empty() || answer.items[0].integer != 1) return;
+    if (lock.missing.contains({asked.id, lock.before.token_of(asked.id)}))
+        bench_.fail(asked.id + " was not told that its hold was missing for a while");
 }
 
 // One whose expiry has not passed, as far as the scripts can tell: they take two looks at the clock to measure it, and
@@ -189,7 +196,9 @@ void rw_watch::check_agreement(const call& asked, const lock_record&, const rw_s
         if (id == "foreign") continue;
         const char held = now.held(id);
         if (held == 0) wrong(id + " has a lease but no grant");
-        if (held != 0 && now.in_hash(id) != held) wrong(id + " holds what is not in the hash");
+        // A lost one has only its lease beside another program's writer.
+        const bool is_kept_out = now.is_lost(id) && !now.writer.empty() && !engine::is_ours(now.writer);
+        if (held != 0 && now.in_hash(id) != held && !is_kept_out) wrong(id + " holds what is not in the hash");
     }
     for (const auto& [id, grant] : now.grants) {
         if (!now.leases.contains(id)) wrong(id + " has a grant but no lease");
@@ -211,7 +220,9 @@ void rw_watch::check_expiry(const call& asked, const lock_record& lock, const rw
     std::int64_t longest = 0;
     for (const auto& [id, ends] : now.leases) longest = std::max(longest, ends);
     if (longest == 0) return;
-    if (now.expires_ms != no_expiry && now.expires_ms < longest)
+    // What another program's writer has to itself lives as that program says.
+    const bool is_theirs = !now.writer.empty() && !engine::is_ours(now.writer);
+    if (now.expires_ms != no_expiry && now.expires_ms < longest && !is_theirs)
         bench_.fail(asked.keys.lock() + " expires before a lease ends, after a script by " + asked.id);
     if (now.leases_expire_ms < longest || (!now.grants.empty() && now.grants_expire_ms < longest))
         bench_.fail("leases or grants of " + asked.keys.lock() + " expire before a lease ends");

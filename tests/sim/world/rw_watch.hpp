@@ -8,6 +8,8 @@
 //   - nobody who stood in line without any trouble is passed over against the lock's preference
 //   - who could be let in is let in, by every script that serves the line, and soon; who was let in enters soon
 //   - two upgraders never wait for each other
+//   - a hold that was missing in the hash, so that another program may have come and gone, is never renewed again, and
+//     its release is not told that all was well
 // Holders of other programs live as long as the expiry that they set; what such an expiry does to our hash, if it is
 // shorter than our leases, is excused (R33).
 #pragma once
@@ -32,7 +34,9 @@ public:
     void data_lost();
     void clock_jumped(nanoseconds by);
     /// Another program has written the hash; its holds last until then (server ms, or no_expiry).
-    void foreign_wrote(const scripts::lock_keys& keys, std::int64_t until_ms);
+    void foreign_wrote(server& at, const scripts::lock_keys& keys, std::int64_t until_ms);
+    /// One of its holders has left, and tells nobody.
+    void foreign_left(server& at, const scripts::lock_keys& keys, scripts::preference prefer);
     /// Our leases and the foreign program's holds on this lock may have been cut short.
     void excuse(const std::string& lock) { locks_[lock].tampered = true; }
     bool is_excused(const std::string& lock) { return locks_[lock].tampered; }
@@ -70,6 +74,7 @@ private:
         std::map<std::string, step, std::less<>> last_step;
         std::set<std::string, std::less<>> released;  // wholly, at some time
         std::set<std::string, std::less<>> leaving;   // have asked for that, be it in vain: their slot was moving
+        std::set<std::pair<std::string, std::uint64_t>> missing;  // by id and token: were not in the hash at some time
         std::uint64_t highest_token = 0;
         std::int64_t foreign_until_ms = 0;
         bool tampered = false;
@@ -95,6 +100,8 @@ private:
     void check_release(const call& asked, const lock_record& lock, const rw_state& now);
     void check_line_left(const call& asked, const rw_state& now);
     void check_answer(const call& asked, const rw_state& now, const value& answer);
+    void note_missing(lock_record& lock, const rw_state& seen);
+    void check_told(const call& asked, const lock_record& lock, const value& answer);
     void check_grants(const call& asked, lock_record& lock, const rw_state& now);
     void check_token(lock_record& lock, const rw_state& now, const std::string& id);
     void check_order(const call& asked, const lock_record& lock, const rw_state& now, const place& granted);
@@ -105,6 +112,7 @@ private:
     void check_slow(const call& asked, lock_record& lock);
     void update_line(const call& asked, lock_record& lock, const rw_state& now);
     void check_left_standing(const call& asked, const lock_record& lock, const rw_state& now);
+    void open_line(lock_record& lock, const rw_state& now, std::string_view prefer);
     instant opens_at(const lock_record& lock, const rw_state& now, std::size_t rank, std::string_view prefer);
 
     court& bench_;

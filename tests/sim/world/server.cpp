@@ -10,6 +10,9 @@ namespace holdfast::sim {
 namespace {
 
 constexpr std::int64_t epoch_us = 1'700'000'000'000'000;
+constexpr std::int64_t us_per_s = 1'000'000;
+// A reading by time() is behind by a tick at most. Any number will do for how much it is.
+constexpr std::int64_t tick_us = 10'000;
 
 bool is(std::string_view word, std::string_view upper) {
     const auto raised = [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; };
@@ -46,8 +49,8 @@ server::server(timeline& time, chance luck, server_options options, script_watch
       options_(std::move(options)),
       watcher_(watcher),
       node_({.undeclared_keys = key_check::strict, .engine = options_.engine}),
-      started_(time.now() - std::chrono::hours(1)),
       offset_us_(epoch_us + static_cast<std::int64_t>(luck_.below(1'000'000'000))),
+      started_us_(offset_us_ - 3600 * us_per_s),
       rate_(1.0 + (static_cast<double>(luck_.below(1001)) - 500.0) / 100'000.0) {
     node_.on_message([this](const message& what) { deliver(what); });
     for (const auto& [original, mutant] : options_.replaced_scripts)
@@ -130,13 +133,18 @@ std::string server::greeting(const link& to) const {
            std::to_string(to.id) + "\r\n";
 }
 
+// As coarse as a real one's: two readings of the wall clock, each cut to whole seconds.
+std::int64_t server::uptime_s() const {
+    const std::int64_t start_told_us = started_us_ - started_us_ % tick_us;
+    return now_us() / us_per_s - start_told_us / us_per_s + (options_.uptimes_look_exact ? 1 : 0);
+}
+
 std::string server::info() const {
-    const auto up = std::chrono::duration_cast<std::chrono::seconds>(time_.now() - started_).count();
     const std::string run = std::to_string(options_.runs_look_alike ? 0 : runs_);
     const std::string history = std::to_string(options_.runs_look_alike ? 0 : histories_);
     const bool replica = member_ != nullptr && member_->is_replica();
     return "# Server\r\nredis_version:7.0.15\r\nrun_id:run" + run + "\r\nserver_time_usec:" + std::to_string(now_us()) +
-           "\r\nuptime_in_seconds:" + std::to_string(up) +
+           "\r\nuptime_in_seconds:" + std::to_string(uptime_s()) +
            "\r\n# Replication\r\nrole:" + (replica ? "slave" : "master") + "\r\nmaster_replid:history" + history +
            "\r\n";
 }
@@ -384,14 +392,14 @@ void server::begin_run(node::snapshot data) {
 void server::start(node::snapshot data) {
     begin_run(std::move(data));
     running_ = true;
-    started_ = time_.now();
+    started_us_ = now_us();
 }
 
 void server::fail_over(node::snapshot data, nanoseconds clock_ahead) {
     cut_all();
     begin_run(std::move(data));
     stalled_until_ = {};
-    jump(clock_ahead);
+    begin_with_clock_ahead(clock_ahead);
 }
 
 }  // namespace holdfast::sim

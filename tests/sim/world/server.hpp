@@ -53,6 +53,7 @@ struct server_options {
     bool kill_allowed = true;         // false: the ACL forbids CLIENT KILL
     bool pushes_overtake = false;     // mutant: a push does not wait for the answers before it
     bool runs_look_alike = false;     // mutant: nobody can tell one run from another
+    bool uptimes_look_exact = false;  // mutant: clients take an uptime for as long as it may be at most
     bool acks_write_nothing = false;  // mutant: a client's WAIT has no write of its own before it
     unsigned half_run_percent = 0;    // of the scripts on a slot that is leaving: so many are stopped at their very end
     bool asks_remembered = false;     // mutant: clients send all of a slot to where one command of it was sent by ASK
@@ -76,7 +77,15 @@ public:
 
     // --- time
     std::int64_t now_us() const;
-    void set_clock(std::int64_t us) { offset_us_ += us - now_us(); }
+    /// From when it was started on: not as a clock that is set.
+    void set_clock(std::int64_t us) {
+        const std::int64_t by = us - now_us();
+        offset_us_ += by;
+        started_us_ += by;
+    }
+    void begin_with_clock_ahead(nanoseconds by) {
+        set_clock(now_us() + std::chrono::duration_cast<microseconds>(by).count());
+    }
     void jump(nanoseconds by) { offset_us_ += std::chrono::duration_cast<microseconds>(by).count(); }
 
     // --- mishaps
@@ -138,6 +147,7 @@ private:
     void serve(link& from);
     void answer(link& to, const words& command);
     std::string greeting(const link& to) const;
+    std::int64_t uptime_s() const;
     std::string info() const;
     value execute(const words& command, asking asked);
     value run_script(const words& command, asking asked);
@@ -174,7 +184,6 @@ private:
     std::uint64_t scripts_run_ = 0;
     instant command_sent_{};
     bool running_ = true;
-    instant started_;
     instant stalled_until_{};
     std::optional<chance::span> lag_;
     node::snapshot replica_;
@@ -185,6 +194,7 @@ private:
     std::uint64_t moved_ = 0;       // until then; the last of these was a key that came or went
     std::uint64_t waits_ = 0;       // ever
     std::int64_t offset_us_;
+    std::int64_t started_us_;  // by its own clock
     double rate_;
 };
 

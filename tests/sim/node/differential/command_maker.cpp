@@ -278,7 +278,7 @@ std::string command_maker::fill(char hole) {
     }
 }
 
-words command_maker::damaged(words command) {
+word_list command_maker::damaged(word_list command) {
     switch (random_.below(4)) {
         case 0:
             command.pop_back();
@@ -296,18 +296,18 @@ words command_maker::damaged(words command) {
     return command;
 }
 
-words command_maker::ordered() {
+word_list command_maker::ordered() {
     std::istringstream form{std::string{random_.pick(ordered_forms)}};
-    words command;
+    word_list command;
     for (std::string word; form >> word;) command.push_back(word[0] == '%' ? fill(word[1]) : word);
     return random_.one_in(40) ? damaged(std::move(command)) : command;
 }
 
-words command_maker::any() {
+word_list command_maker::any() {
     if (random_.one_in(400)) return {"FLUSHALL"};
     if (!random_.one_in(12)) return ordered();
     std::istringstream form{std::string{random_.pick(unordered_forms)}};
-    words command;
+    word_list command;
     for (std::string word; form >> word;) command.push_back(word[0] == '%' ? fill(word[1]) : word);
     return command;
 }

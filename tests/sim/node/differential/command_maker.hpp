@@ -11,7 +11,7 @@
 
 namespace holdfast::sim {
 
-using words = std::vector<std::string>;
+using word_list = std::vector<std::string>;
 
 class random_source {
 public:
@@ -35,9 +35,9 @@ public:
     void set_time(std::int64_t now_us) { now_ms_ = now_us / 1000; }
 
     /// Any command of the model's.
-    words any();
+    word_list any();
     /// One whose reply has a defined order, for use inside scripts.
-    words ordered();
+    word_list ordered();
 
     std::string key();
     std::string text();
@@ -46,7 +46,7 @@ public:
 
 private:
     std::string fill(char hole);
-    words damaged(words command);
+    word_list damaged(word_list command);
 
     random_source& random_;
     std::int64_t now_ms_ = 0;

@@ -67,13 +67,13 @@ raw_link::raw_link(const std::string& unix_path) : context_(redisConnectUnix(uni
 }
 
 void raw_link::append(const std::vector<std::string>& command) {
-    std::vector<const char*> words;
+    std::vector<const char*> texts;
     std::vector<std::size_t> lengths;
     for (const auto& word : command) {
-        words.push_back(word.data());
+        texts.push_back(word.data());
         lengths.push_back(word.size());
     }
-    redisAppendCommandArgv(context_.get(), static_cast<int>(words.size()), words.data(), lengths.data());
+    redisAppendCommandArgv(context_.get(), static_cast<int>(texts.size()), texts.data(), lengths.data());
 }
 
 value raw_link::read() {

@@ -132,8 +132,8 @@ constexpr std::string_view rests[] = {"", "", "r", "w"};
 constexpr std::string_view wakes[] = {"w:a", "w:a", "w:b", "w:c", "w:{a}", ""};
 constexpr std::string_view lock_names[] = {"{one}", "{two}"};
 
-words eval(std::string_view script) {
-    words command{"EVAL", std::string{script}, std::to_string(std::size(all_keys))};
+word_list eval(std::string_view script) {
+    word_list command{"EVAL", std::string{script}, std::to_string(std::size(all_keys))};
     for (const auto key : all_keys) command.emplace_back(key);
     return command;
 }
@@ -163,27 +163,27 @@ argument_kind kind_of(std::string_view description) {
 
 }  // namespace
 
-words script_maker::several_commands() {
-    words command = eval(run_all);
+word_list script_maker::several_commands() {
+    word_list command = eval(run_all);
     for (std::size_t left = 2 + random_.below(6); left > 0; --left) {
-        const words one = commands_.ordered();
+        const word_list one = commands_.ordered();
         command.push_back(std::to_string(one.size()));
         command.insert(command.end(), one.begin(), one.end());
     }
     return command;
 }
 
-words script_maker::small() {
+word_list script_maker::small() {
     if (random_.one_in(3)) return several_commands();
     if (random_.one_in(2)) {
-        words command = eval(random_.pick(on_values));
+        word_list command = eval(random_.pick(on_values));
         for (const auto& argument : {commands_.integer(), commands_.text(), commands_.score()}) {
             command.push_back(argument);
         }
         return command;
     }
-    words command = eval(random_.pick(around_one_command));
-    const words inner = commands_.ordered();
+    word_list command = eval(random_.pick(around_one_command));
+    const word_list inner = commands_.ordered();
     command.insert(command.end(), inner.begin(), inner.end());
     return command;
 }
@@ -254,10 +254,10 @@ std::string script_maker::make(argument_kind kind) {
     return random_.one_in(2) ? std::to_string(random_.below(3)) : std::string{random_.pick(ids)};
 }
 
-words script_maker::of_holdfast() {
+word_list script_maker::of_holdfast() {
     const described& script = holdfast_[random_.below(holdfast_.size())];
     const std::string name{random_.pick(lock_names)};
-    words command{"EVALSHA", script.sha1, std::to_string(script.roles.size())};
+    word_list command{"EVALSHA", script.sha1, std::to_string(script.roles.size())};
     // The same role has the same key in every script of a kind of locks.
     for (const auto& role : script.roles) command.push_back(script.family + ":" + name + ":" + role);
     for (const argument_kind kind : script.arguments) command.push_back(make(kind));

@@ -34,14 +34,14 @@ public:
     void set_time(std::int64_t now_us) { now_us_ = now_us; }
 
     /// An EVAL of a small script.
-    words small();
+    word_list small();
     /// An EVALSHA of one of holdfast's scripts, loaded before.
-    words of_holdfast();
+    word_list of_holdfast();
 
     static std::vector<std::string> holdfast_texts();
 
 private:
-    words several_commands();
+    word_list several_commands();
     std::string make(argument_kind kind);
 
     struct described {
