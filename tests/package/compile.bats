@@ -1,6 +1,8 @@
 # What a user compiles: with both compilers, and what it costs.
 load package
 
+setup_file() { export HOLDFAST_BIN=$HOLDFAST_BUILD/bin/holdfast; }
+
 # Processor seconds of a command.
 processor_time() {
     local TIMEFORMAT='%U %S'

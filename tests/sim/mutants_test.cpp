@@ -268,7 +268,7 @@ std::vector<mutant> mutants() {
         of_replicas("WaitWithoutAWriteOfItsOwn", &day_options::acks_write_nothing),
         of_replicas("ConfirmationByAnotherRun", &day_options::runs_look_alike),
         // Of a Cluster whose slots move.
-        from(2100, of_clusters("AskIsRememberedForItsSlot", &day_options::asks_remembered)),
+        from(5200, of_clusters("AskIsRememberedForItsSlot", &day_options::asks_remembered)),
         of_clusters("NobodyHearsThatASlotHasLeft", &day_options::slots_leave_silently),
         of_clusters("ScriptsThatWereStoppedCountAsRefused", &day_options::half_runs_look_refused),
         of_clusters(in_scripts("LeasesAreEmptiedBeforeTheyAreFilled", "", "redis.call('ZREM', KEYS[5], '')\n    end",
