@@ -15,6 +15,7 @@ struct lock_setup {
     milliseconds lease{0};
     unsigned max_repeats = 0;
     std::uint16_t stripes = 0;  // see engine::acquire_terms
+    std::uint16_t yield_after_ms = 0;
     engine::packed_acknowledgement acknowledged_by;
     engine::lock_kind kind = engine::lock_kind::mutex;
     engine::preference prefer = engine::preference::arrival;
@@ -25,6 +26,7 @@ struct lock_setup {
 // And what matters only until it is made: what its keys are called, and choices that are not looked at yet.
 struct named_setup : lock_setup {
     redis::acknowledgement wanted_replicas;
+    milliseconds yield_after{0};
     scripts::key_naming naming = scripts::key_naming::tagged;
     std::string prefix;
     std::shared_ptr<const scripts::lock_keys> keys;  // made already, if there are any
@@ -45,6 +47,7 @@ named_setup common_setup(const Options& options) {
     out.wanted_replicas = {options.replicas, options.replica_timeout};
     out.naming = options.keys == keys::raw ? scripts::key_naming::raw : scripts::key_naming::tagged;
     out.prefix = options.prefix;
+    out.yield_after = options.yield_after;
     return out;
 }
 

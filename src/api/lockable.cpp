@@ -31,7 +31,8 @@ struct lockable::parts {
                 .renewing = setup.renewing,
                 .limit = api::to_patience(wait, where->request_timeout()),
                 .max_repeats = setup.max_repeats,
-                .acknowledged_by = setup.acknowledged_by};
+                .acknowledged_by = setup.acknowledged_by,
+                .yield_after_ms = setup.yield_after_ms};
     }
 
     void check_may_wait() const {
@@ -89,6 +90,14 @@ struct lockable::parts {
         }
     }
 
+    static std::uint16_t checked_yield(milliseconds after) {
+        constexpr milliseconds shortest{10}, longest{1000};
+        if (after != milliseconds(0) && (after < shortest || after > longest)) {
+            throw error(errc::bad_option, "yield_after must be 0 or from 10 ms to 1 s");
+        }
+        return static_cast<std::uint16_t>(after.count());
+    }
+
     static engine::owner_id owner_of(const acquire_options& call) {
         return call.owner ? engine::owner_id{call.owner->number()} : engine::owner_id::nobody;
     }
@@ -111,6 +120,7 @@ lockable::lockable(const client& client, const std::string& name, const api::nam
         parts_->check_replicas(setup.wanted_replicas);
         parts_->setup.acknowledged_by = engine::packed_acknowledgement(setup.wanted_replicas);
     }
+    parts_->setup.yield_after_ms = parts::checked_yield(setup.yield_after);
 }
 
 lockable::~lockable() {

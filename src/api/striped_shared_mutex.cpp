@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <new>
-#include <ranges>
 #include <utility>
 
 namespace holdfast {
@@ -103,7 +102,8 @@ striped_shared_mutex::striped_shared_mutex(const client& client, std::string nam
 striped_shared_mutex::~striped_shared_mutex() {
     try {
         const auto whole = std::make_shared<api::destroyed_lock>(api::destroyed_lock{name_});
-        for (const auto& stripe : std::views::reverse(stripes_)) stripe->release_what_threads_locked(whole);
+        for (auto last = stripes_.rbegin(); last != stripes_.rend(); ++last)
+            (*last)->release_what_threads_locked(whole);
     } catch (const std::bad_alloc&) {
         stripes_.clear();  // each for itself, then
     }

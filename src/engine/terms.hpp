@@ -118,6 +118,8 @@ struct acquire_terms {
     unsigned max_repeats = static_cast<unsigned>(-1);
     // Who must have a grant or a renewal before it counts.
     packed_acknowledgement acknowledged_by = {};
+    // Of a lock whose key other programs use, too: after so long they get a turn; 0: never.
+    std::uint16_t yield_after_ms = 0;
 };
 
 // What is left of that when it was acquired: of use as long as it is held.
@@ -132,7 +134,8 @@ struct hold_terms {
           want(asked.want),
           upgrading(asked.upgrading),
           renewing(asked.renewing),
-          acknowledged_by(asked.acknowledged_by) {}
+          acknowledged_by(asked.acknowledged_by),
+          yield_after_ms(asked.yield_after_ms) {}
 
     std::shared_ptr<const lock_keys> keys;
     owner_id owner;
@@ -144,6 +147,7 @@ struct hold_terms {
     upgrades upgrading : 2;
     renewal renewing : 2;
     packed_acknowledgement acknowledged_by;
+    std::uint16_t yield_after_ms;
 };
 
 class hold;

@@ -51,7 +51,9 @@ void voter::leave(ballot& b, instant now) {
 void voter::send_release(ballot& b, instant now) {
     HOLDFAST_ASSERT(b.errands().leaving == nullptr);
     call& question = start_call(purpose::release, b);
-    scripts::write(question, lock_of(b, now), scripts::release_question{.id = id_of(b), .token = b.token_});
+    scripts::write(question, lock_of(b, now),
+                   scripts::release_question{
+                       .id = id_of(b), .token = b.token_, .yield_after = milliseconds(terms_of(b).yield_after_ms)});
     question.give_up_at(b.valid_until_);
     if (can_go_alone(b)) question.tell_if_moving();
     // Nobody may be waiting for it, and whoever asks next is to find the lock released. One that undoes whatever it

@@ -11,9 +11,10 @@ namespace {
 constexpr std::size_t longest_name = 1024;
 
 // Behind the lock's own key, which may have to be put into braces first.
-constexpr std::array<std::string_view, 5> endings{":queue", ":waiters", ":fence", ":leases", ":grants"};
-constexpr std::array<std::string_view, 5> braced_endings{"}:queue", "}:waiters", "}:fence", "}:leases", "}:grants"};
-static_assert(static_cast<std::size_t>(lock_keys::side::grants) == endings.size() - 1);
+constexpr std::array<std::string_view, 6> endings{":queue", ":waiters", ":fence", ":leases", ":grants", ":gap"};
+constexpr std::array<std::string_view, 6> braced_endings{"}:queue",  "}:waiters", "}:fence",
+                                                         "}:leases", "}:grants",  "}:gap"};
+static_assert(static_cast<std::size_t>(lock_keys::side::gap) == endings.size() - 1);
 
 }  // namespace
 
@@ -60,7 +61,8 @@ lock_keys make_keys(const lock_name& name, key_naming naming, std::string_view p
     }
     lock_keys keys(name, naming, prefix);
     const std::string_view slot = hash_tag(keys.lock());
-    for (const std::string& key : {keys.queue(), keys.waiters(), keys.fence(), keys.leases(), keys.grants()}) {
+    for (const std::string& key :
+         {keys.queue(), keys.waiters(), keys.fence(), keys.leases(), keys.grants(), keys.gap()}) {
         if (hash_tag(key) != slot) {
             throw error(errc::bad_name, "'" + text + "': its braces would put the lock's keys into different slots");
         }

@@ -34,7 +34,8 @@ enum class key_naming {
 // something behind it.
 class lock_keys {
 public:
-    enum class side : std::uint8_t { queue, waiters, fence, leases, grants };  // the last two of a read-write lock
+    // leases and grants: of a read-write lock; gap: of a lock whose key other programs use, too
+    enum class side : std::uint8_t { queue, waiters, fence, leases, grants, gap };
 
     lock_keys() = default;
     lock_keys(const lock_name& name, key_naming naming, std::string_view prefix);
@@ -49,6 +50,7 @@ public:
     std::string fence() const { return whole(side::fence); }
     std::string leases() const { return whole(side::leases); }
     std::string grants() const { return whole(side::grants); }
+    std::string gap() const { return whole(side::gap); }
     // Another key, for those who write it without making it.
     redis::argument argument_for(side which) const noexcept;
 

@@ -33,13 +33,17 @@ public:
     payload& add(milliseconds span) { return add(std::int64_t{span.count()}); }
     payload& add_token(std::uint64_t token) { return add(static_cast<std::int64_t>(token)); }
     payload& add(const lock_keys& keys, lock_keys::side which) { return add(keys.argument_for(which)); }
-    payload& add_mutex_keys(const lock_keys& keys) { return add(std::int64_t{4}).add_common_keys(keys); }
+    payload& add_mutex_keys(const lock_keys& keys) {
+        return add(std::int64_t{keys.is_raw() ? 5 : 4}).add_common_keys(keys).add_gap_key(keys);
+    }
     // All read-write scripts begin alike.
     payload& begin_read_write(const lock_terms& lock, std::string_view id) {
-        add(std::int64_t{6}).add_common_keys(lock.keys);
-        add(lock.keys, lock_keys::side::leases).add(lock.keys, lock_keys::side::grants);
+        add(std::int64_t{lock.keys.is_raw() ? 7 : 6}).add_common_keys(lock.keys);
+        add(lock.keys, lock_keys::side::leases).add(lock.keys, lock_keys::side::grants).add_gap_key(lock.keys);
         return add(id).add(lock.fence_retention).add(word_of(lock.prefer));
     }
+
+    payload& add_yield(const lock_keys& keys, milliseconds after) { return keys.is_raw() ? add(after) : *this; }
 
     void write(redis::command& out, const script& source) const {
         redis::append_arguments(out.script_payload(source, static_cast<std::uint32_t>(all_.size())), all_);
@@ -51,7 +55,9 @@ private:
         return add(keys.lock()).add(keys, side::queue).add(keys, side::waiters).add(keys, side::fence);
     }
 
-    static constexpr std::size_t most = 20;  // as rw/acquire has
+    payload& add_gap_key(const lock_keys& keys) { return keys.is_raw() ? add(keys, lock_keys::side::gap) : *this; }
+
+    static constexpr std::size_t most = 21;  // as rw/acquire has
     boost::container::static_vector<redis::argument, most> all_;
 };
 
@@ -196,6 +202,7 @@ void write(redis::command& out, const lock_terms& lock, const release_question& 
             .add_token(question.token)
             .add(lock.fence_retention)
             .add_token(lock.proposal)
+            .add_yield(lock.keys, question.yield_after)
             .write(out, source);
         return;
     }
@@ -206,6 +213,7 @@ void write(redis::command& out, const lock_terms& lock, const release_question& 
         .add(word_of(question.left_over))
         .add(question.lease)
         .add_token(lock.proposal)
+        .add_yield(lock.keys, question.yield_after)
         .write(out, source);
 }
 

@@ -69,7 +69,8 @@ struct release_question {
     std::string_view id;
     std::uint64_t token = 0;  // 0: any grant of this id, and its place in line
     shape left_over = shape::nothing;
-    milliseconds lease{0};  // of what is left over
+    milliseconds lease{0};        // of what is left over
+    milliseconds yield_after{0};  // of a raw lock: other programs get a turn after so long; 0: none
 };
 
 struct renew_question {

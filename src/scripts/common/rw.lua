@@ -14,6 +14,7 @@
 -- The script has set: id, retention, prefer.
 local now_ms = math.floor(now_us / 1000)
 --@include common/grant_text.lua
+--@include common/hold_id.lua
 --@include common/deadlines.lua
 
 local newest = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')
@@ -364,6 +365,7 @@ local function standing(apart_from)
     local at = #last - 1
     if last[at] == apart_from then at = at - 2 end
     local longest = tonumber(last[at + 1])
+    if not (writer or foreign or longest) and gap_left_ms() > 0 then return gap_left_ms(), '', gap_left_ms() end
     if foreign then
         local ends = foreign.until_ms
         soonest = ends and math.min(ends, soonest or ends) or soonest

@@ -74,9 +74,10 @@ local function admit_all(coming, leaving)
 end
 
 -- Lets in everyone who may come in now, and tells them. Returns what the first one wants who may not (w or u; nil:
--- there is none), and who that is. The caller is not told if it has its answer. What it got is in my_grant.
+-- there is none), and who that is; or `gap`: nobody comes in before the gap is over. The caller is not told if it has its answer. What it got is in my_grant.
 local function let_in_who_may()
     if writer or in_line == 0 then return nil end
+    if readers == 0 and gap_left_ms() > 0 then return 'gap', nil end
     local leaving, coming, held_back, blocker, blocked_by = {}, {}, {}, nil, nil
     local next_writer, first
 
@@ -124,9 +125,10 @@ end
 
 -- As let_in_who_may(). settle() comes after it: all who come and go in a script are written together. Only the first in
 -- line knows when the holders' leases end, or looks often at a holder of another program. It does not know yet if it was
--- not the first until now, or if a holder of ours has left and those of other programs, who announce nothing, stay.
+-- not the first until now, or if a holder of ours has left and those of other programs, who announce nothing, stay, or a
+-- gap is to end first.
 local function serve()
     local blocker, blocked_by = let_in_who_may()
-    if first_has_left or somebody_left and foreign then hurry_first_in_line(-1) end
+    if first_has_left or somebody_left and (foreign or blocker == 'gap') then hurry_first_in_line(-1) end
     return blocker, blocked_by
 end

@@ -6,7 +6,7 @@ local function clock_told() return proposal and string.format('%.0f', now_us) or
 
 -- Never shortens: a foreign program, a longer earlier lease or a more patient waiter may have given it more.
 local function keep_for(key, ms)
-    if redis.call('PTTL', key) < tonumber(ms) then redis.call('PEXPIRE', key, ms) end
+    if redis.call('PTTL', key) < tonumber(ms) then redis.call('PEXPIRE', key, string.format('%.0f', ms)) end
 end
 
 -- Places `in_front` come before all others, in the order of their tickets among themselves: their scores are negative.

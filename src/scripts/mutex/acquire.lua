@@ -1,11 +1,12 @@
 -- mutex/acquire: take the lock, or stand in line for it, or learn who has it. Also the poll of one who stands in line.
--- KEYS  1 lock  2 queue  3 waiters  4 fence
+-- KEYS  1 lock  2 queue  3 waiters  4 fence  5 gap (only of a lock that other programs use, too)
 -- ARGV  1 hold id  2 lease ms  3 token floor  4 fence retention ms  5 wake-up channel, empty: do not wait
 --       6 ticket of an earlier answer, or 0  7 poll interval ms  8 how long queue and waiters keep without a poll, ms
 --       9 proposed token, or 0  10 token of the caller's grant that it gives up for whoever is before it in line, or 0
 -- Returns  {1, token, clock} the caller holds it; its lease is full again
 --          {0, holder's ms left, holder} somebody else does, and the caller does not wait (ms left -1: no expiry)
 --          {2, holder's ms left, holder, ticket, place from 0, fence, holder's ms left, clock} the caller stands in line
+-- In a gap there is no holder (an empty text), and its ms left are those of the gap.
 -- clock: this server's, in us; only where a token was proposed, and with it the last two words of {2}.
 -- Repeatable: the same hold id again refreshes the lease it has, or its place in line.
 
@@ -28,7 +29,7 @@ do
             return {1, token, wish and wish > 0 and string.format('%.0f', time_us) or nil}
         end
     elseif holder and holder ~= ARGV[1] and ARGV[5] ~= '' and ARGV[6] == '0' and (ARGV[9] or '0') == '0'
-        and #ARGV[2] < 16 and #ARGV[4] < 16 and #ARGV[7] < 16 and #ARGV[8] < 16
+        and (not KEYS[5] or string.sub(holder, 1, 3) == 'hf_') and #ARGV[2] < 16 and #ARGV[4] < 16 and #ARGV[7] < 16 and #ARGV[8] < 16
         and string.find(ARGV[2] .. ' ' .. ARGV[3] .. ' ' .. ARGV[4] .. ' ' .. ARGV[7] .. ' ' .. ARGV[8],
         '^[1-9]%d* %d+ [1-9]%d* %d+ [1-9]%d*$') then
         local last, entries = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2], redis.call('HLEN', KEYS[3])
@@ -53,16 +54,21 @@ do
 end
 --@include common/line.lua
 --@include common/stand_in_line.lua
+--@include common/hold_id.lua
+local gap_key = KEYS[5]
+--@include common/gap.lua
 --@include common/mutex.lua
 
 local id, lease, floor, retention = ARGV[1], ARGV[2], whole(ARGV[3], 0), whole(ARGV[4], 1)
 local channel, ticket, keep_line = ARGV[5], ARGV[6], ARGV[8]
 proposal = whole(ARGV[9], 1)
 
-if not (whole(lease, 1) and floor and retention and whole(ticket, 0) and whole(ARGV[7], 0)
+if not (whole(lease, 1) and string.find(lease, '^[1-9]') and floor and retention and whole(ticket, 0) and whole(ARGV[7], 0)
     and (channel == '' or whole(keep_line, 1))) then
     return redis.error_reply('ERR holdfast: lease, floor, ticket or interval out of range')
 end
+
+local gap_ms = holder and 0 or gap_left_ms()
 
 -- Free again for whoever is first; that may be the caller. Somebody gets it in any case, and so the key stays. Removing
 -- nothing is a write that a full server lets pass, and then the rest may follow.
@@ -87,7 +93,7 @@ if channel ~= '' then
     ticket = stand_in_line(id, ticket, entry, keep_line, false)
 end
 
-if not holder then
+if not holder and gap_ms == 0 then
     holder = promote_next_waiter(id, retention)
     if not holder or holder == id then
         local token = grant(id, lease, floor, retention)
@@ -96,7 +102,8 @@ if not holder then
     end
 end
 
-local left = redis.call('PTTL', KEYS[1])
-if channel == '' then return {0, left, holder} end
+if holder and gap_key and not is_ours(holder) then saw_foreign_holder() end
+local left = holder and redis.call('PTTL', KEYS[1]) or gap_ms
+if channel == '' then return {0, left, holder or ''} end
 local place, clock_now = redis.call('ZRANK', KEYS[2], id), clock_told()
-return {2, left, holder, ticket, place, mark or '0', clock_now and left, clock_now}
+return {2, left, holder or '', ticket, place, mark or '0', clock_now and left, clock_now}

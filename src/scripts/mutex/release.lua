@@ -1,7 +1,8 @@
 -- mutex/release: end one grant and hand the lock to the next living waiter, or free it; or leave the line.
--- KEYS  1 lock  2 queue  3 waiters  4 fence
+-- KEYS  1 lock  2 queue  3 waiters  4 fence  5 gap (only of a lock that other programs use, too)
 -- ARGV  1 hold id  2 token of the grant that is meant; 0: any grant of this id and its place in line (giving up an
 --       acquisition: nobody will ever believe in that id again)  3 fence retention ms  4 proposed token, or 0
+--       5 ms of handing over before other programs get a turn; 0: they get none
 -- Returns  {1, waiters left} released | {0} not held by anybody | {-1, holder's ms left, holder} held by another, or
 --          by another grant of the same id
 -- Repeatable: a second call after a lost reply answers {0} or {-1} and changes nothing.
@@ -23,7 +24,7 @@ if ARGV[2] ~= '0' and redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('GET'
     local is_plain = lease and #lease < 16 and #interval < 16 and string.find(ARGV[3], '^[1-9]%d*$') and #ARGV[3] < 16
         and (ARGV[4] or '0') == '0'
     local lives = is_plain and time_us >= tonumber(seen) and time_us - seen <= 2000 * interval
-    if first and lives and time_us > last and is_listened_to(channel) then
+    if first and lives and time_us > last and not KEYS[5] and is_listened_to(channel) then
         local token = clock[1] .. string.sub('000000', #clock[2] + 1) .. clock[2]
         local _, rarely, _, _, _, next_channel = string.match(wishes[2] or '', entry_form)
         redis.call('ZREM', KEYS[2], first)
@@ -36,6 +37,8 @@ if ARGV[2] ~= '0' and redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('GET'
     end
 end
 --@include common/line.lua
+local gap_key = KEYS[5]
+--@include common/gap.lua
 --@include common/mutex.lua
 
 local id, token, retention = ARGV[1], ARGV[2], whole(ARGV[3], 1)
@@ -50,13 +53,26 @@ end
 
 if holder == id then
     if token ~= '0' and mark and mark ~= token then return {-1, redis.call('PTTL', KEYS[1]), holder} end
-    if not promote_next_waiter(nil, retention) then redis.call('DEL', KEYS[1]) end
+    local gap_us = gap_due(mark, whole(ARGV[5], 1))
+    local first, wants = nil, nil
+    if gap_us then first, wants = first_living_waiter() end
+    if first then
+        redis.call('DEL', KEYS[1])
+        begin_gap(gap_us, first, wants)
+    elseif not promote_next_waiter(nil, retention) then
+        redis.call('DEL', KEYS[1])
+    end
     return {1, in_line}
 end
 
--- The holder's lease ended before it could release: whoever finds that out serves the line.
+-- The holder's lease ended before it could release: whoever finds that out serves the line. In a gap the first in line
+-- does, when it is over.
 if not holder then
-    promote_next_waiter(nil, retention)
+    if gap_left_ms() == 0 then
+        promote_next_waiter(nil, retention)
+    elseif was_first then
+        hurry_first_in_line(-1)
+    end
     return {0}
 end
 

@@ -1,6 +1,6 @@
 -- rw/acquire: read, write or upgrade; or stand in line for that, or learn what is in the way. Also the poll of one who
 -- stands in line.
--- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants
+-- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants  7 gap (only of a lock that other programs use, too)
 -- ARGV  1 hold id  2 fence retention ms  3 preference: arrival, readers or writers
 --       4 wants: r, w, or u (the caller reads, and wants to write too)  5 lease ms  6 token floor
 --       7 wake-up channel, empty: do not wait  8 ticket of an earlier answer, or 0  9 poll interval ms
@@ -12,7 +12,8 @@
 --          {2, ms left, holder, ticket, place from 0, fence, ms until the first holder may be gone, clock, cut} it stands
 --              in line
 --          {-1} the hold that was to be upgraded is over, or lost
--- ms left: until the last holder's lease ends; -1: one of them has no end. clock: this server's, in us; only where a token
+-- ms left: until the last holder's lease ends; -1: one of them has no end. In a gap nobody holds it (an empty text), and
+-- the ms are those of the gap. clock: this server's, in us; only where a token
 -- was proposed. cut: if another program has set the hash's expiry, and to less than our leases, the ms that were left of
 -- it, and then something stands in the clock's place, too: renewals must come more often than that.
 -- Repeatable: the same hold id again refreshes the lease it has, or its place in line.
@@ -77,6 +78,8 @@ if not (retention and lease and floor and whole(ticket, 0) and whole(ARGV[9], 0)
     and (channel == '' or whole(keep_line, 1)) and string.find(wants, '^[rwu]$')) then
     return redis.error_reply('ERR holdfast: wants, lease, floor, ticket or interval out of range')
 end
+local gap_key = KEYS[7]
+--@include common/gap.lua
 --@include common/rw.lua
 --@include common/rw_line.lua
 
@@ -104,6 +107,7 @@ end
 
 local function refused(why)
     settle()
+    if foreign and gap_key then saw_foreign_holder() end
     local left, holder = standing(why ~= 'mode' and id)
     return {0, left, holder, why}
 end
@@ -164,9 +168,10 @@ end
 if not writer and not blocker and (wants == 'r' or readers == 0) then return granted(wants) end
 
 if channel == '' then
-    return refused(writer and 'writing' or wants == 'r' and 'reserved' or 'reading')
+    return refused(writer and 'writing' or (wants == 'r' or blocker == 'gap') and 'reserved' or 'reading')
 end
 if ticket == '0' then queue_up() end
 settle()
+if foreign and gap_key then saw_foreign_holder() end
 local left, holder, soonest = standing(id)
 return {2, left, holder, ticket, redis.call('ZRANK', KEYS[2], id), mark or '0', soonest, clock_and_cut()}

@@ -1,5 +1,5 @@
 -- rw/raise: make a grant's token the one that a majority of servers is to have.
--- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants
+-- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants  7 gap (only of a lock that other programs use, too)
 -- ARGV  1 hold id  2 fence retention ms  3 preference  4 token of the grant that is meant
 --       5 its token from now on, greater
 -- Returns  {1, shape, token} what is held now | {0} not held by anybody, or lost
@@ -11,6 +11,8 @@ local id, retention, prefer, token, to = ARGV[1], whole(ARGV[2], 1), ARGV[3], wh
 if not (retention and token and to and to > token) then
     return redis.error_reply('ERR holdfast: token or retention out of range')
 end
+local gap_key = KEYS[7]
+--@include common/gap.lua
 --@include common/rw.lua
 --@include common/rw_line.lua
 

@@ -1,9 +1,10 @@
 -- rw/release: end a grant, or a part of it, and let in those whose turn it is. With `r` left it is the downgrade.
--- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants
+-- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants  7 gap (only of a lock that other programs use, too)
 -- ARGV  1 hold id  2 fence retention ms  3 preference
 --       4 token of the grant that is meant; 0: any grant of this id (giving up: nobody will ever believe in it again)
 --       5 what is left: nothing (empty; its place in line goes too), r or w  6 lease ms of what is left
 --       7 proposed token, or 0
+--       8 ms of handing over before other programs get a turn; 0: they get none
 -- Returns  {1, waiters left, how many hold it now} | {0} not held by anybody, or lost: it was missing in the hash for a while
 --          {-1, ms left, holder} held by others, or by another grant of the same id
 -- Repeatable: a second call finds what is left already, or nothing, and changes nothing.
@@ -46,6 +47,8 @@ if not (retention and whole(ARGV[6], 0) and string.find(left_over, '^[rw]?$')) t
     return redis.error_reply('ERR holdfast: retention, lease or what is left out of range')
 end
 proposal = whole(ARGV[7], 1)
+local gap_key = KEYS[7]
+--@include common/gap.lua
 --@include common/rw.lua
 --@include common/rw_line.lua
 
@@ -62,8 +65,13 @@ end
 if left_over == '' and (is_named or not mine) then step_out() end
 local nobody = my_lost_grant or not writer and readers == 0
 answer_tells = false
-serve()
+local gap_us = is_named and left_over == '' and not writer and readers == 0
+    and gap_due(token_of(mine), whole(ARGV[8], 1))
+local first, first_wants = nil, nil
+if gap_us then first, first_wants = first_living_waiter() end
+if not first then serve() end
 settle()
+if first then begin_gap(gap_us, first, first_wants) end
 
 if meant then return {1, in_line, readers + (writer and not reads(writer) and 1 or 0)} end
 if nobody then return {0} end

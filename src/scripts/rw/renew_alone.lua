@@ -7,6 +7,7 @@
 -- lock too, or hash, leases and grants do not agree, then putting that right is for a script that knows all keys.
 --@include common/reading.lua
 --@include common/grant_text.lua
+--@include common/hold_id.lua
 
 local id, lease = ARGV[1], whole(ARGV[2], 1)
 if not lease then return redis.error_reply('ERR holdfast: lease out of range') end

@@ -56,6 +56,7 @@ engine::acquire_terms actor::draw_terms() {
     if (luck_.percent(ways.fixed_percent)) out.renewing = engine::renewal::none;
     out.limit = draw_patience(luck_);
     out.acknowledged_by = ways.acknowledged_by;
+    out.yield_after_ms = ways.yield_after_ms;
     return out;
 }
 
@@ -234,7 +235,8 @@ engine::acquire_terms actor::as_before() const {
             .lease = has.lease,
             .renewing = has.renewing,
             .max_repeats = has.max_repeats,
-            .acknowledged_by = has.acknowledged_by};
+            .acknowledged_by = has.acknowledged_by,
+            .yield_after_ms = has.yield_after_ms};
 }
 
 void actor::enter_again() {

@@ -27,6 +27,7 @@ struct habits {
     chance::span rest{milliseconds(1), milliseconds(300)};
     chance::span hold{microseconds(100), milliseconds(150)};
     engine::packed_acknowledgement acknowledged_by = {};
+    std::uint16_t yield_after_ms = 50;
     bool replicas_may_lag = false;
     unsigned try_percent = 15;
     unsigned deadline_percent = 40;  // of those who wait

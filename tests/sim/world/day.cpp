@@ -176,6 +176,7 @@ void day::draw_plan() {
         ways_.hold = {100us, 20ms};
         ways_.try_percent = ways_.deadline_percent = ways_.cancel_percent = 0;
         ways_.owner_percent = ways_.fixed_percent = ways_.renew_percent = 0;
+        ways_.yield_after_ms = 0;
     } else {
         // Short ones beside long ones: who polls rarely must still learn soon that a short lease has ended.
         if (luck_.percent(40)) ways_.leases = {200ms, 3600ms};

@@ -190,7 +190,7 @@ bool judge::has_one_key(step what) {
     return what == step::renew || what == step::release_alone;
 }
 
-// EVALSHA sha1 keys lock [queue waiters fence] id ...
+// EVALSHA sha1 keys lock [queue waiters fence [gap]] id ...
 judge::call judge::read(std::string_view script, const words& command) const {
     call out{};
     out.what = script == "mutex/acquire"         ? step::acquire
@@ -198,16 +198,15 @@ judge::call judge::read(std::string_view script, const words& command) const {
                : script == "mutex/release_alone" ? step::release_alone
                                                  : step::renew;
     out.lock = command[3];
-    if (has_one_key(out.what)) {
-        out.id = command[4];
-        return out;
-    }
+    const auto given = command.begin() + 3 + std::stoi(std::string(command[2]));
+    out.id = given[0];
+    if (has_one_key(out.what)) return out;
     out.queue = command[4];
     out.fence = command[6];
-    out.id = command[7];
+    if (given - command.begin() > 7) out.gap = command[7];
     if (out.what != step::acquire) return out;
-    out.lease = to_ms(command[8]);
-    out.interval = to_ms(command[13]);
+    out.lease = to_ms(given[1]);
+    out.interval = to_ms(given[6]);
     return out;
 }
 
@@ -228,6 +227,7 @@ void judge::before_script(server& at, const words& command) {
     state.name = asked.lock;
     state.holder = get(asked.lock);
     if (!has_one_key(asked.what)) state.fence = get(asked.fence);
+    state.gap_end_us = asked.gap.empty() ? 0 : gap_end_us(at, asked.gap);
 }
 
 void judge::after_script(const words& command, const value& answer) {
@@ -260,6 +260,7 @@ void judge::after_script(const words& command, const value& answer) {
         return;
     }
     if (state.holder.empty()) check_slow(state);
+    if (!asked.gap.empty()) check_turns(asked, state, holder);
     const std::string fence = get(asked.fence);
     state.last_step[asked.id] = asked.what;
     if (asked.what == step::acquire) note_acquire(asked.id, asked.lease);
@@ -301,6 +302,24 @@ void judge::check_slow(const lock_state& was) {
         if (found == was.known.end() || found->second.arrived > could_be_had || !calm(was, id)) continue;
         const milliseconds allowed = found_out_within + (id == was.line[0] ? milliseconds(0) : found->second.interval);
         if (now() - could_be_had > allowed) fail("the lock was free for too long while " + id + " waited");
+    }
+}
+
+// A turn is six times 50 ms long, and ends with the first release after it. Where nobody of ours waits, nobody yields.
+void judge::check_turns(const call& asked, lock_state& state, const std::string& holder) {
+    constexpr std::int64_t longest_turn_us = 300'000;
+    const std::int64_t now_us = watched->now_us();
+    const bool was_in_line = std::find(state.line.begin(), state.line.end(), holder) != state.line.end();
+    if (state.holder.empty() && !holder.empty() && state.gap_end_us > 0 && was_in_line && !excused.vandalized) {
+        fail(holder + " came in while the lock was left to other programs");
+    }
+    if (state.holder.empty() || holder.empty()) state.taken_since_us = now_us;
+    const bool handed_over = asked.what == step::release && state.holder == asked.id && was_in_line;
+    if (!handed_over || excused.set_back || excused.data_lost || excused.vandalized) return;
+    // Since the former holder came in, at least; it had the lock for as long as it liked.
+    const std::int64_t of_this_hold = now_us - static_cast<std::int64_t>(state.highest_token);
+    if (now_us - state.taken_since_us - of_this_hold > longest_turn_us && of_this_hold > 0) {
+        fail("other programs never get a turn at " + asked.lock);
     }
 }
 

@@ -10,6 +10,8 @@
 //     one who came half a second later
 //   - a lock that is free while somebody waits is given out soon; one that was handed over is entered soon
 //   - the lock is never taken from a living holder, nor given to one that is gone or has given up
+//   - a lock that other programs share is left free for a moment again and again, however many of ours wait, and nobody
+//     of ours comes in meanwhile
 //   - no automatic renewal fails without a reason, and nobody is told of an error that is not about the lock
 // What is special to read-write locks on the server's side is in rw_watch.
 #pragma once
@@ -95,13 +97,16 @@ private:
         std::map<std::string, step, std::less<>> last_step;
         std::set<std::string, std::less<>> leaving;  // have asked for a release, be it in vain: its slot was moving
         double highest_token = 0;
-        instant free_from{};  // when the present hold ends by itself, or ended
+        instant free_from{};              // when the present hold ends by itself, or ended
+        std::int64_t gap_end_us = 0;      // of the gap that ran before the present step
+        std::int64_t taken_since_us = 0;  // by the server's clock: the key was not free since
     };
     struct call {
         step what;
         std::string lock;
         std::string queue;
         std::string fence;
+        std::string gap;  // empty: no other program shares the lock, or the caller never yields
         std::string id;
         milliseconds lease;
         milliseconds interval;
@@ -117,6 +122,7 @@ private:
     void check_arrival(const belief& fresh);
     void check_step(const call& asked, const lock_state& was, const std::string& holder);
     void check_slow(const lock_state& was);
+    void check_turns(const call& asked, lock_state& state, const std::string& holder);
     void granted(const call& asked, lock_state& state, const std::string& id);
     void check_token(const call& asked, lock_state& state, const std::string& id);
     void check_order(const lock_state& state, const std::string& id);

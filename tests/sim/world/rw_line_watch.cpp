@@ -26,6 +26,7 @@ instant rw_watch::opens_at(const lock_record& lock, const rw_state& now, std::si
         if (lock.foreign_until_ms == no_expiry) return never;
         last_ms = std::max(last_ms, lock.foreign_until_ms + 2);  // it lives through that ms; see is_foreign_there()
     }
+    if (now.writer.empty() && now.readers.empty()) last_ms = std::max(last_ms, now.gap_until_ms);
     for (std::size_t i = 0; i < now.line.size(); ++i) {
         const rw_state::waiter& other = now.line[i];
         // A place that an older snapshot brought back outlives a release that names a token the server has forgotten.

@@ -91,6 +91,14 @@ const rw_state::waiter* rw_state::find_in_line(const std::string& id) const {
     return found == line.end() ? nullptr : &*found;
 }
 
+std::int64_t gap_end_us(server& at, const std::string& gap_key) {
+    const entry* const found = at.peek(gap_key);
+    const auto* const text = found == nullptr ? nullptr : std::get_if<std::string>(&found->data);
+    std::int64_t ends_us = 0;
+    if (text == nullptr || !to_number(std::string_view(*text).substr(0, text->find(' ')), ends_us)) return 0;
+    return ends_us > at.now_us() && ends_us - at.now_us() <= 500'000 ? ends_us : 0;
+}
+
 rw_state read_rw_state(server& from, const scripts::lock_keys& keys) {
     rw_state out;
     out.now_ms = from.now_us() / 1000;
@@ -121,6 +129,7 @@ rw_state read_rw_state(server& from, const scripts::lock_keys& keys) {
     if (const entry* const fence = from.peek(keys.fence())) {
         if (const auto* const text = std::get_if<std::string>(&fence->data)) out.fence = *text;
     }
+    out.gap_until_ms = (gap_end_us(from, keys.gap()) + 999) / 1000;
     return out;
 }
 

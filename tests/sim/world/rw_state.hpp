@@ -44,6 +44,7 @@ struct rw_state {
     std::vector<waiter> line;
     std::string fence;
     std::int64_t now_ms = 0;
+    std::int64_t gap_until_ms = 0;  // until then the lock is left to other programs
 
     /// What this id holds by its lease and grant: r, w, b, or 0 for nothing.
     char held(const std::string& id) const;
@@ -56,6 +57,9 @@ struct rw_state {
 };
 
 rw_state read_rw_state(server& from, const scripts::lock_keys& keys);
+
+/// When the gap of a lock ends, by the server's clock; 0: there is none. See common/gap.lua.
+std::int64_t gap_end_us(server& at, const std::string& gap_key);
 
 inline bool has_read(char shape) {
     return shape == 'r' || shape == 'b';

@@ -29,7 +29,8 @@ bool comes_before(const turn& first, const turn& second, std::string_view prefer
     return first.wants == (prefer == "writers" ? 'w' : 'r');
 }
 
-// EVALSHA sha1 6 lock queue waiters fence leases grants id retention prefer ..., or 3 lock leases grants id lease
+// EVALSHA sha1 keys lock queue waiters fence leases grants [gap] id retention prefer ..., or 3 lock leases grants id
+// lease
 rw_watch::call rw_watch::read(std::string_view script, const words& command) {
     call out;
     // Of any lock key, taken as it is, the side keys are those that the client made.
@@ -40,20 +41,21 @@ rw_watch::call rw_watch::read(std::string_view script, const words& command) {
         out.lease = to_ms(command[7]);
         return out;
     }
-    out.id = command[9];
-    out.prefer = command[11];
+    const auto given = command.begin() + 3 + std::stoi(std::string(command[2]));
+    out.id = given[0];
+    out.prefer = given[2];
     if (script == "rw/acquire") {
-        out.wants = command[12][0];
-        out.lease = to_ms(command[13]);
-        out.interval = to_ms(command[17]);
-        out.upgrading = command[19];
+        out.wants = given[3][0];
+        out.lease = to_ms(given[4]);
+        out.interval = to_ms(given[8]);
+        out.upgrading = given[10];
     } else if (script == "rw/renew") {
         out.what = step::renew;
-        out.lease = to_ms(command[12]);
+        out.lease = to_ms(given[3]);
     } else if (script == "rw/release") {
         out.what = step::release;
-        out.token = command[12];
-        out.left_over = command[13];
+        out.token = given[3];
+        out.left_over = given[4];
     } else {
         out.what = step::cancel;
     }
