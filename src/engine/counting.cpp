@@ -283,13 +283,14 @@ void engine::undo_upgrade(hold& h, instant now) {
 
 recovery engine::recovery_of(const lock_keys& lock, instant now) const {
     recovery found;
-    std::vector<milliseconds> waits;  // zero for nodes that vote
+    std::vector<milliseconds> waits;  // of nodes that vote, or will: one that is out of reach may never do so
     for (const auto& each : voters_) {
-        waits.push_back(each->recovers_in(lock, now));
-        if (waits.back() > milliseconds(0)) found.nodes.push_back({each->server(), waits.back()});
+        const milliseconds wait = each->recovers_in(lock, now);
+        if (wait > milliseconds(0)) found.nodes.push_back({each->server(), wait});
+        if (wait > milliseconds(0) || each->link_is_up(lock)) waits.push_back(wait);
     }
     std::ranges::sort(waits);
-    found.enough_in = waits[majority() - 1];
+    if (waits.size() >= majority()) found.enough_in = waits[majority() - 1];
     return found;
 }
 

@@ -71,7 +71,7 @@ struct recovery {
         milliseconds votes_in{0};
     };
     std::vector<node> nodes = {};
-    milliseconds enough_in{0};  // until a majority votes; zero: one does
+    milliseconds enough_in{0};  // until a majority votes; zero: one does, or too few can be reached
 };
 
 // A place that votes: how to reach it, and its name for messages.

@@ -130,7 +130,8 @@ public:
     instant deadline() const noexcept { return timers_.earliest(); }
 
     // Of the one whom that ballot is asked of.
-    bool link_is_up(const ballot& b) const { return out_.link_is_up(keys_of(b)); }
+    bool link_is_up(const ballot& b) const { return link_is_up(keys_of(b)); }
+    bool link_is_up(const lock_keys& lock) const { return out_.link_is_up(lock); }
     failure why_not_up(const ballot& b) const { return out_.why_not_up(keys_of(b)); }
     // Of any lock, at any time.
     bool was_reached() const noexcept { return was_reached_; }

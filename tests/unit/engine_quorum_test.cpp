@@ -293,6 +293,20 @@ TEST_F(EngineQuorum, ServersThatAreMistrustedAreNamedWithTheTimeUntilAMajorityVo
     EXPECT_EQ(subject.recovery_of(*keys, now).enough_in, 0s);
 }
 
+TEST_F(EngineQuorum, AServerOutOfReachIsNotCountedAmongThoseThatVoteSoon) {
+    servers[0].take_link_down(now);
+    servers[2].mistrust("x", now + 5s);
+    EXPECT_EQ(subject.recovery_of(*keys, now).enough_in, 5s) << "b votes, c will, and a may be gone for good";
+    subject.acquire(first, terms(), now);
+    EXPECT_EQ(ask(1).script, "mutex/acquire");
+    answer(1, {"1", "1700000000000001"});
+    later(2s);
+    EXPECT_EQ(first.refusal_code, errc::recovering);
+    EXPECT_EQ(first.why.recovers_in, 3s);
+    servers[1].take_link_down(now);
+    EXPECT_EQ(subject.recovery_of(*keys, now).enough_in, 0s) << "that c votes would not be enough";
+}
+
 // R43
 TEST_F(EngineQuorum, AServerThatForgotTheHoldIsAskedAgainByTheSameId) {
     begin();
