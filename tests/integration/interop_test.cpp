@@ -80,6 +80,19 @@ TEST_F(Interop, AWaiterGetsWhatAForeignProgramLetsGo) {
     EXPECT_FALSE(foreign_acquires("stranger"));
 }
 
+// go-redislock's fair lock keeps who waits for it in the same key, by seconds, and so in front of ours.
+TEST_F(Interop, WaitersOfAForeignProgramInTheLineDoNotKeepTheFirstOfOursFromLooking) {
+    ASSERT_TRUE(foreign_acquires("stranger"));
+    server.call({"ZADD", "{stock}:queue", "1794994026", "lock_token:b"});
+    lease got;
+    std::thread waiting([&] { got = lock.acquire(); });
+    EXPECT_TRUE(eventually([&] { return server.call({"ZCARD", "{stock}:queue"}).integer == 2; }));
+    const auto let_go = std::chrono::steady_clock::now();
+    EXPECT_TRUE(foreign_releases("stranger"));
+    waiting.join();
+    EXPECT_LT(std::chrono::steady_clock::now() - let_go, 3s) << "and not the 10 s of those further back";
+}
+
 TEST_F(Interop, AForeignHoldWithoutAnEndIsWaitedForToo) {
     server.call({"SET", "stock", "stranger"});
     lease got;

@@ -34,6 +34,20 @@ TEST_F(MutexQueue, StandsInLineInOrderOfArrival) {  // R10, R11
     expect_all_keys_expire();
 }
 
+// go-redislock's fair lock keeps its waiters in the same key, by seconds, and so in front of ours.
+TEST_F(MutexQueue, WaitersOfOtherProgramsDoNotCount) {
+    must({"SET", lock, "python"});
+    must({"ZADD", queue, "1794994026", "lock_token:b", "1794994027", "lock_token:c"});
+    EXPECT_THAT(wait("a"), IsQueued("python", 0));
+    EXPECT_THAT(wait("b"), IsQueued("python", 1));
+    EXPECT_THAT(wait("b"), IsQueued("python", 1)) << "also by a poll";
+    listener ear = listens("b");
+    release("a", "0");
+    EXPECT_EQ(ear.next(), "poll b") << "it is the first now";
+    EXPECT_THAT(wait("b"), IsQueued("python", 0));
+    EXPECT_THAT(line(), ElementsAre("lock_token:b", "lock_token:c", "b"));
+}
+
 TEST_F(MutexQueue, TicketIsTheTimeOfArrivalOrFollowsTheLastOne) {  // §6
     hold("holder");
     const std::int64_t before = server_us();

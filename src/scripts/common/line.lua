@@ -71,8 +71,29 @@ local function first_in_line()
     return first, first and entries > 0 and read_entry(redis.call('HGET', KEYS[3], first)) or nil
 end
 
--- Tells the first in line to poll if it would not do so within the next `within_ms`.
+-- The place of `id` among those in line who have an entry, from 0; false if it is not there. go-redislock's fair lock keeps
+-- its own waiters in the same key, always in front of ours: they poll, and are not in our line.
+local function place_of(id)
+    local rank = in_line > 0 and redis.call('ZRANK', KEYS[2], id)
+    if not rank or rank == 0 or in_line == entries then return rank end
+    local place = 0
+    for from = 0, rank - 1, 500 do
+        local before = redis.call('ZRANGE', KEYS[2], from, math.min(from + 499, rank - 1))
+        for _, entry in ipairs(entries > 0 and redis.call('HMGET', KEYS[3], unpack(before)) or {}) do
+            if entry then place = place + 1 end
+        end
+    end
+    return place
+end
+
+-- Tells the first of them to poll if it would not do so within the next `within_ms`.
 local function hurry_first_in_line(within_ms)
     local first, wants = first_in_line()
+    local rank = 0
+    while first and not wants and entries > 0 and in_line ~= entries do
+        rank = rank + 1
+        first = redis.call('ZRANGE', KEYS[2], rank, rank)[1]
+        wants = first and read_entry(redis.call('HGET', KEYS[3], first))
+    end
     if wants and wants.interval_ms > within_ms then tell(wants.channel, 'poll ' .. first) end
 end

@@ -23,7 +23,7 @@ local first_has_left = false
 -- The caller leaves the line if it stands there. serve() comes after. Nothing is written for one who does not: on a
 -- full server even a write that removes nothing opens the door to those that add.
 local function step_out()
-    local place = in_line > 0 and redis.call('ZRANK', KEYS[2], id)
+    local place = place_of(id)
     if not place then return end
     first_has_left = place == 0
     leave_line(id)

@@ -105,5 +105,5 @@ end
 if holder and gap_key and not is_ours(holder) then saw_foreign_holder() end
 local left = holder and redis.call('PTTL', KEYS[1]) or gap_ms
 if channel == '' then return {0, left, holder or ''} end
-local place, clock_now = redis.call('ZRANK', KEYS[2], id), clock_told()
+local place, clock_now = place_of(id), clock_told()
 return {2, left, holder or '', ticket, place, mark or '0', clock_now and left, clock_now}

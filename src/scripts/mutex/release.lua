@@ -47,7 +47,7 @@ proposal = whole(ARGV[4], 1)
 
 local was_first = false
 if token == '0' then
-    was_first = redis.call('ZRANK', KEYS[2], id) == 0
+    was_first = place_of(id) == 0
     leave_line(id)
 end
 

@@ -174,4 +174,4 @@ if ticket == '0' then queue_up() end
 settle()
 if foreign and gap_key then saw_foreign_holder() end
 local left, holder, soonest = standing(id)
-return {2, left, holder, ticket, redis.call('ZRANK', KEYS[2], id), mark or '0', soonest, clock_and_cut()}
+return {2, left, holder, ticket, place_of(id), mark or '0', soonest, clock_and_cut()}
