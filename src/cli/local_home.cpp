@@ -97,6 +97,9 @@ local_home local_home::open() {
     local_home home(default_directory());
     address_of(home.socket());
     make_private(home.directory_);
+    // Its mark is named after it: a directory must not have two names.
+    home.directory_ = std::filesystem::canonical(home.directory_).string();
+    address_of(home.socket());
     return home;
 }
 

@@ -119,6 +119,20 @@ remove_files_of_the_server() {
     [ "$(servers_here)" -eq 1 ]
 }
 
+@test "Server.WhoseFilesWereRemovedIsKnownByEverySpellingOfItsDirectory" {
+    start_local_server
+    remove_files_of_the_server
+    ln -s "$BOX" "$BOX/link"
+    local home
+    for home in "$HOLDFAST_HOME/" "$BOX/link/$(basename "$HOLDFAST_HOME")" "$BOX/./$(basename "$HOLDFAST_HOME")"; do
+        HOLDFAST_HOME=$home run holdfast run a -- touch "$BOX/ran"
+        [ "$status" -eq 125 ]
+        [[ "$output" == *"still runs"*"pid $(cat "$BOX/first.pid")"* ]]
+    done
+    [ ! -e "$BOX/ran" ]
+    [ "$(servers_here)" -eq 1 ]
+}
+
 @test "Server.OfAnotherDirectoryIsAnotherServer" {
     start_local_server
     remove_files_of_the_server
