@@ -104,6 +104,24 @@ next_starts_when_the_command_is_dead() {
     next_starts_when_the_command_is_dead --shared
 }
 
+# Its fencing mark ends while the command is waited for: that is not the end of the grant.
+@test "Release.TheNextStartsWhenTheCommandIsDeadThoughTheMarkEndsBefore" {
+    start run --lease 30s --grace 1s a -- bash -c 'trap "" TERM; echo $$ >"$BOX/job"; while :; do sleep 0.02; done'
+    local holder=$last
+    wait_until test -s "$BOX/job"
+    start run -q a -- bash -c 'kill -0 "$(cat "$BOX/job")" 2>/dev/null && echo alive >"$BOX/found" || echo dead >"$BOX/found"'
+    local follower=$last
+    wait_until someone_waits_for a
+    redis pexpire 'hf:{a}:fence' 500 >/dev/null
+    run --separate-stderr holdfast release a --force --yes
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"stopped, and released it" ]]
+    finish "$follower"
+    [ "$(cat "$BOX/found")" = dead ]
+    finish "$holder"
+    [ "$status" -eq 75 ]
+}
+
 # Of a hold that is older than the retention nothing but the holder knows the token.
 @test "Release.OfAHoldThatOutlivedItsMarkIsHeardByTheHolder" {
     hold a --lease 60s
