@@ -59,13 +59,14 @@ std::string describe_wait(const lock_state& lock, const client_facts& self, mill
     return fmt::format("holdfast: '{}' {}; waiting {}{}", excerpt(lock.where.name.text()), who, about(waited), place);
 }
 
-std::string describe_recovery(const engine::recovery& found, milliseconds max_lease) {
+std::string describe_recovery(const engine::recovery& found, milliseconds max_lease, naming how) {
     std::vector<std::string> names;
     for (const engine::recovery::node& each : found.nodes) names.push_back(each.server);
     const bool one = names.size() == 1;
-    return fmt::format("server{} {} started {} ago and vote{} in {} (--max-lease)", one ? "" : "s",
-                       fmt::join(names, ", "), about(std::max(max_lease - found.enough_in, 0ms)), one ? "s" : "",
-                       about(found.enough_in));
+    const std::string who = how == naming::counted ? counted(names.size(), "server")
+                                                   : fmt::format("server{} {}", one ? "" : "s", fmt::join(names, ", "));
+    return fmt::format("{} started {} ago and vote{} in {} (--max-lease)", who,
+                       about(std::max(max_lease - found.enough_in, 0ms)), one ? "s" : "", about(found.enough_in));
 }
 
 waiting_line::waiting_line(server_set servers, lock_ref lock, const client& waiter, milliseconds max_lease)
@@ -106,8 +107,11 @@ std::string waiting_line::text() {
     try {
         const engine::recovery starting = api::recovery_of(*waiter_.shared_core(), lock_.keys);
         if (starting.enough_in > 0ms) {
-            return fmt::format("holdfast: waiting {} for '{}': {}", about(waited), excerpt(lock_.name.text()),
-                               describe_recovery(starting, max_lease_));
+            const std::string begin =
+                fmt::format("holdfast: waiting {} for '{}': ", about(waited), excerpt(lock_.name.text()));
+            std::string whole = begin + describe_recovery(starting, max_lease_, naming::by_name);
+            if (clip(whole, columns() - 1) == whole) return whole;
+            return begin + describe_recovery(starting, max_lease_, naming::counted);  // the end tells how long
         }
         const lock_state seen = look_at(servers_, lock_);
         const std::vector<silence>& silent = servers_.silent();

@@ -48,7 +48,9 @@ private:
 // The text of that line; `self` is who waits, as it calls itself.
 std::string describe_wait(const lock_state& lock, const client_facts& self, milliseconds waited);
 
-// What is waited for where too few servers vote yet: "servers a, b, c started 8s ago and vote in 52s (--max-lease)".
-std::string describe_recovery(const engine::recovery& found, milliseconds max_lease);
+// What is waited for where too few servers vote yet: "servers a, b, c started 8s ago and vote in 52s (--max-lease)", or
+// "3 servers started ..." where there is no room for names.
+enum class naming { by_name, counted };
+std::string describe_recovery(const engine::recovery& found, milliseconds max_lease, naming how);
 
 }  // namespace holdfast::cli

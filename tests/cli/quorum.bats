@@ -149,6 +149,8 @@ load common
     type_line "HOLDFAST_MAX_LEASE=1h HOLDFAST_URL='$HOLDFAST_URL' \"\$HOLDFAST_BIN\" run a -- echo had-it"
     wait_until shows "waiting .* for 'a': servers .*s1/redis.sock.*s2/redis.sock.*s3/redis.sock.* started .* ago and vote in [0-9]*m.* (--max-lease)"
     ! shows 'about to be handed over'
+    terminal resize-window -t t -x 80
+    wait_until shows "waiting .* for 'a': 3 servers started .* ago and vote in [0-9]*m"
 }
 
 @test "Quorum.WaitingLineTellsHolderAndPlace" {
