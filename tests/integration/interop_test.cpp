@@ -4,7 +4,11 @@
 
 #include <holdfast/holdfast.hpp>
 
+#include <atomic>
+#include <functional>
+#include <mutex>
 #include <thread>
+#include <vector>
 
 #include "script/foreign_rw.hpp"
 #include "support/child_process.hpp"
@@ -101,6 +105,47 @@ TEST_F(Interop, AForeignHoldWithoutAnEndIsWaitedForToo) {
     server.call({"DEL", "stock"});
     waiting.join();
     EXPECT_TRUE(got);
+}
+
+// R07: a hand-over never frees the key, so the queue has to yield: programs that poll would be kept out for ever.
+class InteropUnderLoad : public ::testing::Test {
+protected:
+    // Four clients that are never done, until `enough`.
+    template <typename Lock>
+    void expect_a_turn_beside_four(const std::function<bool()>& foreign_cycle) {
+        std::atomic<bool> enough = false;
+        std::vector<std::jthread> busy;
+        for (int i = 0; i < 4; ++i) {
+            busy.emplace_back([&] {
+                client mine{server.url()};
+                Lock lock{mine, "stock", {.keys = keys::raw}};
+                while (!enough) {
+                    const std::scoped_lock held(lock);
+                    std::this_thread::sleep_for(1ms);
+                }
+            });
+        }
+        EXPECT_TRUE(eventually([&] { return server.call({"ZCARD", "{stock}:queue"}).integer >= 2; }));
+        for (int cycle = 0; cycle < 5; ++cycle) EXPECT_TRUE(eventually(foreign_cycle)) << "cycle " << cycle;
+        enough = true;
+    }
+
+    redis_server server;
+};
+
+TEST_F(InteropUnderLoad, AProgramThatPollsGetsItsTurn) {
+    expect_a_turn_beside_four<mutex>([&] {
+        if (server.call({"SET", "stock", "stranger", "NX", "PX", "60000"}).text != "OK") return false;
+        return server.call({"EVAL", foreign_unlock, "1", "stock", "stranger"}).integer == 1;
+    });
+}
+
+TEST_F(InteropUnderLoad, AWriterThatPollsGetsItsTurn) {  // R33
+    const auto foreign = [&](std::string_view chart) {
+        return server.call({"EVAL", std::string{chart}, "1", "stock", "lock_token:1", "60000"}).integer == 1;
+    };
+    expect_a_turn_beside_four<shared_mutex>(
+        [&] { return foreign(foreign_rw::lock_to_write) && foreign(foreign_rw::unlock_from_writing); });
 }
 
 // R33: a read-write lock shared with programs that know only the hash, as go-redislock has it: one expiry for all.

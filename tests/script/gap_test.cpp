@@ -1,4 +1,5 @@
-// The gap: a lock whose key other programs poll for is left free for a moment again and again, however many of ours wait.
+// The gap: a lock whose key other programs poll for is left free for a moment again and again, however many of ours
+// wait.
 #include "script/rw_rows.hpp"
 
 namespace holdfast::testing::gap_test {
@@ -36,8 +37,7 @@ protected:
     }
     redis_reply release(const std::string& id, const std::string& token, std::int64_t yields_after = yield_after) {
         if (is_mutex()) return run("mutex/release", keys(), {id, token, text(hour), "0", text(yields_after)});
-        return run("rw/release", keys(),
-                   {id, text(hour), "arrival", token, "", text(minute), "0", text(yields_after)});
+        return run("rw/release", keys(), {id, text(hour), "arrival", token, "", text(minute), "0", text(yields_after)});
     }
     std::string hold(const std::string& id) {
         const redis_reply reply = acquire(id, "");

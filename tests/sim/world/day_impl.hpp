@@ -72,6 +72,7 @@ private:
     void trouble_all_until(instant then);
     void foreign_takes(mishap kind);
     void foreign_takes_a_vote();
+    void foreign_waits(const lock_plan& plan);
     void foreign_leaves(const lock_plan& lock);
     void vandalize();
     void vandalize_line(const scripts::lock_keys& keys, std::uint64_t how);

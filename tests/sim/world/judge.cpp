@@ -374,6 +374,7 @@ void judge::expect_entry(const std::string& lock, const std::string& id) {
 void judge::update_line(const call& asked, lock_state& state) {
     state.line.clear();
     for (const value& item : watched->run({"ZRANGE", asked.queue, "0", "-1"}).items) {
+        if (!engine::is_ours(item.text)) continue;
         state.line.push_back(item.text);
         if (state.known.contains(item.text)) continue;
         state.known[item.text] = {now(), next_number++, asked.interval};

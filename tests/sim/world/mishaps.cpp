@@ -326,8 +326,16 @@ void day::foreign_takes(mishap kind) {
     if (kind == mishap::foreign) command.insert(command.end(), {"PX", std::to_string(ms)});
     if (home_of(lock).run(command).type == value::kind::nil) return;
     judge_.foreign_took(lock, for_ever ? never : time_.now() + stay);
+    if (guests_luck_.percent(50)) foreign_waits(plan);
     if (!for_ever && luck_.percent(50)) return;
     time_.after(for_ever ? stay : stay / 2, [this, plan] { foreign_leaves(plan); });
+}
+
+// As the fair lock of go-redislock does, which has its queue under the same key: by the second in which it came.
+void day::foreign_waits(const lock_plan& plan) {
+    server& home = home_of(plan.keys->lock());
+    home.run({"ZADD", plan.keys->queue(), std::to_string(home.now_us() / 1'000'000), "lock_token:foreign"});
+    if (home.run({"PTTL", plan.keys->queue()}).integer < 5000) home.run({"PEXPIRE", plan.keys->queue(), "5000"});
 }
 
 void day::foreign_leaves(const lock_plan& plan) {
