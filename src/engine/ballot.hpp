@@ -44,6 +44,9 @@ public:
     std::optional<instant> holder_until() const noexcept { return quest().holder_until; }
     const rare_refusal& trouble() const noexcept { return quest().trouble; }
     bool is_being_asked() const noexcept { return errands().asking != nullptr; }
+    // An acquiring request or a release is.
+    bool is_unanswered() const noexcept { return is_being_asked() || is_being_released(); }
+    bool was_given_up_unanswered() const noexcept { return orphaned_ask_ && is_being_released(); }
     bool is_being_raised() const noexcept { return errands().raising != nullptr || errands().raise_again_at != never; }
     // Somebody waits for the node's answer to this. Only the first one counts.
     void expect(answer_to what) noexcept { expected_ |= bit(what); }
@@ -65,6 +68,7 @@ private:
     enum class state : std::uint8_t { gone, wanted, held, lost, leaving };
     enum class stage : std::uint8_t { none, deferred, asking, in_line, confirming };
 
+    bool is_being_released() const noexcept { return errands().leaving != nullptr; }
     static std::uint8_t bit(answer_to what) noexcept {
         return static_cast<std::uint8_t>(1U << static_cast<unsigned>(what));
     }

@@ -43,7 +43,7 @@ void engine::acquire(acquire_request& request, acquire_terms terms, instant now)
     if (hold* const mine = find(terms.owner, *terms.keys)) return reenter(*mine, request, terms, now);
     hold& h = make_hold(hold_terms(terms));
     begin_quest(h, request, terms.limit, now);
-    ask_all(h, now);
+    if (!hold_back(h)) ask_all(h, now);
 }
 
 hold& engine::make_hold(hold_terms terms) {
@@ -142,6 +142,7 @@ void engine::cancel(acquire_request& request, errc why, instant now) {
 
 void engine::granted(ballot& b, how got, instant now) {
     hold& h = b.whole();
+    check_pace(h);
     if (h.state_ == state::leaving || h.state_ == state::lost) return;  // release() is on its way to this node, too
     if (h.state_ == state::held && is_backed_by(h, b)) one_more(h);
     if (!h.is_asked_for()) return;
@@ -195,6 +196,7 @@ ballots engine::in_favour(const hold& h) const {
 
 void engine::queued(ballot& b, instant now) {
     hold& h = b.whole();
+    check_pace(h);
     if (!several()) return;
     const affairs& all = under_way(h);
     // It was asked before enough clocks were known, and has its place by the node's own. If there are still too few,
@@ -219,6 +221,7 @@ void engine::leave_lines(hold& h, instant now) {
 
 void engine::refused(ballot& b, const refusal& why, instant now) {
     hold& h = b.whole();
+    check_pace(h);
     // Not of the upgrade that may be under way: a node was asked to vote for the hold, or could not keep its vote.
     if (h.state_ == state::held && !b.counts()) {
         const node_answer no{why};
@@ -256,6 +259,7 @@ void engine::fail(hold& h, refusal why, instant now) {
     } else {
         h.state_ = state::leaving;
         undo_votes(h, now);
+        slow_down_if_unanswered(h);
     }
     watcher_.on_refused();
     kept.let_go();
@@ -304,11 +308,17 @@ refusal engine::recovering(const lock_keys& lock, instant now) const {
     return why;
 }
 
+errc engine::code_when_late(const hold& h) noexcept {
+    return h.affairs_->quest.limit.wait == waiting::in_line ? errc::timed_out : errc::request_timed_out;
+}
+
 // Why nothing came of it by its deadline.
 refusal engine::too_late(const hold& h, instant now) const {
     refusal why{errc::no_quorum, "", {}, {}};
     const std::size_t heard_from = votes(h, [](const ballot& b) { return b.counts() || b.in_line(); });
-    const auto mistrusted = [&](const ballot& b) { return b.asks() && !voters_[b.node()]->is_trusted(b, now); };
+    const auto mistrusted = [&](const ballot& b) {
+        return (b.asks() || h.held_back_) && !voters_[b.node()]->is_trusted(b, now);
+    };
     if (heard_from < majority() && heard_from + votes(h, mistrusted) >= majority()) {
         return recovering(*h.terms_.keys, now);
     }
@@ -316,11 +326,14 @@ refusal engine::too_late(const hold& h, instant now) const {
         for (const ballot& b : h.votes()) {
             if (b.trouble()) return *b.trouble();
         }
+        if (!several()) {  // as the voter would say, had it been asked
+            return {links_up(h) > 0 ? code_when_late(h) : errc::unreachable, voters_.front()->server(), {}, {}};
+        }
         why.detail = std::to_string(heard_from) + " of " + std::to_string(voters_.size()) + " servers answered" +
-                     why_out_of_reach(h);
+                     (h.held_back_ ? ", earlier attempts are still unanswered" : "") + why_out_of_reach(h);
         return why;
     }
-    why.code = h.affairs_->quest.limit.wait == waiting::in_line ? errc::timed_out : errc::request_timed_out;
+    why.code = code_when_late(h);
     for (std::size_t i = 0; i < voters_.size(); ++i) {
         const ballot& b = h.vote(i);
         if (!b.in_line() || b.holder().empty()) continue;
@@ -354,6 +367,7 @@ void engine::check_reach(hold& h, instant now) {
 
 acquire_request* engine::end_quest(hold& h) {
     if (!h.affairs_) return nullptr;
+    stop_holding_back(h);
     acquire_request* const request = std::exchange(h.affairs_->quest.request, nullptr);
     if (request != nullptr) request->subject_ = nullptr;
     h.affairs_->quest.reach_by = h.affairs_->quest.gather_until = never;

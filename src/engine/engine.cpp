@@ -53,6 +53,7 @@ std::size_t engine::links_up(const hold& h) const {
 }
 
 void engine::forget_if_gone(hold& h) {
+    check_pace(h);
     if (h.in_hand_) return;
     if (votes(h, [](const ballot& b) { return !b.is_gone(); }) > 0) return;
     HOLDFAST_ASSERT(!h.is_asked_for() && !is_waited_for(h, answer_to::release) &&
@@ -85,7 +86,7 @@ void engine::disown(hold& h) {
 void engine::set_timer(hold& h) {
     if (!h.affairs_) return;
     affairs& all = *h.affairs_;
-    instant due = h.is_asked_for() && several() ? all.quest.limit.deadline : never;
+    instant due = h.is_asked_for() && (several() || h.held_back_) ? all.quest.limit.deadline : never;
     due = std::min({due, all.quest.reach_by, all.quest.gather_until, all.heal_at});
     due = std::min(due, std::min(all.releasing.answer_by, all.renewing.answer_by));
     due = std::min(due, all.changing.answer_by);

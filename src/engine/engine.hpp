@@ -15,6 +15,7 @@
 #pragma once
 
 #include "engine/hold.hpp"
+#include "engine/pacing.hpp"
 #include "engine/voter.hpp"
 
 #include <boost/container/small_vector.hpp>
@@ -176,6 +177,7 @@ private:
     void fail(hold& h, refusal why, instant now);
     void undo_votes(hold& h, instant now);
     void undo_upgrade(hold& h, instant now);
+    static errc code_when_late(const hold& h) noexcept;
     refusal too_late(const hold& h, instant now) const;
     refusal recovering(const lock_keys& lock, instant now) const;
     std::string why_out_of_reach(const hold& h) const;
@@ -197,6 +199,18 @@ private:
     void give_ticket(hold& h, std::string ticket, instant now);
     std::optional<std::chrono::microseconds> common_clock_at_boot() const;
     std::optional<std::uint64_t> common_clock_us(instant now) const;
+
+    // pacing.cpp
+    bool is_unanswered(const hold& h) const;
+    pace& pace_of(const hold& h);
+    bool hold_back(hold& h);
+    static void count_as_unanswered(hold& h, pace& of_lock);
+    void ask_if_room(hold& h, instant now);
+    static void take_back(hold& h, pace& of_lock);
+    void stop_holding_back(hold& h);
+    void fill_room(const hold& h);
+    void slow_down_if_unanswered(hold& h);
+    void check_pace(hold& h);
 
     // keeping.cpp
     static bool is_backed_by(const hold& h, const ballot& b) noexcept;
@@ -261,6 +275,7 @@ private:
     spares<affairs> spare_affairs_;
     boost::intrusive::list<hold> holds_;  // in the order they were asked for
     std::unordered_map<owned_lock, hold*, owned_lock_hash> owned_;
+    paces paces_;  // of locks whose nodes do not answer in time
     // The highest token seen per lock would grow without bound; one floor for all names of this client is as
     // good: tokens are server times, and a floor only has to be high enough.
     fencing_token floor_ = 0;

@@ -209,7 +209,7 @@ void engine::links_changed(const lock_set& which, instant now) {
 
 // Whoever waits in line wants every vote there is: also of a node that was out of reach, or in trouble, before.
 void engine::ask_those_who_refused(hold& h, instant now) {
-    if (h.affairs_->quest.limit.wait != waiting::in_line || h.withdrawn_) return;
+    if (h.affairs_->quest.limit.wait != waiting::in_line || h.withdrawn_ || h.held_back_) return;
     for (std::size_t i = 0; i < voters_.size(); ++i) {
         const bool can = voters_[i]->link_is_up(h.vote(i)) && h.vote(i).can_be_asked_again();
         if (can) voters_[i]->ask(h.vote(i), patience_of_votes(h), now);

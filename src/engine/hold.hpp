@@ -134,6 +134,8 @@ private:
     bool opening_ : 1 = false;    // not all nodes have been asked yet
     bool shrunk_ : 1 = false;     // some node stopped voting for it
     bool withdrawn_ : 1 = false;  // not to be asked for before a majority can be reached
+    bool held_back_ : 1 = false;  // not to be asked for before others of its lock are answered
+    bool paced_ : 1 = false;      // counts as unanswered in its lock's pace
 };
 
 }  // namespace holdfast::engine

@@ -304,10 +304,11 @@ void engine::check(hold& h, instant now) {
     refuse_late(h, answer_to::renewal, now, asked ? errc::request_timed_out : errc::unreachable, voters_[0]->server());
     heal(h, now);
     set_timer(h);
-    if (h.is_asked_for() && several() && now >= h.affairs_->quest.limit.deadline) {
+    if (h.is_asked_for() && (several() || h.held_back_) && now >= h.affairs_->quest.limit.deadline) {
         return fail(h, too_late(h, now), now);
     }
     if (h.is_asked_for() && now >= h.affairs_->quest.reach_by) return check_reach(h, now);
+    if (h.held_back_) return ask_if_room(h, now);
     check_gathering(h, now);
 }
 

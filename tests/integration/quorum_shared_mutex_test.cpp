@@ -105,5 +105,31 @@ TEST_P(QuorumSharedMutex, ReadersAndWritersAreRenewed) {
     EXPECT_GT(writing.validity(), 0ms);
 }
 
+// An attempt that is given up unanswered leaves two commands for each server. Those behind it are not sent: they would
+// only make the servers later.
+TEST_P(QuorumSharedMutex, AttemptsWhileTheServersAreSilentLeaveThemNoMoreWorkThanTheFirst) {
+    for (redis_server& each : servers) {
+        each.reset_stats();
+        each.pause();
+    }
+    constexpr int attempts = 100;
+    for (int i = 0; i < attempts; ++i) {
+        const errc why = condition_of([&] {
+            if (i % 2 == 0) {
+                mine->try_acquire_for(2ms);
+            } else {
+                mine->try_acquire_shared_for(2ms);
+            }
+        });
+        EXPECT_EQ(to_text(why), to_text(errc::no_quorum));
+    }
+    for (redis_server& each : servers) each.resume();
+    EXPECT_TRUE(mine->try_acquire_for(an_age)) << "they have caught up";
+    for (redis_server& each : servers) {
+        // Two for the first attempt and two for the last; some more if the machine stalled so long that links broke.
+        EXPECT_LE(each.command_calls("evalsha") + each.command_calls("eval"), attempts / 10);
+    }
+}
+
 }  // namespace
 }  // namespace holdfast::testing::quorum_shared_mutex_test
