@@ -130,6 +130,16 @@ unique_fd local_home::take_mark() const {
     return {};
 }
 
+bool local_home::has_living_server() const {
+    return !take_mark();
+}
+
+bool local_home::living_server::sees_our_files() const {
+    std::error_code unknown;
+    const auto its = std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/ns/mnt", unknown);
+    return pid > 0 && !unknown && its == std::filesystem::read_symlink("/proc/self/ns/mnt", unknown);
+}
+
 std::optional<local_home::living_server> local_home::find_living_server() const {
     const abstract_address address(directory_);
     const unique_fd link = make_socket();

@@ -45,8 +45,12 @@ public:
     struct living_server {
         pid_t pid = 0;  // 0: not known
         uid_t user = 0;
+        // It is in our mount namespace: what is not there for us is not there for it either.
+        bool sees_our_files() const;
     };
     std::optional<living_server> find_living_server() const;
+    // The same, without asking who it is. Nobody takes the connection that asks, so do not ask in a loop.
+    bool has_living_server() const;
 
     // Sends the server one command of a single line. Not through a client, which would take the server's
     // hanging up for a broken link and ask again.

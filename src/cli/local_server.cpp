@@ -91,6 +91,13 @@ void wait_until_answered(const local_home& home, pid_t server) {
                         "directory, or name a server with --url",
                         found->user, home.directory()));
     }
+    if (found && found->pid > 0 && !found->sees_our_files()) {
+        throw trouble(fmt::format(
+            "the local server of {} runs (pid {}) where other files are seen, in a container or a service with "
+            "PrivateTmp; set HOLDFAST_HOME to a directory that both see, or to one of your own, or name a server with "
+            "--url",
+            home.directory(), found->pid));
+    }
     throw trouble(
         fmt::format("the local server still runs ({}), but its socket {} was removed, and a second server would know "
                     "nothing of its "
@@ -152,14 +159,14 @@ std::optional<local_status> ask_local_status(const local_home& home) {
 }
 
 void stop_local_server(const local_home& home) {
-    const auto living = home.find_living_server();
     if (home.is_answered()) {
         home.send_line("SHUTDOWN NOSAVE");
-    } else if (living && living->pid > 0 && living->user == ::geteuid()) {
+    } else if (const auto living = home.find_living_server()) {
+        if (living->user != ::geteuid() || !living->sees_our_files()) throw_out_of_reach(home);
         ::kill(living->pid, SIGTERM);
     }
     const instant give_up = boot_now() + longest_stop;
-    while (home.is_answered() || home.find_living_server()) {
+    while (home.is_answered() || home.has_living_server()) {
         if (boot_now() >= give_up) throw trouble("the local server does not end; see " + home.log());
         std::this_thread::sleep_for(look_again);
     }

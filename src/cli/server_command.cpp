@@ -26,8 +26,10 @@ int start() {
 
 nlohmann::json as_json(const local_home& home, const std::optional<local_status>& status) {
     nlohmann::json out{{"running", status.has_value()}, {"url", home.url()}, {"directory", home.directory()}};
-    if (const auto living = home.find_living_server(); !status && living) out["out_of_reach_pid"] = living->pid;
-    if (!status) return out;
+    if (!status) {
+        if (const auto living = home.find_living_server()) out["out_of_reach_pid"] = living->pid;
+        return out;
+    }
     out["pid"] = status->pid;
     out["version"] = status->version;
     out["uptime_s"] = status->uptime.count();
@@ -36,12 +38,12 @@ nlohmann::json as_json(const local_home& home, const std::optional<local_status>
 }
 
 void print(const local_home& home, const std::optional<local_status>& status) {
-    const auto living = home.find_living_server();
-    if (!status && living) {
-        std::cout << fmt::format("runs (pid {}), but cannot be reached: {} was removed\n", living->pid, home.socket());
-        return;
-    }
     if (!status) {
+        if (const auto living = home.find_living_server()) {
+            std::cout << fmt::format("runs (pid {}), but cannot be reached: {} {}\n", living->pid, home.socket(),
+                                     living->sees_our_files() ? "was removed" : "is not seen from here");
+            return;
+        }
         std::cout << "not running; it starts when it is needed\n";
         return;
     }
@@ -82,7 +84,7 @@ int stop(const bool& force) {
     const local_home home = local_home::open();
     const unique_fd turn = home.take_turn();
     const auto status = ask_local_status(home);
-    if (!status && home.find_living_server()) return stop_out_of_reach(home, force);
+    if (!status && home.has_living_server()) return stop_out_of_reach(home, force);
     if (!status) {
         std::cout << "not running\n";
         return all_well;

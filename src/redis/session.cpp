@@ -246,11 +246,11 @@ void session::failed(failure why, instant now) {
     // Whoever hangs up before a word is said may speak TLS, or not speak it. One we spoke to before is only in trouble.
     const bool silent = state_ == state::greeting && !heard_bytes_;
     const bool shaking_hands = state_ == state::connecting && shaking_hands_;
-    if (!was_up_ && why.code == errc::unreachable) {
-        if (silent && settings_.kind == transport::tcp) why.code = errc::tls_expected;
-        if (shaking_hands) why.code = errc::tls_unexpected;
-    }
-    lose_link(std::move(why), now);
+    if (was_up_ || why.code != errc::unreachable) return lose_link(std::move(why), now);
+    // Only a guess: a proxy hangs up as well, as long as the server behind it is starting.
+    if (silent && settings_.kind == transport::tcp) why.code = errc::tls_expected;
+    if (shaking_hands) why.code = errc::tls_unexpected;
+    end_link(std::move(why), news::suspected, now);
 }
 
 void session::lose_link(failure why, instant now) {
@@ -269,13 +269,9 @@ void session::end_link(failure why, news what, instant now) {
     const failure told = last_failure_;  // the callbacks below may change last_failure_
     wires_.link_down(told, now);
     const bool strands = settings_.use == link_use::cluster;
-    if (!strands && what == news::failed) {
-        if (is_permanent(told.code)) {
-            wires_.fail_waiting(told, now);
-        } else if (!was_up_) {
-            wires_.fail_impatient(told, now);
-        }
-    }
+    const bool is_final = what == news::failed && is_permanent(told.code);
+    if (!strands && is_final) wires_.fail_waiting(told, now);
+    if (!strands && !is_final && what != news::moved && !was_up_) wires_.fail_impatient(told, now);
     if (was_linked_up) listener_.on_link_down(told, now);
     if (strands) listener_.on_stranded(wires_.take_waiting(), told, now);
 }

@@ -130,7 +130,8 @@ private:
     void come_up(instant now);
     void send_subscription(const std::string& channel);
     void lose_link(failure why, instant now);
-    enum class news { failed, moved };
+    // suspected: the reason is a guess, and another attempt may go well.
+    enum class news { failed, suspected, moved };
     void end_link(failure why, news what, instant now);
     void check_health(instant now);
     failure why_too_slow() const;

@@ -133,6 +133,31 @@ remove_files_of_the_server() {
     [ "$(servers_here)" -eq 1 ]
 }
 
+# Two services with a /tmp of their own have one name for two directories.
+@test "Server.ThatSeesOtherFilesIsNotJoinedAndNotKilled" {
+    unshare -m true 2>/dev/null || skip "needs the right to make a mount namespace"
+    holdfast server start
+    local server elsewhere='mount -t tmpfs none "$HOLDFAST_HOME" && chmod 700 "$HOLDFAST_HOME" && exec "$@"'
+    server=$(server_pid)
+    run unshare -m sh -c "$elsewhere" sh "$HOLDFAST_BIN" run a -- true
+    [ "$status" -eq 125 ]
+    [[ "$output" == *"runs (pid $server) where other files are seen"*HOLDFAST_HOME* ]]
+    run unshare -m sh -c "$elsewhere" sh "$HOLDFAST_BIN" server stop --force
+    [ "$status" -eq 125 ]
+    is_alive "$server"
+}
+
+@test "Server.IsKnownByItsPidHoweverOftenItWasLookedFor" {
+    holdfast server start
+    local server
+    server=$(server_pid)
+    rm "$HOLDFAST_HOME/redis.sock"
+    for ((i = 0; i < 20; ++i)); do holdfast server status >"$BOX/status" || true; done
+    grep -q "pid $server" "$BOX/status"
+    holdfast server stop --force
+    wait_until eval '! is_alive '"$server"
+}
+
 @test "Server.OfAnotherDirectoryIsAnotherServer" {
     start_local_server
     remove_files_of_the_server

@@ -189,6 +189,19 @@ TEST(Session, APlainLinkClosedBeforeAWordMeansTheServerWantsTls) {
     EXPECT_EQ(ping.last.code, errc::tls_expected);
 }
 
+// A proxy hangs up as well, as long as the server behind it is starting.
+TEST(Session, WhoWaitsForTheFirstLinkOutlastsALinkThatIsClosedBeforeAWord) {
+    session_driver link;
+    recorded_command waits(link.log, "waits");
+    waits.wait_for_first_link();
+    link.submit(waits);
+    link.connect();
+    link.fail(errc::unreachable);
+    EXPECT_EQ(link.subject.why_not_up().code, errc::tls_expected) << "what to say if nothing better comes";
+    link.greet();
+    EXPECT_EQ(waits.life(), redis::command::state::written);
+}
+
 TEST(Session, AServerThatHasSpokenOnceIsNotTakenForATlsServer) {
     session_driver link;
     recorded_command ping(link.log, "ping");
