@@ -10,6 +10,8 @@
 #include <thread>
 
 #include "integration/refusal.hpp"
+#include "redis/error_reply.hpp"
+#include "support/admin_link.hpp"
 #include "support/documented_user.hpp"
 #include "support/eventually.hpp"
 #include "support/raw_client.hpp"
@@ -54,6 +56,25 @@ TEST(AclUser, WithoutTheKeys) {
 TEST(AclUser, WithoutACommandInsideOfTheScript) {
     expect_no_permission(enough + " -set");
     expect_no_permission(enough + " -get");
+}
+
+// Each server has its own words for that. These scripts are not ours: ours declare their keys, so that EVAL itself is
+// refused, and go on where they may not publish.
+TEST(AclUser, WhateverIsRefusedInsideOfAScriptIsAMissingRight) {
+    redis_server server{
+        {.unix_socket = true, .acl_users = {"bob on >hunter2 ~mine* &mine* +@all -set -pubsub|numsub"}}};
+    admin_link link{server.unix_path(), {.user = "bob", .password = "hunter2"}};
+    for (const std::string call : {"'set', 'mine', '1'", "'pubsub', 'numsub', 'mine'", "'get', 'theirs'",
+                                   "'publish', 'theirs', '1'", "'spublish', 'theirs', '1'"}) {
+        for (const std::string function : {"call", "pcall"}) {
+            const redis_reply told = link.call({"EVAL", "return redis." + function + "(" + call + ")", "0"});
+            EXPECT_TRUE(told.is_error()) << call;
+            EXPECT_EQ(to_text(redis::classify_error(told.text, "s").code), to_text(errc::no_permission)) << told.text;
+        }
+    }
+    const redis_reply wrong =
+        link.call({"EVAL", "redis.call('lpush', KEYS[1], '1') redis.call('incr', KEYS[1])", "1", "mine"});
+    EXPECT_EQ(to_text(redis::classify_error(wrong.text, "s").code), to_text(errc::wrong_type)) << wrong.text;
 }
 
 // Only waiting needs the channel: who does not wait is not disturbed, and no hold is put at risk.
