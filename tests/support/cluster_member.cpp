@@ -11,7 +11,7 @@ namespace {
 const std::string self(40, '1');
 const std::string other(40, '2');
 
-// As a member writes it; its own address is put in when it starts. Nobody listens on port 1.
+// As Redis 7.0 writes it; its own address is put in when it starts. Nobody listens on port 1.
 void write_nodes(const std::filesystem::path& file, cluster_member::share owned) {
     const bool ours = owned == cluster_member::share::all_slots;
     std::ofstream out{file};
@@ -23,7 +23,7 @@ void write_nodes(const std::filesystem::path& file, cluster_member::share owned)
 
 }  // namespace
 
-cluster_member::cluster_member(share owned) : owned_{owned} {
+cluster_member::cluster_member(share owned, node_map from) : owned_{owned} {
     const std::filesystem::path nodes = directory_.path() / "nodes.conf";
     write_nodes(nodes, owned);
     server_options options;
@@ -31,6 +31,10 @@ cluster_member::cluster_member(share owned) : owned_{owned} {
     // The other one is not missed before an hour is over.
     options.config = {"cluster-enabled yes", "cluster-config-file " + nodes.string(), "cluster-node-timeout 3600000"};
     server_ = std::make_unique<redis_server>(std::move(options));
+    if (from == node_map::of_this_server) {
+        must({"CLUSTER", "SAVECONFIG"});
+        server_->restart(redis_server::data::lose);
+    }
     const auto well = [&] {
         return server_->call({"CLUSTER", "INFO"}).text.find("cluster_state:ok") != std::string::npos;
     };
