@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/asio/io_context.hpp>
+
 #include "base/boot_clock.hpp"
 #include "redis/command_writer.hpp"
 #include "support/eventually.hpp"
