@@ -71,8 +71,10 @@ TEST(MisbehavingServer, HelloHasTheShapeOfARealOne) {
     redis_server real;
     const unique_fd client = connect_tcp(real.port());
     send_all(client, "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n");
-    const std::string version = real.info("server", "redis_version");
-    const std::string expected = behaviours::hello_reply({.version = version});
+    const bool is_valkey = real.call({"INFO", "server"}).text.find("\nserver_name:valkey") != std::string::npos;
+    const std::string name = is_valkey ? "valkey" : "redis";
+    const std::string expected =
+        behaviours::hello_reply({.server = name, .version = real.info("server", name + "_version")});
     const std::string got = receive(client, expected.find("$2\r\nid"));
     EXPECT_EQ(got, expected.substr(0, got.size()));
 }

@@ -89,7 +89,7 @@ session giant_bulk_header() {
 }
 
 std::string hello_reply(const hello& fields) {
-    return "%7\r\n" + bulk("server") + bulk("redis") + bulk("version") + bulk(fields.version) + bulk("proto") +
+    return "%7\r\n" + bulk("server") + bulk(fields.server) + bulk("version") + bulk(fields.version) + bulk("proto") +
            ":3\r\n" + bulk("id") + ":7\r\n" + bulk("mode") + bulk(fields.mode) + bulk("role") + bulk(fields.role) +
            bulk("modules") + "*0\r\n";
 }

@@ -85,6 +85,7 @@ session giant_bulk_header();
 session each_command(command_handler handler);
 
 struct hello {
+    std::string server = "redis";
     std::string version = "7.0.15";
     std::string mode = "standalone";
     std::string role = "master";
