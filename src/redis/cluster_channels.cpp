@@ -41,7 +41,7 @@ void cluster_router::unsubscribe(const std::string& name, instant now) {
 
 void cluster_router::listen(channel_entry& which, link& at, way how, instant now) {
     auto& [name, it] = which;
-    if (it.at.contains(&at)) return;
+    if (it.at.contains(&at) || !at.may_be_listened_to()) return;
     auto& request = it.at[&at] = std::make_unique<channel_command>(*this, at, name, channel_command::kind::on);
     if (how == way::asking) {
         routing::set_asking(*request);

@@ -64,6 +64,9 @@ public:
     // Can be sent what the map says is its own.
     bool serves() const noexcept { return up() && session_->facts().role != "replica"; }
 
+    // Scripts tell a listener by SPUBLISH. Where that would end the server there must be none: waiters poll.
+    bool may_be_listened_to() const noexcept { return session_->facts().in_a_shard; }
+
     std::uint64_t number = 0;  // of the last time that it came up
     waiting_line asked;        // to be sent with ASKING
     bool told_up = false;      // its slots were

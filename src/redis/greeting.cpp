@@ -3,6 +3,7 @@
 #include "redis/command_writer.hpp"
 #include "redis/error_reply.hpp"
 #include "redis/info_text.hpp"
+#include "redis/slot_map.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -39,6 +40,7 @@ struct version_number {
 
 constexpr version_number oldest{6, 2};
 constexpr version_number oldest_cluster{7, 0};
+constexpr version_number oldest_with_shard_ids{7, 2};  // all of Valkey is later
 
 version_number read_version(std::string_view text) {
     version_number read;
@@ -142,6 +144,18 @@ std::string kill_previous(const server_facts& previous, const server_facts& pres
     std::string out;
     append_command(out, {"CLIENT", "KILL", "ID", std::to_string(previous.client_id), "ADDR", previous.client_address});
     return out;
+}
+
+std::string shards(const server_settings& settings, const server_facts& facts) {
+    if (settings.use != link_use::cluster || facts.role == "replica") return {};
+    if (read_version(facts.version) < oldest_with_shard_ids) return {};
+    std::string out;
+    append_command(out, {"CLUSTER", "SHARDS"});
+    return out;
+}
+
+void read_shards(const reply_view& reply, const server_settings& settings, server_facts& facts) {
+    facts.in_a_shard = is_in_a_shard({settings.host, settings.port}, reply, settings.kind);
 }
 
 }  // namespace holdfast::redis::greeting

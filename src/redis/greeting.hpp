@@ -2,7 +2,8 @@
 //
 // Two bursts. The first: HELLO 3 (with user, password and name), SELECT, CLIENT INFO, INFO server. The
 // second, when the first went well: CLIENT KILL of our previous link, so that no old copy of a request can
-// still run after what we send next; then the subscriptions. Only then does the link take other commands.
+// still run after what we send next; CLUSTER SHARDS, to a primary that may not survive SPUBLISH; then the
+// subscriptions. Only then does the link take other commands.
 //
 // Of all this only HELLO and SELECT must succeed: an ACL may forbid the rest, which costs precision, not safety.
 //
@@ -33,6 +34,8 @@ struct server_facts {
     std::optional<std::chrono::milliseconds> up_at_least = std::nullopt;
     // Since 1970, when it answered; none: not allowed to ask.
     std::optional<std::chrono::microseconds> clock = std::nullopt;
+    // False: a member of a Cluster that does not survive SPUBLISH; see is_in_a_shard().
+    bool in_a_shard = true;
 };
 
 // Lower bound for how long a server has been running that says `uptime_in_seconds`.
@@ -59,6 +62,10 @@ void read_server_info(const reply_view& reply, server_facts& facts);
 // The command that ends our previous link, if that can be told apart from everybody else's for certain: same
 // run of the server, an address to match beside the id. Empty if not.
 std::string kill_previous(const server_facts& previous, const server_facts& present);
+
+// The question whether the member is in a shard. Empty for servers of which that is known.
+std::string shards(const server_settings& settings, const server_facts& facts);
+void read_shards(const reply_view& reply, const server_settings& settings, server_facts& facts);
 
 }  // namespace greeting
 }  // namespace holdfast::redis

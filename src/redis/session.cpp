@@ -178,6 +178,11 @@ void session::told_server_info(const reply_view& reply, instant now) {
     greeting_answered(now);
 }
 
+void session::told_shards(const reply_view& reply, instant now) {
+    greeting::read_shards(reply, settings_, facts_);
+    greeting_answered(now);
+}
+
 void session::ignored(const reply_view&, instant now) {
     if (state_ == state::settling) greeting_answered(now);
 }
@@ -206,6 +211,9 @@ void session::settle(instant now) {
     state_ = state::settling;
     if (std::string kill = greeting::kill_previous(previous_, facts_); !kill.empty()) {
         send_greeting(std::move(kill), &session::ignored);
+    }
+    if (std::string question = greeting::shards(settings_, facts_); !question.empty()) {
+        send_greeting(std::move(question), &session::told_shards);
     }
     for (const std::string& channel : channels_) {
         send_subscription(channel);

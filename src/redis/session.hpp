@@ -123,6 +123,7 @@ private:
     void selected(const reply_view& reply, instant now);
     void told_client_info(const reply_view& reply, instant now);
     void told_server_info(const reply_view& reply, instant now);
+    void told_shards(const reply_view& reply, instant now);
     void ignored(const reply_view& reply, instant now);
     void subscribed(const std::string& channel, const reply_view& reply, instant now);
     void greeting_answered(instant now);

@@ -26,6 +26,19 @@ std::string_view text_field(const reply_view& map, std::string_view name) {
     return value ? value->text() : std::string_view{};
 }
 
+// Where a member is by its entry. `asked`: who made the entry; its host stands for one that is left empty.
+std::optional<network_place> read_place(const reply_view& node, const network_place& asked, transport how) {
+    // The endpoint is what the member wants to be called; "?" means that it has a name which is not known yet.
+    const auto endpoint = find_field(node, "endpoint");
+    std::string_view host = endpoint ? endpoint->text() : text_field(node, "ip");
+    if (host.empty()) host = asked.host;
+    const auto port_field = find_field(node, how == transport::tls ? "tls-port" : "port");
+    const std::int64_t port = port_field ? port_field->to_integer().value_or(0) : 0;
+    if (host == "?" || !may_be_host(host)) return std::nullopt;
+    if (port < 1 || port > std::numeric_limits<std::uint16_t>::max()) return std::nullopt;
+    return network_place{std::string(host), static_cast<std::uint16_t>(port)};
+}
+
 }  // namespace
 
 // Puts a map together. Primaries with slots come first, whatever their health: until somebody is promoted in its place,
@@ -83,7 +96,7 @@ private:
     shard_primary take_nodes(const reply_view& nodes) {
         shard_primary found;
         for (const reply_view node : nodes) {
-            const auto place = read_place(node);
+            const auto place = read_place(node, asked_, how_);
             if (!place) continue;
             const bool is_dead = text_field(node, "health") == "fail";
             auto& mine = is_dead ? found.dead : found.alive;
@@ -91,18 +104,6 @@ private:
             if (others_.size() + dead_.size() < 2 * most_members) (is_dead ? dead_ : others_).push_back(*place);
         }
         return found;
-    }
-
-    std::optional<network_place> read_place(const reply_view& node) const {
-        // The endpoint is what the member wants to be called; "?" means that it has a name which is not known yet.
-        const auto endpoint = find_field(node, "endpoint");
-        std::string_view host = endpoint ? endpoint->text() : text_field(node, "ip");
-        if (host.empty()) host = asked_.host;
-        const auto port_field = find_field(node, how_ == transport::tls ? "tls-port" : "port");
-        const std::int64_t port = port_field ? port_field->to_integer().value_or(0) : 0;
-        if (host == "?" || !may_be_host(host)) return std::nullopt;
-        if (port < 1 || port > std::numeric_limits<std::uint16_t>::max()) return std::nullopt;
-        return network_place{std::string(host), static_cast<std::uint16_t>(port)};
     }
 
     const network_place& asked_;
@@ -180,6 +181,26 @@ std::vector<hash_slot> slot_map::moved_since(const slot_map& earlier) const {
         if (!same) moved.push_back(each);
     }
     return moved;
+}
+
+bool is_in_a_shard(const network_place& member, const reply_view& shards, transport how) {
+    if (shards.type() != resp_type::array) return true;
+    for (const reply_view shard : shards) {
+        const auto nodes = find_field(shard, "nodes");
+        if (!nodes || !nodes->is_aggregate()) return true;
+        bool has_primary = false;
+        for (const reply_view node : *nodes) {
+            if (read_place(node, member, how) == member) return true;
+            has_primary = has_primary || text_field(node, "role") == "master";
+        }
+        if (!has_primary) return true;
+    }
+    const auto map = slot_map::read(shards, member, how);
+    if (!map) return false;
+    for (std::size_t slot = 0; slot < hash_slots; ++slot) {
+        if (map->owner(static_cast<hash_slot>(slot)) == nullptr) return false;
+    }
+    return true;
 }
 
 }  // namespace holdfast::redis

@@ -73,4 +73,10 @@ private:
     std::vector<succession> successions_;  // in shards for which no slot is named
 };
 
+// False if the member is in no shard by its own answer to CLUSTER SHARDS. Servers that know shard ids (Redis from 7.2,
+// Valkey; seen with 8.0 and 8.1) start so as primaries without replicas from a node map of Redis 7.0, which has none.
+// SPUBLISH then ends them by an assertion. True if in doubt: where all slots are named the member may only have another
+// name than ours for it, and a shard without a primary may be its own, which is enough for SPUBLISH.
+bool is_in_a_shard(const network_place& member, const reply_view& shards, transport how);
+
 }  // namespace holdfast::redis

@@ -8,7 +8,9 @@ namespace holdfast::testing::sharded_channel_test {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using kind = sim::channel_kind;
 
 std::string channel(const std::string& id) {
@@ -77,6 +79,17 @@ TEST_F(ShardedChannelMutex, IsAnotherThanThePlainOneOfThatName) {  // R13
     release("holder", token);
     EXPECT_EQ(everything().count(lock), 0U);
     EXPECT_THAT(plain.heard(), IsEmpty());
+}
+
+// A server that was updated from Redis 7.0 may not survive it: docs/deployment.md, Updating a Cluster.
+TEST_F(ShardedChannelMutex, IsNotSpokenToWhereNobodyListens) {
+    const std::string token = hold("holder");
+    wait_for("a");
+    wait_for("b");
+    must({"CONFIG", "RESETSTAT"});
+    release("a", "0");  // the next one would have to poll
+    release("holder", token);
+    EXPECT_THAT(must({"INFO", "commandstats"}).text, Not(HasSubstr("cmdstat_spublish")));
 }
 
 class ShardedChannelRw : public rw_rows {};

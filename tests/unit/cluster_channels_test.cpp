@@ -22,6 +22,7 @@ using testing::shard_answer;
 using testing::shards_answer;
 using testing::three;
 using testing::two;
+using testing::two_halves;
 
 const std::string channel = "wake:{b}:me";  // in the slot of b
 const std::string asking = encoded({"ASKING"});
@@ -48,6 +49,18 @@ protected:
         listen();
         ASSERT_EQ(sent(one), on);
         confirm(one, channel);
+    }
+
+    /// After a member of a later version has given that answer about its shards.
+    void expect_listened_to_after(const std::string& answer) {
+        start_with_both();
+        listen();
+        fail(one);
+        sent(one);
+        come_up(one, {.version = "8.0.2"});
+        EXPECT_EQ(sent(one), shards_question);
+        say(one, answer);
+        EXPECT_THAT(sent(one), HasSubstr(on));
     }
 
     /// How long it takes until it is asked for again.
@@ -298,6 +311,30 @@ TEST_F(ClusterChannels, ThatAreSentInACircleRest) {
     EXPECT_EQ(followed, 6) << "the first, and five redirects";
     pass(5ms);
     EXPECT_THAT(sent(one) + sent(two), HasSubstr(on)) << "after a rest it goes on";
+}
+
+// Scripts tell listeners by SPUBLISH, which ends a member that is in no shard: see slot_map.hpp.
+TEST_F(ClusterChannels, AreNotListenedToAtAMemberThatIsInNoShard) {
+    start_with_both();
+    fail(one);
+    sent(one);
+    come_up(one, {.version = "8.0.2"});
+    EXPECT_EQ(sent(one), shards_question) << "before it takes anything else";
+    say(one, shards_answer({shard_answer({{8192, 16383}}, {node_answer(two)})}));
+    listen();
+    recorded_command b = get("GET", key_b);
+    submit(b);
+    EXPECT_EQ(sent(one), encoded({"GET", key_b})) << "all else goes on";
+    say(one, "+1\r\n");
+    EXPECT_EQ(log.back(), "GET=1");
+}
+
+TEST_F(ClusterChannels, AreListenedToWhenTheMemberHasStartedAgain) {
+    expect_listened_to_after(two_halves());
+}
+
+TEST_F(ClusterChannels, AreListenedToAtAMemberThatDoesNotTell) {
+    expect_listened_to_after("-NOPERM this user has no permissions to run the 'cluster|shards' command\r\n");
 }
 
 }  // namespace

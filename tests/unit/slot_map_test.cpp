@@ -222,5 +222,22 @@ TEST(SlotMap, AServerThatNamesMembersWithoutEndIsNotRememberedWithoutEnd) {
     EXPECT_EQ(owner_of(*map, 2999), "nobody");
 }
 
+// Which servers do that, and what comes of it: slot_map.hpp.
+TEST(SlotMap, AMemberThatIsLeftOutOfItsOwnAnswerIsInNoShard) {
+    const auto is_in = [](const std::string& bytes) { return is_in_a_shard(one, parsed(bytes).reply, transport::tcp); };
+    const std::string of_two = shard_answer({{8192, 16383}}, {node_answer(two)});
+    EXPECT_FALSE(is_in(shards_answer({of_two})));
+    EXPECT_FALSE(is_in(shards_answer({}))) << "it is the only member";
+    EXPECT_FALSE(is_in(shards_answer({shard_answer({}, {node_answer(two)})}))) << "the other has no slot";
+    EXPECT_TRUE(is_in(shards_answer({of_two, shard_answer({{0, 8191}}, {node_answer(one)})})));
+    EXPECT_TRUE(is_in(shards_answer({of_two, shard_answer({}, {node_answer(one)})}))) << "it has no slot";
+    const std::string replica = node_answer(three, {.role = "replica"});
+    EXPECT_TRUE(is_in(shards_answer({of_two, shard_answer({{0, 8191}}, {replica})}))) << "perhaps its own: Redis";
+    EXPECT_TRUE(is_in(shards_answer({of_two, shard_answer({}, {replica})}))) << "perhaps its own: Valkey";
+    EXPECT_TRUE(is_in(shards_answer({of_two, shard_answer({{0, 8191}}, {node_answer(three)})}))) << "another name";
+    EXPECT_TRUE(is_in("-NOPERM no\r\n"));
+    EXPECT_TRUE(is_in("*1\r\n:1\r\n"));
+}
+
 }  // namespace
 }  // namespace holdfast::redis::slot_map_test

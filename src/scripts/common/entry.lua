@@ -11,12 +11,19 @@ local entry_form = '^([1-9]%d*) (%d+) (%d+) (%d+) ([wru]) (.+)$'
 -- this very server and are counted here, and nothing that is said is carried to all the others.
 local function is_sharded(channel) return string.find(channel, '{', 1, true) end
 
--- What cannot be said is left to polls.
-local function tell(channel, text) redis.pcall(is_sharded(channel) and 'SPUBLISH' or 'PUBLISH', channel, text) end
-
 -- The count of listeners is NUMSUB's and not PUBLISH's, which would count pattern subscribers too. Where that may not be
 -- asked, polls must do.
 local function is_listened_to(channel)
     local answer = redis.pcall('PUBSUB', is_sharded(channel) and 'SHARDNUMSUB' or 'NUMSUB', channel)
     return answer.err ~= nil or answer[2] > 0
+end
+
+-- What cannot be said is left to polls. SPUBLISH is never called without a listener: it ends some servers that were
+-- updated from Redis 7.0, and clients do not listen there (docs/deployment.md, Updating a Cluster).
+local function tell(channel, text)
+    if not is_sharded(channel) then
+        redis.pcall('PUBLISH', channel, text)
+    elseif is_listened_to(channel) then
+        redis.pcall('SPUBLISH', channel, text)
+    end
 end
