@@ -102,8 +102,8 @@ struct mutex_options {
     /// How the name becomes a key; the same for all who are to exclude each other.
     holdfast::keys keys = keys::tagged;
     /// With keys::raw: how long the lock may go from waiter to waiter before its key is left free for a moment. Other
-    /// programs poll for the key, and would never find it free while holdfast clients queue. The moment is half as long
-    /// as this while other programs are seen to hold the lock, and shorter and rarer the longer none was: then queues
+    /// programs poll for the key, and would never find it free while holdfast clients queue. The moment is as long as
+    /// this while other programs are seen to hold the lock, and shorter and rarer the longer none was: then queues
     /// of holdfast alone lose less than 5 % of their hand-overs. 0: never; otherwise from 10 ms to 1 s.
     milliseconds yield_after{50};
     /// Stands before the tagged key.

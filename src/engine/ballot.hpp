@@ -88,6 +88,7 @@ private:
         instant last_answered_poll{};   // when that poll was sent
         instant unknown_since = never;  // the grant is there, and nobody can tell how many replicas have it
         instant poll_at = never;
+        milliseconds foreign_poll{0};  // the last interval of looking at one holder of another program
     };
     struct quest_state : quest_facts {
         void clear() noexcept {

@@ -15,8 +15,9 @@ using scripts::acquire_answer;
 using scripts::wish;
 
 constexpr milliseconds longest_poll_interval{10'000};
-// A foreign holder publishes nothing when it lets go: the first in line looks again and again.
-constexpr milliseconds foreign_poll_shortest{50};
+// A foreign holder publishes nothing when it releases: the first in line polls, soon at first, because many hold for a
+// moment only and come again at once, then more and more rarely.
+constexpr milliseconds foreign_poll_shortest{10};
 constexpr milliseconds foreign_poll_longest{250};
 // After a holder's lease has ended the first in line looks first; the others leave it time to.
 constexpr milliseconds after_deadline{2};
@@ -195,13 +196,16 @@ void voter::stand_in_line(ballot& b, const call& asked, const acquire_answer& an
     q.fence_then = answer.fence;
     q.last_answered_poll = asked.written_at();
     q.polled_on_this_link = !q.asked_before;
+    const bool same_holder = q.holder == answer.holder;
     q.holder = answer.holder;
     q.holder_until = answer.holder_left ? std::optional(now + *answer.holder_left) : std::nullopt;
     milliseconds wait = poll_interval(terms_of(b).lease);
-    if (answer.place == 0 && !is_ours(answer.holder)) {
-        const auto spread = static_cast<std::uint64_t>((foreign_poll_longest - foreign_poll_shortest).count());
-        const milliseconds chance(static_cast<std::int64_t>(random_.next() % (spread + 1)));
-        wait = std::min(wait, foreign_poll_shortest + chance);
+    const bool in_gap = answer.holder.empty() && answer.soonest;  // its end is told
+    if (answer.place == 0 && !is_ours(answer.holder) && !in_gap) {
+        q.foreign_poll = same_holder ? std::clamp(2 * q.foreign_poll, foreign_poll_shortest, foreign_poll_longest)
+                                     : foreign_poll_shortest;
+        const auto half = static_cast<std::uint64_t>(q.foreign_poll.count() / 2);
+        wait = std::min(wait, q.foreign_poll - milliseconds(static_cast<std::int64_t>(random_.next() % (half + 1))));
     }
     if (answer.soonest) {
         const auto place = static_cast<int>(std::min(answer.place, most_staggered));

@@ -130,6 +130,27 @@ TEST_F(Engine, TroubleThatPassedIsNotTheReasonToTell) {
     EXPECT_EQ(first.refusal_code, errc::timed_out);
 }
 
+// A program that tells nobody when it releases is looked at soon, then more and more rarely, and soon again when the
+// holder is another one.
+TEST_F(Engine, LooksAtAHolderOfAnotherProgramAtAGrowingPace) {
+    subject.acquire(first, terms(), now);
+    send();
+    const auto next_look = [&](const char* holder) {
+        receive(list({"2", "-1", holder, "77", "0", "41"}));
+        const instant asked = now;
+        while (send().empty()) later(1ms);
+        return now - asked;
+    };
+    const auto soon = next_look("stranger");
+    EXPECT_GE(soon, 5ms);
+    EXPECT_LE(soon, 10ms);
+    auto last = soon;
+    for (int i = 0; i < 8; ++i) last = next_look("stranger");
+    EXPECT_GE(last, 125ms);
+    EXPECT_LE(last, 250ms);
+    EXPECT_LE(next_look("another"), 10ms);
+}
+
 // Only a reason to make a new link, and to ask there.
 TEST_F(Engine, AServerThatWasDemotedUnderAWaiterIsAskedAgainOnTheNextLink) {
     server.end_distrusted_links();

@@ -56,7 +56,10 @@ protected:
         servers[server].receive(list(words), now);
     }
     void grant(std::size_t server, const std::string& token) { answer(server, {"1", token}); }
-    void queue(std::size_t server) { answer(server, {"2", "900", "other", ticket, "0", "41"}); }
+    // Behind another client of ours.
+    void queue(std::size_t server) {
+        answer(server, {"2", "900", "hf_0123456789abcdef.1.0123456789abcdefghijkl", ticket, "0", "41"});
+    }
     void later(milliseconds by) {
         now += by;
         subject.on_timer(now);

@@ -305,9 +305,10 @@ void judge::check_slow(const lock_state& was) {
     }
 }
 
-// A turn is six times 50 ms long, and ends with the first release after it. Where nobody of ours waits, nobody yields.
+// A turn is eight times 50 ms long at most, and ends with the first release after it. Where nobody of ours waits,
+// nobody yields.
 void judge::check_turns(const call& asked, lock_state& state, const std::string& holder) {
-    constexpr std::int64_t longest_turn_us = 300'000;
+    constexpr std::int64_t longest_turn_us = 400'000;
     const std::int64_t now_us = watched->now_us();
     const bool was_in_line = std::find(state.line.begin(), state.line.end(), holder) != state.line.end();
     if (state.holder.empty() && !holder.empty() && state.gap_end_us > 0 && was_in_line && !excused.vandalized) {

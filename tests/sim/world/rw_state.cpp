@@ -96,7 +96,7 @@ std::int64_t gap_end_us(server& at, const std::string& gap_key) {
     const auto* const text = found == nullptr ? nullptr : std::get_if<std::string>(&found->data);
     std::int64_t ends_us = 0;
     if (text == nullptr || !to_number(std::string_view(*text).substr(0, text->find(' ')), ends_us)) return 0;
-    return ends_us > at.now_us() && ends_us - at.now_us() <= 500'000 ? ends_us : 0;
+    return ends_us > at.now_us() && ends_us - at.now_us() <= 1'000'000 ? ends_us : 0;
 }
 
 rw_state read_rw_state(server& from, const scripts::lock_keys& keys) {
