@@ -180,7 +180,8 @@ std::vector<mutant> mutants() {
         in_scripts("DeadWritersHoldReadersBack", "", "if not wants or who ~= id and not is_alive(wants) or",
                    "if not wants or"),
         in_scripts("DowngradeWithoutItsToken", "rw/release", "(token == '0' or token_of(mine) == token)", "true"),
-        in_scripts("DowngradeWakesNobody", "rw/release", "\nserve()\n", "\nif left_over == '' then serve() end\n"),
+        in_scripts("DowngradeWakesNobody", "rw/release", "if not first then serve() end",
+                   "if not first and left_over == '' then serve() end"),
         in_scripts("ReleaseTakesAllReaders", "rw/release", "    remove(id)\n",
                    "    remove(id)\n    if not writer then readers = 0 end\n"),
         in_scripts(
@@ -255,9 +256,9 @@ std::vector<mutant> mutants() {
                  in_scripts("LinesAreKeptForHours", "mutex/acquire", ", ARGV[8])\n", ", ARGV[8] .. '00')\n")),
         breaking("a grant that was never made",
                  in_scripts("AnswersTellAnotherToken", "mutex/acquire", "return {1, token,", "return {1, token + 1,")),
-        breaking("without a reason",
-                 in_scripts("WhoWaitsIsSentAway", "mutex/acquire", "if channel == '' then return {0, left, holder} end",
-                            "if true then return {0, left, holder} end")),
+        breaking("without a reason", in_scripts("WhoWaitsIsSentAway", "mutex/acquire",
+                                                "if channel == '' then return {0, left, holder or ''} end",
+                                                "if true then return {0, left, holder or ''} end")),
         // Of several servers.
         of_several(in_scripts("RaisedTokensAreForgotten", "mutex/raise", "remember_token(retention)", "")),
         of_several(in_scripts("NobodyGivesWay", "mutex/acquire", "if holder == id and mark and mark == ARGV[10] then",
