@@ -107,7 +107,7 @@ TEST_F(Interop, AForeignHoldWithoutAnEndIsWaitedForToo) {
     EXPECT_TRUE(got);
 }
 
-// R07: a hand-over never frees the key, so the queue has to yield: programs that poll would be kept out for ever.
+// R07, R60: a hand-over never frees the key, so the queue has to yield: programs that poll would be kept out for ever.
 class InteropUnderLoad : public ::testing::Test {
 protected:
     // Four clients that are never done, until `enough`.

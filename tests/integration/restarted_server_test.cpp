@@ -1,4 +1,4 @@
-// A server that was restarted without its data is asked for nothing until every lease that it forgot is over.
+// A server that was restarted without its data is asked for nothing until every lease that it forgot is over: R61.
 //
 // A server tells its uptime in whole seconds, as a difference of two wall clock readings that are cut. It is off most
 // just after a wall second began, if the server was started just before that.

@@ -1,4 +1,4 @@
-// Three servers, one of which has a clock that is hours off: it must not move the tickets, by which all wait: R42.
+// Three servers, one of which has a clock that is hours off: it must not move the tickets, by which all wait: R42, R61.
 #include <gtest/gtest.h>
 
 #include <holdfast/holdfast.hpp>

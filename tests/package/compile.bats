@@ -29,10 +29,13 @@ processor_time() {
 }
 
 @test "Compile.ProgramsOfTheReadmesWorkWithClang" {
-    local name
-    python3 "$BATS_TEST_DIRNAME/readme.py" programs "$HOLDFAST_TREE/README.md" "$BOX"
-    [ "$(ls "$BOX"/*.cpp | wc -l)" -ge 2 ]
-    for name in "$BOX"/*.cpp; do
-        clang++ -std=c++20 -fsyntax-only -Wall -Wextra -Werror -I "$HOLDFAST_TREE/include" "$name"
+    local readme name
+    for readme in README.md README.zh-CN.md; do
+        mkdir "$BOX/$readme"
+        python3 "$BATS_TEST_DIRNAME/readme.py" programs "$HOLDFAST_TREE/$readme" "$BOX/$readme"
+        [ "$(ls "$BOX/$readme"/*.cpp | wc -l)" -ge 2 ]
+        for name in "$BOX/$readme"/*.cpp; do
+            clang++ -std=c++20 -fsyntax-only -Wall -Wextra -Werror -I "$HOLDFAST_TREE/include" "$name"
+        done
     done
 }
