@@ -203,7 +203,8 @@ judge::call judge::read(std::string_view script, const words& command) const {
     if (has_one_key(out.what)) return out;
     out.queue = command[4];
     out.fence = command[6];
-    if (given - command.begin() > 7) out.gap = command[7];
+    const bool yields = out.what != step::release || command.end() - given < 5 || given[4] != "0";
+    if (given - command.begin() > 7 && yields) out.gap = command[7];
     if (out.what != step::acquire) return out;
     out.lease = to_ms(given[1]);
     out.interval = to_ms(given[6]);
