@@ -26,7 +26,7 @@ local function gap_left_ms() return math.max(math.ceil((gap_ends_us - now_us) / 
 
 -- What cannot be remembered, on a full server or while a slot moves, costs other programs a turn, and nobody else.
 local function remember_gap()
-    redis.pcall('SET', gap_key, string.format('%.0f %.0f', gap_ends_us, foreign_seen_us), 'PX', 60000)
+    redis.pcall('SET', gap_key, string.format('%.0f %.0f', gap_ends_us, foreign_seen_us), 'PX', 10000)
 end
 
 local function saw_foreign_holder()
