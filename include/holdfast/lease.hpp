@@ -150,10 +150,11 @@ private:
                        std::unique_ptr<detail::completion<boost::system::error_code, lease>> handler);
     void start_downgrade(std::unique_ptr<detail::completion<boost::system::error_code, lease>> handler);
     void post_release() noexcept;
-    std::shared_ptr<api::core> shared_core() const;
+    const std::shared_ptr<api::core>& shared_core() const noexcept { return core_; }
     void start_renew(std::unique_ptr<detail::completion<boost::system::error_code>> handler);
     void start_release(std::unique_ptr<detail::completion<boost::system::error_code>> handler);
 
+    std::shared_ptr<api::core> core_;  // while there is a face
     std::shared_ptr<api::hold_face> face_;
     holdfast::mode mode_ = holdfast::mode::exclusive;
 };

@@ -78,7 +78,7 @@ void async_acquire::finished() {
 
 async_hold_operation::async_hold_operation(std::shared_ptr<hold_face> target, what kind,
                                            std::unique_ptr<completion> handler)
-    : hold_operation(std::move(target), kind), handler_(std::move(handler)) {}
+    : hold_operation(std::move(target), kind), keeps_core_(where().shared_from_this()), handler_(std::move(handler)) {}
 
 void async_hold_operation::start(std::shared_ptr<hold_face> target, what kind, std::unique_ptr<completion> handler) {
     const auto keep_core = target->where().shared_from_this();  // the operation may be gone before enter() returns

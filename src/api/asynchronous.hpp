@@ -55,6 +55,7 @@ private:
     async_hold_operation(std::shared_ptr<hold_face> target, what kind, std::unique_ptr<completion> handler);
     void finished() override;
 
+    const std::shared_ptr<core> keeps_core_;
     std::unique_ptr<completion> handler_;
 };
 

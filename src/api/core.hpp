@@ -57,9 +57,13 @@ public:
     // When the section was last left, some bytes waited for the loop to go on. Any thread.
     bool is_sending() const noexcept { return is_sending_.load(std::memory_order_relaxed); }
 
-    // A release that nobody waits for, from any thread; and its end, inside the section.
+    // A release that nobody waits for, from any thread; and its end, inside the section. The core does not go in
+    // between.
     void release_is_posted() noexcept { ++posted_releases_; }
     void posted_release_has_ended();
+    // As enter_with(), for what nobody waits for either: the core does not go before it has run.
+    template <typename Function>
+    void post(Function function);
 
 private:
     void settle() override;
@@ -84,6 +88,17 @@ private:
     std::atomic<unsigned> posted_releases_ = 0;
     loop::wait* no_release_is_posted_ = nullptr;  // who waits for that, in the end
 };
+
+template <typename Function>
+void core::post(Function function) {
+    auto counted = [this, function = std::move(function)] {
+        function();
+        posted_release_has_ended();
+    };
+    serial_task& task = *new owned_task<decltype(counted)>(std::move(counted));  // without memory nothing is posted
+    release_is_posted();
+    enter(task);
+}
 
 std::shared_ptr<core> make_core(const std::vector<std::string>& urls, client_options options);
 // Of servers that no URL can name.

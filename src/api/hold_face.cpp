@@ -35,7 +35,7 @@ void hold_face::on_lost(errc) {
 // request_stop() runs the user's callbacks: not here. They may end the last lease, so the source goes along.
 void hold_face::fire(const std::stop_source& source) const {
     if (source.stop_requested()) return;
-    core_->notifier().notify([source]() mutable { source.request_stop(); });
+    core_.notifier().notify([source]() mutable { source.request_stop(); });
 }
 
 std::stop_token hold_face::lost() const {

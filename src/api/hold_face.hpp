@@ -1,5 +1,8 @@
 // What is behind one or several leases: the hold in the engine, and what any thread may read of it without
 // entering the serial section. Shared by all leases of one hold (an owner that re-entered has several).
+//
+// Does not keep the core, the leases do: the engine has the face until the hold is released, and the last lease to go
+// is to wait for that, which it could not if what it waits for kept the core.
 #pragma once
 
 #include "api/core.hpp"
@@ -13,7 +16,7 @@ namespace holdfast::api {
 
 class hold_face final : public engine::hold_listener {
 public:
-    explicit hold_face(std::shared_ptr<core> where) : core_(std::move(where)) {}
+    explicit hold_face(core& where) : core_(where) {}
     ~hold_face();
     hold_face(const hold_face&) = delete;
     hold_face& operator=(const hold_face&) = delete;
@@ -21,12 +24,12 @@ public:
     // Inside the section. The face of a hold that has one already is shared, otherwise `fresh` becomes its face.
     static std::shared_ptr<hold_face> of(engine::hold& held, std::shared_ptr<hold_face> fresh);
 
-    core& where() const noexcept { return *core_; }
+    core& where() const noexcept { return core_; }
     // Null after the hold was released. Inside the section only.
     engine::hold* held() const noexcept { return hold_; }
     std::uint64_t token() const noexcept { return token_.load(std::memory_order_relaxed); }
     engine::lock_kind kind() const noexcept { return kind_; }
-    std::string id() const { return id_.text(core_->engine().id()); }
+    std::string id() const { return id_.text(core_.engine().id()); }
     const engine::lock_keys& keys() const noexcept { return *keys_; }
     instant valid_until() const noexcept { return valid_until_.load(std::memory_order_relaxed); }
     bool is_lost() const noexcept { return is_lost_.load(std::memory_order_relaxed); }
@@ -40,7 +43,7 @@ private:
     void on_gone() override { hold_ = nullptr; }
     void fire(const std::stop_source& source) const;
 
-    const std::shared_ptr<core> core_;
+    core& core_;
     engine::hold* hold_ = nullptr;
     [[no_unique_address]] engine::hold_id id_;  // its last bytes are used for the next two
     engine::lock_kind kind_ = engine::lock_kind::mutex;

@@ -56,12 +56,13 @@ std::optional<errc> why_no_downgrade(const std::shared_ptr<api::hold_face>& face
 
 lease::lease() noexcept = default;
 lease::lease(std::shared_ptr<api::hold_face> face, holdfast::mode kind) noexcept
-    : face_(std::move(face)), mode_(kind) {}
+    : core_(face->where().shared_from_this()), face_(std::move(face)), mode_(kind) {}
 lease::lease(lease&&) noexcept = default;
 
 lease& lease::operator=(lease&& other) noexcept {
     if (this != &other) {
         post_release();
+        core_ = std::move(other.core_);
         face_ = std::move(other.face_);
         mode_ = other.mode_;
     }
@@ -73,9 +74,10 @@ lease::~lease() {
 }
 
 void lease::post_release() noexcept {
-    const bool holds = face_ && !face_->where().forked();
+    const bool holds = face_ && !core_->forked();
     if (holds && !api::posted_release::start(face_, api::to_access(mode_))) release();
     face_.reset();
+    core_.reset();
 }
 
 std::uint64_t lease::token() const noexcept {
@@ -110,12 +112,14 @@ boost::system::error_code lease::renew() noexcept {
 
 boost::system::error_code lease::release() noexcept {
     if (!face_) return make_error_code(errc::not_held);
+    const auto kept = std::move(core_);
     return ask(std::exchange(face_, nullptr), release_of(mode_));
 }
 
 boost::system::error_code lease::release(afterwards& left_behind) noexcept {
     left_behind = {};
     if (!face_) return make_error_code(errc::not_held);
+    const auto kept = std::move(core_);
     return ask(std::exchange(face_, nullptr), release_of(mode_), &left_behind);
 }
 
@@ -139,12 +143,9 @@ lease lease::downgrade() {
     face_->where().check_not_forked();
     api::check_may_block();
     lease reading(std::exchange(face_, nullptr), holdfast::mode::shared);
+    core_.reset();
     ask(reading.face_, what::downgrade);  // if that fails, reading is lost too, and lost() tells
     return reading;
-}
-
-std::shared_ptr<api::core> lease::shared_core() const {
-    return face_ ? face_->where().shared_from_this() : nullptr;
 }
 
 namespace {
@@ -166,6 +167,7 @@ void lease::start_renew(std::unique_ptr<detail::completion<boost::system::error_
 }
 
 void lease::start_release(std::unique_ptr<detail::completion<boost::system::error_code>> handler) {
+    const auto kept = std::move(core_);
     start(std::exchange(face_, nullptr), release_of(mode_), std::move(handler));
 }
 
@@ -212,6 +214,7 @@ void lease::start_downgrade(std::unique_ptr<lease_completion> handler) {
         lease_completion& told = *handler;
         return told.complete(std::move(handler), make_error_code(*why), lease());
     }
+    const auto kept = std::move(core_);
     const auto face = std::exchange(face_, nullptr);
     api::async_hold_operation::start(face, what::downgrade,
                                      std::make_unique<downgrade_completion>(std::move(handler), face));

@@ -132,12 +132,12 @@ namespace {
 using locked_by_threads = std::vector<api::thread_locks::entry>;
 
 // Inside the section. Those that were unlocked through another object are not held any more, or are another hold.
-void release_levels(const std::shared_ptr<api::core>& where, const std::shared_ptr<const scripts::lock_keys>& keys,
+void release_levels(api::core& where, const std::shared_ptr<const scripts::lock_keys>& keys,
                     const locked_by_threads& entries, api::destroyed_lock& whole) {
     for (const api::thread_locks::entry& one : entries) {
-        const engine::hold* const held = where->engine().find(one.owner, *keys);
+        const engine::hold* const held = where.engine().find(one.owner, *keys);
         if (held == nullptr || held->id().counter() != one.hold) continue;
-        if (!std::exchange(whole.is_told, true)) where->watcher().on_destroyed_while_locked(whole.name);
+        if (!std::exchange(whole.is_told, true)) where.watcher().on_destroyed_while_locked(whole.name);
         const auto release = [&](unsigned levels, engine::access level) {
             for (; levels > 0; --levels) {
                 api::posted_release::start(where, {one.owner, keys, one.hold}, level, one.count);
@@ -156,8 +156,8 @@ void lockable::release_what_threads_locked(std::shared_ptr<api::destroyed_lock> 
     if (entries.empty()) return;
     try {
         if (!whole) whole = std::make_shared<api::destroyed_lock>(api::destroyed_lock{std::string(name())});
-        parts_->where->enter_with([where = parts_->where, keys = parts_->keys, entries = std::move(entries),
-                                   whole = std::move(whole)] { release_levels(where, keys, entries, *whole); });
+        parts_->where->post([&where = *parts_->where, keys = parts_->keys, entries = std::move(entries),
+                             whole = std::move(whole)] { release_levels(where, keys, entries, *whole); });
     } catch (const std::bad_alloc&) {
         return;  // renewed until the thread ends
     }
@@ -182,9 +182,9 @@ bool lockable::try_lock_as(mode kind, milliseconds wait) {
 void lockable::unlock_as(mode kind) noexcept {
     if (parts_->where->forked()) return;
     parts_->locked.remove(api::to_access(kind));
-    const bool posted =
-        api::posted_release::start(parts_->where, {api::this_thread_as_owner(), parts_->keys}, api::to_access(kind),
-                                   api::known_locks_of_this_thread(parts_->where));
+    const auto where = parts_->where;  // who gets the lock next may destroy this object before start() returns
+    const bool posted = api::posted_release::start(*where, {api::this_thread_as_owner(), parts_->keys},
+                                                   api::to_access(kind), api::known_locks_of_this_thread(where));
     boost::system::error_code ignored;
     if (!posted) unlock_waiting(kind, ignored);
 }

@@ -25,7 +25,7 @@ instant answer_by(const core& where, const engine::hold& held, instant now) {
 acquire_operation::acquire_operation(std::shared_ptr<core> where, engine::acquire_terms terms, face wish)
     : core_(std::move(where)),
       terms_(std::move(terms)),
-      face_(wish == face::wanted ? std::allocate_shared<hold_face>(recycling_allocator<hold_face>(), core_) : nullptr),
+      face_(wish == face::wanted ? std::allocate_shared<hold_face>(recycling_allocator<hold_face>(), *core_) : nullptr),
       upgrades_(false) {}
 
 acquire_operation::acquire_operation(std::shared_ptr<hold_face> target, engine::patience limit)

@@ -8,19 +8,17 @@
 
 namespace holdfast::api {
 
-// Both keep the core until begin() has returned: what it does may end everything else that does.
 bool posted_release::start(std::shared_ptr<hold_face> target, engine::access level) noexcept {
-    const auto where = target->where().shared_from_this();
-    posted_release* const made = make(*where, level);
+    posted_release* const made = make(target->where(), level);
     if (made == nullptr) return false;
     made->face_ = std::move(target);
     made->begin();
     return true;
 }
 
-bool posted_release::start(std::shared_ptr<core> where, hold_operation::owned_hold target, engine::access level,
+bool posted_release::start(core& where, hold_operation::owned_hold target, engine::access level,
                            lock_count locked) noexcept {
-    posted_release* const made = make(*where, level);
+    posted_release* const made = make(where, level);
     if (made == nullptr) return false;
     made->owned_ = std::move(target);
     made->locked_ = std::move(locked);
@@ -49,8 +47,7 @@ void posted_release::begin() noexcept {
 }
 
 void posted_release::run() {
-    const auto face = std::exchange(face_, nullptr);  // from here on the core waits for us, and not we keep it
-    engine::hold* const held = face ? face->held() : core_.engine().find(owned_.owner, *owned_.keys);
+    engine::hold* const held = face_ ? face_->held() : core_.engine().find(owned_.owner, *owned_.keys);
     if (held == nullptr || held->levels(level_) == 0) return end();
     if (owned_.number != 0 && held->id().counter() != owned_.number) return end();
     count_down(locked_);

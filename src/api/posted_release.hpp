@@ -18,11 +18,12 @@ namespace holdfast::api {
 
 class posted_release final : private serial_task, private engine::hold_request {
 public:
+    // The caller keeps the core until start() has returned; from then on the core waits for the release.
+
     // Of a lease. False: there is no memory, and nothing was done.
     static bool start(std::shared_ptr<hold_face> target, engine::access level) noexcept;
     // Of what an owner has locked. If it has, `locked` goes down by one.
-    static bool start(std::shared_ptr<core> where, hold_operation::owned_hold target, engine::access level,
-                      lock_count locked) noexcept;
+    static bool start(core& where, hold_operation::owned_hold target, engine::access level, lock_count locked) noexcept;
 
     static void* operator new(std::size_t);
     static void operator delete(void* room) noexcept;

@@ -30,10 +30,10 @@ public:
             const auto where = *entry.count > 0 ? entry.where.lock() : nullptr;
             if (!where || where->forked()) continue;
             // An unlock may still wait for its turn in the section: it comes before this.
-            where->enter_with([where, owner = this_thread_as_owner(), count = entry.count] {
+            where->post([&there = *where, owner = this_thread_as_owner(), count = entry.count] {
                 if (*count == 0) return;
-                where->watcher().on_thread_exit_holding();
-                where->engine().abandon(owner, boot_now());
+                there.watcher().on_thread_exit_holding();
+                there.engine().abandon(owner, boot_now());
                 *count = 0;
             });
         }

@@ -63,7 +63,7 @@ public:
         }
     }
 
-private:
+protected:
     template <typename Function>
     class owned_task final : public serial_task {
     public:
@@ -77,6 +77,7 @@ private:
         Function function_;
     };
 
+private:
     // What to do before leaving, e.g. send what the tasks have queued. May be called several times in one stay.
     virtual void settle() = 0;
 

@@ -9,6 +9,7 @@
 #include <holdfast/holdfast.hpp>
 
 #include <atomic>
+#include <boost/asio/post.hpp>
 #include <chrono>
 #include <functional>
 #include <future>
@@ -19,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "api/core.hpp"
 #include "integration/refusal.hpp"
 #include "support/eventually.hpp"
 #include "support/leftovers.hpp"
@@ -216,6 +218,104 @@ TEST_F(PostedReleaseOverASlowLink, IsBeforeWhatTheSameClientAsksNext) {
     }).join();
     subject->ping();
     EXPECT_FALSE(exists());
+}
+
+/// The thread that drives the loop is inside the serial section when releases are posted: they are left to it. What the
+/// caller ends last waits for it, so that a program which ends behind that has sent them.
+class PostedReleaseLeftToTheLoop : public PostedRelease {
+protected:
+    ~PostedReleaseLeftToTheLoop() override { let_the_loop_go_on(); }
+
+    void stop_the_loop() {
+        api::core& where = *subject->shared_core();
+        boost::asio::post(where.loop().context(), [this, &where] {
+            where.enter_with([this] {
+                inside.set_value();
+                may_go_on.get_future().wait();
+            });
+        });
+        inside.get_future().wait();
+    }
+    void let_the_loop_go_on() {
+        if (!std::exchange(goes_on, true)) may_go_on.set_value();
+    }
+    void expect_to_wait(const std::function<void()>& the_last_end) {
+        auto ending = std::async(std::launch::async, the_last_end);
+        EXPECT_EQ(ending.wait_for(300ms), std::future_status::timeout) << "the release was not sent yet";
+        EXPECT_TRUE(exists());
+        let_the_loop_go_on();
+        ending.get();
+        EXPECT_FALSE(exists());
+    }
+
+    std::promise<void> inside;
+    std::promise<void> may_go_on;
+    bool goes_on = false;
+    std::unique_ptr<client> subject = make_client(server.url(), "60s");
+    std::unique_ptr<mutex> stock = std::make_unique<mutex>(*subject, "stock", mutex_options{.lease = lasting});
+};
+
+TEST_F(PostedReleaseLeftToTheLoop, OfALeaseIsDoneWhenTheClientIsGone) {
+    lease held = stock->acquire();
+    stop_the_loop();
+    held = lease();
+    stock.reset();
+    expect_to_wait([&] { subject.reset(); });
+}
+
+TEST_F(PostedReleaseLeftToTheLoop, OfTheLastLeaseIsDoneWhenThatIsGone) {
+    auto held = std::make_unique<lease>(stock->acquire());
+    stop_the_loop();
+    stock.reset();
+    subject.reset();
+    expect_to_wait([&] { held.reset(); });
+}
+
+TEST_F(PostedReleaseLeftToTheLoop, OfAnOwnersSecondLeaseIsDoneWhenThatIsGone) {
+    const owner who;
+    auto held = std::make_unique<lease>(stock->acquire({.owner = who}));
+    lease again = stock->acquire({.owner = who});
+    stop_the_loop();
+    again = lease();
+    stock.reset();
+    subject.reset();
+    expect_to_wait([&] { held.reset(); });
+}
+
+TEST_F(PostedReleaseLeftToTheLoop, OfAThreadIsDoneWhenTheClientIsGone) {
+    stock->lock();
+    stop_the_loop();
+    stock->unlock();
+    stock.reset();
+    expect_to_wait([&] { subject.reset(); });
+}
+
+TEST_F(PostedReleaseLeftToTheLoop, OfALockThatIsDestroyedLockedIsDoneWhenTheClientIsGone) {
+    stock->lock();
+    stop_the_loop();
+    stock.reset();
+    expect_to_wait([&] { subject.reset(); });
+}
+
+// What that thread held is renewed no longer, and not released.
+TEST_F(PostedReleaseLeftToTheLoop, IsDoneThoughAThreadHasEndedHolding) {
+    auto kept = std::make_unique<mutex>(*subject, "kept", mutex_options{.lease = lasting});
+    lease held = stock->acquire();
+    std::promise<void> locked;
+    std::promise<void> stopped;
+    std::thread ends([&] {
+        kept->lock();
+        locked.set_value();
+        stopped.get_future().wait();
+    });
+    locked.get_future().wait();
+    stop_the_loop();
+    stopped.set_value();
+    ends.join();
+    held = lease();
+    kept.reset();
+    stock.reset();
+    expect_to_wait([&] { subject.reset(); });
 }
 
 // Nobody asks the client for anything any more: it notices by itself.
