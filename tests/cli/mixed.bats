@@ -27,6 +27,7 @@ backing() { of_json '[(l["name"], h["backing"]["servers"], h["backing"]["of"]) f
     run --separate-stderr holdfast ls "${by_url[@]}" --json
     [ "$status" -eq 0 ]
     [ "$(backing)" = "[('a', 3, 3)]" ]
+    holdfast run "${by_url[@]}" b -- true # waits until the servers vote for a newcomer, too, who takes them for younger
     run --separate-stderr holdfast run "${by_url[@]}" --no-wait a -- echo never
     [ "$status" -eq 1 ]
     [ -z "$output" ]
