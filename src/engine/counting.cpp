@@ -326,8 +326,10 @@ refusal engine::too_late(const hold& h, instant now) const {
         for (const ballot& b : h.votes()) {
             if (b.trouble()) return *b.trouble();
         }
-        if (!several()) {  // as the voter would say, had it been asked
-            return {links_up(h) > 0 ? code_when_late(h) : errc::unreachable, voters_.front()->server(), {}, {}};
+        if (!several() && links_up(h) > 0) return {code_when_late(h), voters_.front()->server(), {}, {}};
+        if (!several()) {  // as a request that was not sent would be told
+            const failure down = voters_.front()->why_not_up(h.vote(0));
+            return {down.code, down.detail, {}, {}};
         }
         why.detail = std::to_string(heard_from) + " of " + std::to_string(voters_.size()) + " servers answered" +
                      (h.held_back_ ? ", earlier attempts are still unanswered" : "") + why_out_of_reach(h);
