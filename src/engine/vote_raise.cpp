@@ -53,6 +53,7 @@ void voter::raise_later(ballot& b, instant now) {
 
 void voter::failed_raise(ballot& b, const failure& why, instant now) {
     if (b.state_ != state::held) return;
+    if (ran_out(b, now)) return lose(b, errc::lost, now);              // it was not sent before its validity ended
     if (why.code == errc::outcome_unknown) return send_raise(b, now);  // repeatable: goes out on the next link
     if (may_pass(why.code)) return raise_later(b, now);
     // A vote that does not remember its token is none.

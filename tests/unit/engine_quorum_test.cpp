@@ -86,6 +86,22 @@ TEST_F(EngineQuorum, RepeatsARaiseWithItsTokenAfterADemotedServerEndedTheLink) {
     EXPECT_EQ(raised_to, std::vector<std::string>{"1700000000000009"});
 }
 
+// The client paused for longer than the lease. A vote that ran out is asked for anew, not counted as a node out of
+// reach.
+TEST_F(EngineQuorum, AsksAgainForAVoteThatRanOutBeforeItsTokenWasRaised) {
+    acquire_terms unbounded = terms();
+    unbounded.limit.deadline = never;
+    subject.acquire(first, unbounded, now);
+    for (std::size_t i = 0; i < servers.size(); ++i) ask(i);
+    grant(0, "1700000000000005");
+    grant(1, "1700000000000009");
+    grant(2, "1700000000000007");
+    now += 4s;
+    for (const std::size_t i : {0U, 2U}) servers[i].fail_waiting(errc::request_timed_out, now);
+    EXPECT_FALSE(first.refusal_code);
+    for (const std::size_t i : {0U, 2U}) EXPECT_EQ(ask(i).script, "mutex/acquire");
+}
+
 TEST_F(EngineQuorum, TakesTheTokenThatAMajoritySharesEvenIfAnotherIsGreater) {
     begin();
     grant(0, "1700000000000005");
