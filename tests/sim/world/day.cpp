@@ -375,7 +375,8 @@ day_result day::run() {
     if (is_seen_by_beliefs(options_) && !calm_) {
         time_.after(patience_ - usual_patience + 3 * longest_lease, [this] { watch_progress({}); });
     }
-    const instant patience = time_.now() + patience_;
+    // Newcomers make the queue long: everybody in it may hold for a lease, one after the other.
+    const instant patience = time_.now() + patience_ + actors_.size() * ways_.longest_lease();
     while (!judge_.failed() && !everybody_idle() && time_.now() < patience) run_until(time_.now() + 200ms);
     for (const person& p : actors_) {
         if (!judge_.failed() && !p.home->dead() && !p.who->idle())
