@@ -10,9 +10,9 @@
 // does with a link is what a thread does here: put 64 requests in, wait until all are answered, again. The
 // server's own count of calls is held against what was meant to be sent; a run in which they differ is no measurement.
 
-#include "api/core.hpp"
+#include "api/runtime/core.hpp"
 #include "bare_socket.hpp"
-#include "redis/command_writer.hpp"
+#include "redis/session/command_writer.hpp"
 #include "support.hpp"
 
 #include <sys/resource.h>

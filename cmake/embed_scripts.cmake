@@ -1,4 +1,4 @@
-# Embeds src/scripts/**/*.lua in the library, each with the SHA1 that Redis will know it by.
+# Embeds src/wire/scripts/**/*.lua in the library, each with the SHA1 that Redis will know it by.
 #
 # A line `--@include path` is replaced by that file (path relative to the scripts folder), so that what several
 # scripts share is written once. The table is sorted by name: mutex/acquire, mutex/release, ...

@@ -28,10 +28,10 @@ foreach(file IN LISTS files)
 endforeach()
 
 file(CONFIGURE OUTPUT ${OUTPUT} @ONLY CONTENT [[
-// Generated from src/scripts/**/*.lua. Do not edit.
-#include "scripts/registry.hpp"
+// Generated from src/wire/scripts/**/*.lua. Do not edit.
+#include "wire/scripts.hpp"
 
-namespace holdfast::scripts {
+namespace holdfast::wire {
 namespace {
 constexpr script table[] = {
 @rows@};
@@ -40,5 +40,5 @@ constexpr script table[] = {
 std::span<const script> all() noexcept {
     return table;
 }
-}  // namespace holdfast::scripts
+}  // namespace holdfast::wire
 ]])

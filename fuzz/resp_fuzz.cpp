@@ -1,5 +1,6 @@
 // Any bytes, as a server's: the reader must not crash, must keep the shape of its replies, and must not care
-// where the pieces end. Compared with hiredis by tests/unit/resp_hiredis_test.cpp, which knows where the two differ.
+// where the pieces end. Compared with hiredis by tests/unit/redis/resp_hiredis_test.cpp, which knows where the two
+// differ.
 //
 // The first byte chooses the limits and seeds the pieces, the rest is what the server says.
 #include <algorithm>
@@ -9,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "redis/resp_reader.hpp"
+#include "redis/resp/resp_reader.hpp"
 
 namespace {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "redis/duration.hpp"
-#include "redis/server_url.hpp"
+#include "redis/url/duration.hpp"
+#include "redis/url/server_url.hpp"
 
 namespace {
 

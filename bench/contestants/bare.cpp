@@ -10,7 +10,7 @@
 #include "bare_socket.hpp"
 #include "contestants/contestant.hpp"
 #include "contestants/script_call.hpp"
-#include "redis/command_writer.hpp"
+#include "redis/session/command_writer.hpp"
 
 #include <memory>
 #include <sstream>
@@ -24,31 +24,31 @@ using namespace std::chrono_literals;
 class lock_scripts {
 public:
     lock_scripts(const settings& chosen, const std::string& name)
-        : kind_(chosen.text("kind", "mutex") == "read" ? scripts::lock_kind::read_write : scripts::lock_kind::mutex),
-          keys_(scripts::make_keys(scripts::lock_name(name), scripts::key_naming::tagged, "hf:")),
+        : kind_(chosen.text("kind", "mutex") == "read" ? wire::lock_kind::read_write : wire::lock_kind::mutex),
+          keys_(wire::make_keys(wire::lock_name(name), wire::key_naming::tagged, "hf:")),
           acquire_(folder() + "/acquire", kind_, keys_),
           release_(folder() + "/release", kind_, keys_),
           id_("hf_benchbenchbench0." + name.substr(name.rfind(':') + 1) + ".benchbenchbenchbench00") {}
 
     std::string acquire() const {
-        return acquire_.encode(scripts::acquire_question{
-            .id = id_,
-            .wants = kind_ == scripts::lock_kind::mutex ? scripts::wish::write : scripts::wish::read,
-            .lease = 30s,
-            .channel = "hf:wake:benchbenchbench0",
-            .ticket = {},
-            .poll_interval = 10s,
-            .queue_retention = 60s});
+        return acquire_.encode(
+            wire::acquire_request{.id = id_,
+                                  .wants = kind_ == wire::lock_kind::mutex ? wire::wish::write : wire::wish::read,
+                                  .lease = 30s,
+                                  .channel = "hf:wake:benchbenchbench0",
+                                  .ticket = {},
+                                  .poll_interval = 10s,
+                                  .queue_retention = 60s});
     }
     std::string release(std::uint64_t token) const {
-        return release_.encode(scripts::release_question{.id = id_, .token = token});
+        return release_.encode(wire::release_request{.id = id_, .token = token});
     }
 
 private:
-    std::string folder() const { return kind_ == scripts::lock_kind::mutex ? "mutex" : "rw"; }
+    std::string folder() const { return kind_ == wire::lock_kind::mutex ? "mutex" : "rw"; }
 
-    scripts::lock_kind kind_;
-    scripts::lock_keys keys_;
+    wire::lock_kind kind_;
+    wire::lock_keys keys_;
     script_call acquire_;
     script_call release_;
     std::string id_;
@@ -81,7 +81,7 @@ public:
                 chosen.text("link", "tcp") == "unix" ? bare_socket::over_unix(place) : bare_socket::over_tcp(place)));
         }
         for (const auto& each : sockets_) {
-            for (const scripts::script& script : scripts::all())
+            for (const wire::script& script : wire::all())
                 each->bulk(redis::encoded_command({"SCRIPT", "LOAD", script.text}));
         }
     }

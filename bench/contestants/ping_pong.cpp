@@ -6,7 +6,7 @@
 
 #include "bare_socket.hpp"
 #include "contestants/contestant.hpp"
-#include "redis/command_writer.hpp"
+#include "redis/session/command_writer.hpp"
 
 namespace holdfast::bench {
 namespace {

@@ -3,9 +3,9 @@
 // The library itself writes the arguments, so the floor cannot drift away from what is measured against it.
 #pragma once
 
-#include "scripts/names.hpp"
-#include "scripts/questions.hpp"
-#include "scripts/registry.hpp"
+#include "wire/keys.hpp"
+#include "wire/requests.hpp"
+#include "wire/scripts.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,8 +16,8 @@ namespace holdfast::bench {
 
 class script_call {
 public:
-    script_call(std::string_view name, scripts::lock_kind kind, scripts::lock_keys keys)
-        : source_(scripts::find(name)), kind_(kind), keys_(std::move(keys)) {}
+    script_call(std::string_view name, wire::lock_kind kind, wire::lock_keys keys)
+        : source_(wire::find(name)), kind_(kind), keys_(std::move(keys)) {}
 
     // The whole EVALSHA.
     template <typename Question>
@@ -38,13 +38,13 @@ private:
     std::string written(const Question& question) const {
         unsent request;
         const std::string& arguments = request.script_payload(source_, 0);
-        scripts::write(request, {.keys = keys_, .kind = kind_, .fence_retention = std::chrono::hours(1)}, question);
+        wire::write(request, {.keys = keys_, .kind = kind_, .fence_retention = std::chrono::hours(1)}, question);
         return arguments;
     }
 
-    const scripts::script& source_;
-    scripts::lock_kind kind_;
-    scripts::lock_keys keys_;
+    const wire::script& source_;
+    wire::lock_kind kind_;
+    wire::lock_keys keys_;
 };
 
 }  // namespace holdfast::bench

@@ -42,7 +42,7 @@ public:
     std::string_view name() const noexcept;
 
     /// Where this lock stands among all locks: the order in which several are taken. See `lock_all`.
-    std::string place_in_order() const;
+    std::string sort_key() const;
 
     /// Waits in line until the calling thread holds the lock. Throws `error` if that cannot be.
     void lock() { lock_as(mode::exclusive); }

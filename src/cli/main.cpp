@@ -1,11 +1,11 @@
 // The holdfast command: words in, a subcommand, an exit status out.
 //
 // What follows "--" belongs to somebody else's command, so it is cut off before our own options are looked for.
-#include "cli/commands.hpp"
-#include "cli/exit_code.hpp"
-#include "cli/run_command.hpp"
-#include "cli/server_command.hpp"
-#include "cli/system.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/commands/exit_code.hpp"
+#include "cli/commands/run_command.hpp"
+#include "cli/commands/server_command.hpp"
+#include "cli/terminal/system.hpp"
 
 #include <holdfast/errors.hpp>
 

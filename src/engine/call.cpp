@@ -1,6 +1,6 @@
 #include "engine/call.hpp"
 
-#include "engine/voter.hpp"
+#include "engine/node_agent.hpp"
 
 #include <algorithm>
 
@@ -10,34 +10,34 @@ call::slot call::place() const noexcept {
     switch (what_) {
         case purpose::acquire:
         case purpose::confirm_grant:
-            return &ballot::errands_state::asking;
+            return &node_hold::requests_in_flight::asking;
         case purpose::release:
         case purpose::release_alone:
-            return &ballot::errands_state::leaving;
+            return &node_hold::requests_in_flight::leaving;
         case purpose::renew:
         case purpose::renew_again:
         case purpose::renew_alone:
         case purpose::confirm_renewal:
-            return &ballot::errands_state::renewing;
+            return &node_hold::requests_in_flight::renewing;
         case purpose::change:
         case purpose::cancel:
-            return &ballot::errands_state::changing;
+            return &node_hold::requests_in_flight::changing;
         case purpose::raise:
         case purpose::confirm_raise:
             break;
     }
-    return &ballot::errands_state::raising;
+    return &node_hold::requests_in_flight::raising;
 }
 
-ballot& call::leave() noexcept {
-    const std::unique_ptr<ballot::errands_state>& errands = subject_->errands_;
-    if (errands && (*errands).*place() == this) (*errands).*place() = nullptr;
+node_hold& call::leave() noexcept {
+    const std::unique_ptr<node_hold::requests_in_flight>& in_flight = subject_->in_flight_;
+    if (in_flight && (*in_flight).*place() == this) (*in_flight).*place() = nullptr;
     return *subject_;
 }
 
 void call::on_reply(const redis::reply_view& reply, instant now) {
     if (subject_ != nullptr) {
-        ballot& subject = leave();
+        node_hold& subject = leave();
         switch (what_) {
             case purpose::acquire:
                 owner_.answered_acquire(subject, *this, reply, now);
@@ -78,7 +78,7 @@ void call::on_shown(milliseconds left, instant asked_at) {
 
 void call::on_failure(const failure& why, instant now) {
     if (subject_ != nullptr) {
-        ballot& subject = leave();
+        node_hold& subject = leave();
         switch (what_) {
             case purpose::acquire:
                 owner_.failed_acquire(subject, why, now);

@@ -1,12 +1,12 @@
-// A script call under way and the ballot it is for. The ballot may be gone when the answer comes.
+// A script call under way and the node_hold it is for. The node_hold may be gone when the answer comes.
 #pragma once
 
-#include "engine/ballot.hpp"
-#include "redis/command.hpp"
+#include "engine/node_hold.hpp"
+#include "redis/session/command.hpp"
 
 namespace holdfast::engine {
 
-class voter;
+class node_agent;
 
 // What shows that something is held: its token, and when the request that proved it cannot have been sent yet.
 struct proof {
@@ -32,10 +32,10 @@ public:
         confirm_raise,
     };
 
-    explicit call(voter& owner) : owner_(owner) {}
+    explicit call(node_agent& owner) : owner_(owner) {}
 
     // Calls are used again and again, because their buffers are warm.
-    void begin(purpose what, ballot& subject) noexcept {
+    void begin(purpose what, node_hold& subject) noexcept {
         what_ = what;
         subject_ = &subject;
     }
@@ -52,7 +52,7 @@ public:
     void on_failure(const failure& why, instant now) override;
     void on_shown(milliseconds left, instant asked_at) override;
 
-    // The ballot ended: the answer will be thrown away. What undoes this call may already be under way, so it
+    // The node_hold ended: the answer will be thrown away. What undoes this call may already be under way, so it
     // must not be sent again behind that.
     void orphan() noexcept {
         subject_ = nullptr;
@@ -60,16 +60,16 @@ public:
     }
 
 private:
-    using slot = call* ballot::errands_state::*;
-    // Where in its ballot it is.
+    using slot = call* node_hold::requests_in_flight::*;
+    // Where in its node_hold it is.
     slot place() const noexcept;
     // The slot is cleared first: what follows may start the next call of the same kind.
-    ballot& leave() noexcept;
+    node_hold& leave() noexcept;
 
-    voter& owner_;
+    node_agent& owner_;
     purpose what_ = purpose::acquire;
     proof shown_;
-    ballot* subject_ = nullptr;
+    node_hold* subject_ = nullptr;
 };
 
 }  // namespace holdfast::engine

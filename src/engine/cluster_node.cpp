@@ -30,7 +30,7 @@ private:
 
 }  // namespace
 
-void cluster_host::confirm(redis::command&, const redis::network_place*, redis::acknowledgement) {
+void cluster_host::confirm(redis::command&, const redis::server_address*, redis::acknowledgement) {
     HOLDFAST_ASSERT(false);
 }
 
@@ -50,13 +50,13 @@ void cluster_node::want_link(const lock_keys& lock) {
     router_.want_link(redis::slot_of(lock.lock()), host_.now());
 }
 
-const redis::network_place* cluster_node::whom_to_ask(const lock_keys& lock) const {
+const redis::server_address* cluster_node::whom_to_ask(const lock_keys& lock) const {
     return router_.whom_to_ask(redis::slot_of(lock.lock()));
 }
 
 // By whom is asked, who need not be the owner by the map: some maps leave out slots that were taken over.
 instant cluster_node::trusted_from(const lock_keys& lock) const {
-    const redis::network_place* const asked = whom_to_ask(lock);
+    const redis::server_address* const asked = whom_to_ask(lock);
     const auto found = asked == nullptr ? primaries_.end() : primaries_.find(*asked);
     return found == primaries_.end() ? instant{} : found->second.trusted_from;
 }
@@ -69,13 +69,13 @@ void cluster_node::confirm(redis::command& request, const lock_keys& lock, redis
 // The first map tells nothing of who was a primary before: then uptimes are all there is.
 void cluster_node::on_map(const redis::slot_map& fresh, instant now) {
     std::erase_if(primaries_, [&](const auto& each) { return !fresh.is_primary(each.first); });
-    for (const redis::network_place& place : fresh.primaries()) {
+    for (const redis::server_address& place : fresh.primaries()) {
         const auto [at, is_new] = primaries_.try_emplace(place);
         if (is_new && has_map_) at->second.trusted_from = now + mistrusted_for_;
     }
     has_map_ = true;
     host_.on_map();
-    voter_->on_owners_changed();
+    agent_->on_owners_changed();
 }
 
 void cluster_node::get_to_know(primary& it, const redis::server_facts& facts, instant now) const {
@@ -85,24 +85,24 @@ void cluster_node::get_to_know(primary& it, const redis::server_facts& facts, in
 
 // A link is told of anew whenever a slot has come to its primary.
 void cluster_node::on_slots_up(const redis::slot_set& which, const redis::member_link& at, instant now) {
-    primary& it = primaries_[at.place];
+    primary& it = primaries_[at.address];
     const bool is_new = std::exchange(it.link, at.number) != at.number;
     if (is_new) {
         get_to_know(it, at.facts, now);
-        host_.on_member_up(at.place, at.facts);
+        host_.on_member_up(at.address, at.facts);
     }
     // What a link said of its clock was so when it came up.
-    voter_->on_link_up({.clock = is_new ? at.facts.clock : std::nullopt}, locks_in_slots(which), now);
+    agent_->on_link_up({.clock = is_new ? at.facts.clock : std::nullopt}, locks_in_slots(which), now);
     host_.on_slots_up(which, now);
 }
 
 void cluster_node::on_slots_down(const redis::slot_set& which, const failure& why, instant now) {
     if (why.code != errc::moving) host_.on_member_down(why);
-    voter_->on_link_down(locks_in_slots(which), now);
+    agent_->on_link_down(locks_in_slots(which), now);
 }
 
 void cluster_node::on_channel_refused(const std::string& channel, const failure& why, instant now) {
-    voter_->on_subscription_refused(why, locks_of_channel(channel), now);
+    agent_->on_subscription_refused(why, locks_of_channel(channel), now);
 }
 
 }  // namespace holdfast::engine

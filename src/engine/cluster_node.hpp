@@ -1,8 +1,8 @@
 // A whole Cluster as one of the nodes that vote.
 //
-// Between the voter, who knows locks, and the router, who knows slots: every lock has the slot of its key, so whatever
-// happens to slots has happened to the locks that are there. Besides, it keeps in mind which primaries are believed:
-// a replica that took over may lack what the old primary had granted.
+// Between the node_agent, who knows locks, and the router, who knows slots: every lock has the slot of its key, so
+// whatever happens to slots has happened to the locks that are there. Besides, it keeps in mind which primaries are
+// believed: a replica that took over may lack what the old primary had granted.
 //
 // Sans-I/O. Lives in the client's serial section.
 //
@@ -13,8 +13,8 @@
 //  (2) Whoever moves bytes calls router().on_timer() after every event of a link, as the router wants it.
 #pragma once
 
-#include "engine/voter.hpp"
-#include "redis/cluster_router.hpp"
+#include "engine/node_agent.hpp"
+#include "redis/cluster/cluster_router.hpp"
 
 #include <cstdint>
 #include <map>
@@ -26,7 +26,7 @@ namespace holdfast::engine {
 class cluster_host : public redis::link_maker {
 public:
     virtual instant now() const = 0;
-    virtual void on_member_up(const redis::network_place& /*which*/, const redis::server_facts& /*facts*/) {}
+    virtual void on_member_up(const redis::server_address& /*which*/, const redis::server_facts& /*facts*/) {}
     virtual void on_member_down(const failure& /*why*/) {}
     // Commands for keys in these slots can be sent, perhaps to another than before.
     virtual void on_slots_up(const redis::slot_set& /*which*/, instant /*now*/) {}
@@ -34,7 +34,7 @@ public:
     virtual void on_map() {}
     // As outbox::confirm(), at the member that owns the lock's slot; null: nobody is known to. Whoever may be asked for
     // replicas has it.
-    virtual void confirm(redis::command& request, const redis::network_place* at, redis::acknowledgement wanted);
+    virtual void confirm(redis::command& request, const redis::server_address* at, redis::acknowledgement wanted);
     // True: it was such a question, and will never be answered.
     virtual bool withdraw_confirmation(redis::command& /*request*/) { return false; }
 
@@ -49,7 +49,7 @@ public:
                  std::uint64_t jitter_seed);
 
     // Before anything else: whom events are for.
-    void attach(voter& mine) noexcept { voter_ = &mine; }
+    void attach(node_agent& mine) noexcept { agent_ = &mine; }
     redis::cluster_router& router() noexcept { return router_; }
     const redis::cluster_router& router() const noexcept { return router_; }
 
@@ -67,7 +67,7 @@ public:
     void confirm(redis::command& request, const lock_keys& lock, redis::acknowledgement wanted) override;
 
 private:
-    const redis::network_place* whom_to_ask(const lock_keys& lock) const;
+    const redis::server_address* whom_to_ask(const lock_keys& lock) const;
 
     struct primary {
         std::uint64_t link = 0;   // the last one; 0: none yet
@@ -78,15 +78,15 @@ private:
     void on_slots_up(const redis::slot_set& which, const redis::member_link& at, instant now) override;
     void on_slots_down(const redis::slot_set& which, const failure& why, instant now) override;
     void on_map(const redis::slot_map& fresh, instant now) override;
-    void on_push(const redis::reply_view& message, instant now) override { voter_->on_push(message, now); }
+    void on_push(const redis::reply_view& message, instant now) override { agent_->on_push(message, now); }
     void on_channel_refused(const std::string& channel, const failure& why, instant now) override;
 
     void get_to_know(primary& it, const redis::server_facts& facts, instant now) const;
 
     cluster_host& host_;
     const milliseconds mistrusted_for_;
-    voter* voter_ = nullptr;
-    std::map<redis::network_place, primary> primaries_;  // those of the present map
+    node_agent* agent_ = nullptr;
+    std::map<redis::server_address, primary> primaries_;  // those of the present map
     bool has_map_ = false;
     redis::cluster_router router_;
 };

@@ -4,8 +4,8 @@
 // about; calls go out through the nodes' outboxes; time is asked for by deadline(). Lives in the client's serial
 // section.
 //
-// A single server is a quorum of one. All nodes are asked at the same time, by one voter each; a lock is held while a
-// majority of the votes are, until the majority-th longest of their validities ends.
+// A single server is a quorum of one. All nodes are asked at the same time, by one node_agent each; a lock is held
+// while a majority of the votes are, until the majority-th longest of their validities ends.
 //
 // Invariants:
 //  (1) acquired() is called when a majority holds and is valid; from then on the hold's validity is that of its
@@ -15,8 +15,8 @@
 #pragma once
 
 #include "engine/hold.hpp"
+#include "engine/node_agent.hpp"
 #include "engine/pacing.hpp"
-#include "engine/voter.hpp"
 
 #include <boost/container/small_vector.hpp>
 
@@ -59,7 +59,7 @@ struct engine_settings {
     milliseconds fence_retention{3600 * 1000};
     // lost() fires this part of a lease before validity ends.
     unsigned lost_margin_percent = 10;
-    // See voter_settings.
+    // See node_agent_settings.
     milliseconds clock_skew{0};
     std::size_t most_renewals = 1000;
     unsigned max_depth = 100'000;
@@ -83,7 +83,7 @@ struct node_link {
 };
 
 // Of one hold; more nodes than these are rare.
-using ballots = boost::container::small_vector<ballot*, 7>;
+using node_holds = boost::container::small_vector<node_hold*, 7>;
 
 class engine final : public counter {
 public:
@@ -96,18 +96,18 @@ public:
 
     // --- requests
     // Re-enters if terms.owner holds the lock already, or upgrades what it reads. May call back before it returns.
-    void acquire(acquire_request& request, acquire_terms terms, instant now);
+    void acquire(acquire_completion& request, acquire_terms terms, instant now);
     // Ends an acquisition that is under way with `why`, giving back what it may have got. No effect if it has ended.
-    void cancel(acquire_request& request, errc why, instant now);
+    void cancel(acquire_completion& request, errc why, instant now);
     // Has a hold that reads write as well; the read hold stays, whatever comes of it. Called back like acquire().
-    void upgrade(hold& held, acquire_request& request, patience limit, instant now);
+    void upgrade(hold& held, acquire_completion& request, patience limit, instant now);
     // One level of it; there must be one. The request (may be null) is answered at `answer_by` at the latest; the
     // release itself goes on. When the last exclusive level goes and a shared one stays, it is a downgrade.
-    void release(hold& held, access level, hold_request* request, instant answer_by, instant now);
+    void release(hold& held, access level, hold_completion* request, instant answer_by, instant now);
     // An exclusive level becomes a shared one.
-    void downgrade(hold& held, hold_request& request, instant answer_by, instant now);
+    void downgrade(hold& held, hold_completion& request, instant answer_by, instant now);
     // Makes the lease full again now.
-    void renew(hold& held, hold_request& request, instant now);
+    void renew(hold& held, hold_completion& request, instant now);
     // Hears recalls of that lock from now on, even if nobody ever waits for it.
     void keep_listening(const lock_keys& keys);
     // The owner will never release: what it holds is renewed no longer, told as lost, and forgotten.
@@ -121,7 +121,7 @@ public:
     recovery recovery_of(const lock_keys& lock, instant now) const;
 
     // --- events, each of one node
-    voter& node(std::size_t number) noexcept { return *voters_[number]; }
+    node_agent& node(std::size_t number) noexcept { return *agents_[number]; }
     void on_timer(instant now);
     instant deadline() const noexcept;
 
@@ -141,33 +141,33 @@ private:
     // Nodes that do not vote for a hold are asked again after this part of its lease.
     static constexpr int heal_part = 3;
 
-    void granted(ballot& b, how got, instant now) override;
-    void queued(ballot& b, instant now) override;
-    void refused(ballot& b, const refusal& why, instant now) override;
-    void extended(ballot& b, instant now) override;
-    void lost(ballot& b, errc why, instant now) override;
-    void recalled(ballot& b, instant now) override;
-    void renewed(ballot& b, const node_answer& answer, instant now) override;
+    void granted(node_hold& b, how got, instant now) override;
+    void queued(node_hold& b, instant now) override;
+    void refused(node_hold& b, const refusal& why, instant now) override;
+    void extended(node_hold& b, instant now) override;
+    void lost(node_hold& b, errc why, instant now) override;
+    void recalled(node_hold& b, instant now) override;
+    void renewed(node_hold& b, const node_answer& answer, instant now) override;
     void renewal_failed(const failure& why) override { watcher_.on_renewal_failed(why); }
-    void changed(ballot& b, const node_answer& answer, instant now) override;
-    void released(ballot& b, const node_answer& answer, instant now) override;
-    void gone(ballot& b) override;
-    void raised(ballot& b, instant now) override;
+    void changed(node_hold& b, const node_answer& answer, instant now) override;
+    void released(node_hold& b, const node_answer& answer, instant now) override;
+    void gone(node_hold& b) override;
+    void raised(node_hold& b, instant now) override;
     void links_changed(const lock_set& which, instant now) override;
     void owners_changed() override;
     void clock_told(instant now) override;
-    bool is_asked_for(const ballot& b) const override { return b.whole().is_asked_for(); }
+    bool is_asked_for(const node_hold& b) const override { return b.whole().is_asked_for(); }
     fencing_token proposal(instant now) const override;
     fencing_token floor() const override { return floor_; }
     void saw(fencing_token token) override { floor_ = std::max(floor_, token); }
 
     // counting.cpp
-    void reenter(hold& mine, acquire_request& request, const acquire_terms& terms, instant now);
+    void reenter(hold& mine, acquire_completion& request, const acquire_terms& terms, instant now);
     bool reads_a_stripe(const acquire_terms& terms);
     bool is_too_deep(const hold& h) const noexcept;
-    void reentered(hold& h, acquire_request& request, instant now);
+    void reentered(hold& h, acquire_completion& request, instant now);
     hold& make_hold(hold_terms terms);
-    void begin_quest(hold& h, acquire_request& request, patience limit, instant now);
+    void begin_acquisition(hold& h, acquire_completion& request, patience limit, instant now);
     void ask_all(hold& h, instant now);
     patience patience_of_votes(const hold& h) const noexcept;
     void count(hold& h, how got, instant now);
@@ -182,10 +182,10 @@ private:
     refusal recovering(const lock_keys& lock, instant now) const;
     std::string why_out_of_reach(const hold& h) const;
     void check_reach(hold& h, instant now);
-    acquire_request* end_quest(hold& h);
+    acquire_completion* end_acquisition(hold& h);
 
     // gathering.cpp
-    bool agree_on_token(hold& h, const ballots& mine, instant now);
+    bool agree_on_token(hold& h, const node_holds& mine, instant now);
     void gather(hold& h, instant now);
     void check_gathering(hold& h, instant now);
     void withdraw(hold& h, instant now);
@@ -194,7 +194,7 @@ private:
     void ask_those_who_refused(hold& h, instant now);
     std::string make_ticket(instant now);
     std::string ticket_of(instant asked);
-    static bool stands_in_line(const hold& h) noexcept;
+    static bool is_queued(const hold& h) noexcept;
     void move_tickets(instant now);
     void give_ticket(hold& h, std::string ticket, instant now);
     std::optional<std::chrono::microseconds> common_clock_at_boot() const;
@@ -213,9 +213,9 @@ private:
     void check_pace(hold& h);
 
     // keeping.cpp
-    static bool is_backed_by(const hold& h, const ballot& b) noexcept;
+    static bool is_backed_by(const hold& h, const node_hold& b) noexcept;
     std::size_t backing(const hold& h) const;
-    instant validity_of(const ballots& backing) const;
+    instant validity_of(const node_holds& backing) const;
     void count_validity(hold& h);
     void one_less(hold& h, errc why, instant now);
     void count_again(hold& h, instant now);
@@ -223,22 +223,22 @@ private:
     void lose(hold& h, errc why, instant now);
     void renew_votes(hold& h, instant now);
     void heal(hold& h, instant now);
-    void release_level(hold& h, access level, hold_request* request, instant answer_by, instant now);
-    static affairs::poll_of_nodes& poll_about(affairs& all, answer_to what) noexcept;
+    void release_level(hold& h, access level, hold_completion* request, instant answer_by, instant now);
+    static pending_work::poll_of_nodes& poll_about(pending_work& all, answer_to what) noexcept;
     static bool is_waited_for(const hold& h, answer_to what) noexcept;
-    void open_poll(hold& h, answer_to what, hold_request* request, instant answer_by);
-    void take(ballot& b, answer_to what, const node_answer& said);
+    void open_poll(hold& h, answer_to what, hold_completion* request, instant answer_by);
+    void take(node_hold& b, answer_to what, const node_answer& said);
     static void answer(hold& h, answer_to what, std::optional<refusal> why_not);
     static void refuse(hold& h, answer_to what, errc code, std::string_view detail);
     static void refuse_late(hold& h, answer_to what, instant now, errc code, std::string_view detail);
     void check(hold& h, instant now);
 
     // shared
-    std::size_t majority() const noexcept { return voters_.size() / 2 + 1; }
-    bool several() const noexcept { return voters_.size() > 1; }
-    ballots in_favour(const hold& h) const;
+    std::size_t majority() const noexcept { return agents_.size() / 2 + 1; }
+    bool several() const noexcept { return agents_.size() > 1; }
+    node_holds in_favour(const hold& h) const;
     milliseconds margin(milliseconds lease) const noexcept { return lease * settings_.lost_margin_percent / 100; }
-    voter& voter_of(const ballot& b) noexcept;
+    node_agent& agent_of(const node_hold& b) noexcept;
     template <typename Counts>
     std::size_t votes(const hold& h, Counts counts) const {
         const auto all = h.votes();
@@ -253,8 +253,8 @@ private:
     void disown(hold& h);
     void forget_if_gone(hold& h);
     void set_timer(hold& h);
-    affairs& under_way(hold& h);
-    void drop_affairs(hold& h) noexcept;
+    pending_work& under_way(hold& h);
+    void drop_pending(hold& h) noexcept;
 
     struct owned_lock {
         owner_id owner;
@@ -269,10 +269,10 @@ private:
     random_source& random_;
     observer& watcher_;
     client_id client_;
-    std::vector<std::unique_ptr<voter>> voters_;
+    std::vector<std::unique_ptr<node_agent>> agents_;
     std::uint64_t next_counter_ = 0;
     timer_heap timers_;
-    spares<affairs> spare_affairs_;
+    spares<pending_work> spare_pending_;
     boost::intrusive::list<hold> holds_;  // in the order they were asked for
     std::unordered_map<owned_lock, hold*, owned_lock_hash> owned_;
     paces paces_;  // of locks whose nodes do not answer in time

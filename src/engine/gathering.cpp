@@ -30,7 +30,7 @@ constexpr fencing_token no_idea_of_the_time = 1;
 // of the right ones. Unless a majority is known, nothing can be said: all of them might be wrong.
 std::optional<std::chrono::microseconds> engine::common_clock_at_boot() const {
     boost::container::small_vector<std::chrono::microseconds, 7> known;
-    for (const auto& one : voters_) {
+    for (const auto& one : agents_) {
         if (const auto clock = one->clock_at_boot()) known.push_back(*clock);
     }
     if (known.size() < majority()) return std::nullopt;
@@ -83,22 +83,22 @@ void engine::move_tickets(instant now) {
     last_ticket_ += by;
     for (auto next = holds_.begin(); next != holds_.end();) {
         hold& h = *next++;  // first: asking may end it
-        if (!stands_in_line(h) || h.affairs_->ticket.empty()) continue;
-        give_ticket(h, std::to_string(std::stoull(h.affairs_->ticket) + by), now);
+        if (!is_queued(h) || h.pending_->ticket.empty()) continue;
+        give_ticket(h, std::to_string(std::stoull(h.pending_->ticket) + by), now);
     }
 }
 
 void engine::give_ticket(hold& h, std::string ticket, instant now) {
-    h.affairs_->ticket = std::move(ticket);
-    if (h.affairs_->ticket.empty()) return;
-    for (std::size_t i = 0; i < voters_.size(); ++i) {
-        ballot& b = h.vote(i);
-        if (b.in_line() && b.ticket() != h.affairs_->ticket) voters_[i]->ask_again(b, now);
+    h.pending_->ticket = std::move(ticket);
+    if (h.pending_->ticket.empty()) return;
+    for (std::size_t i = 0; i < agents_.size(); ++i) {
+        node_hold& b = h.vote(i);
+        if (b.is_queued() && b.ticket() != h.pending_->ticket) agents_[i]->ask_again(b, now);
     }
 }
 
-bool engine::stands_in_line(const hold& h) noexcept {
-    return h.is_asked_for() && h.affairs_->quest.limit.wait == waiting::in_line;
+bool engine::is_queued(const hold& h) noexcept {
+    return h.is_asked_for() && h.pending_->acquisition.limit.wait == waiting::in_queue;
 }
 
 // Once a second at most: a Cluster is one node, and its members may have clocks that differ.
@@ -109,18 +109,18 @@ void engine::clock_told(instant now) {
 // True when a majority knows the hold by a token that is greater than all that were given before. A token that a
 // majority of the votes shares is: one of these nodes was in every earlier majority, and gave a greater one. So is the
 // greatest of a majority, once a majority has it.
-bool engine::agree_on_token(hold& h, const ballots& mine, instant now) {
+bool engine::agree_on_token(hold& h, const node_holds& mine, instant now) {
     fencing_token greatest = 0;
-    for (const ballot* const vote : mine) {
-        const auto same = [vote](const ballot* other) { return other->token() == vote->token(); };
+    for (const node_hold* const vote : mine) {
+        const auto same = [vote](const node_hold* other) { return other->token() == vote->token(); };
         if (static_cast<std::size_t>(std::count_if(mine.begin(), mine.end(), same)) >= majority()) {
             h.token_ = vote->token();
             return true;
         }
         greatest = std::max(greatest, vote->token());
     }
-    for (ballot* const vote : mine) {
-        if (vote->token() < greatest && !vote->is_being_raised()) voter_of(*vote).raise(*vote, greatest, now);
+    for (node_hold* const vote : mine) {
+        if (vote->token() < greatest && !vote->is_being_raised()) agent_of(*vote).raise(*vote, greatest, now);
     }
     return false;
 }
@@ -128,42 +128,44 @@ bool engine::agree_on_token(hold& h, const ballots& mine, instant now) {
 // Not enough yet: what there is will not be kept for ever.
 void engine::gather(hold& h, instant now) {
     if (!several() || h.state_ != state::wanted) return;
-    affairs::search& quest = under_way(h).quest;
-    if (quest.gather_until != never || quest.limit.wait != waiting::in_line || in_favour(h).empty()) return;
-    if (quest.gather_for == milliseconds(0)) quest.gather_for = first_gathering;
-    quest.gather_until = now + quest.gather_for;
+    pending_work::search& acquisition = under_way(h).acquisition;
+    if (acquisition.gather_until != never || acquisition.limit.wait != waiting::in_queue || in_favour(h).empty())
+        return;
+    if (acquisition.gather_for == milliseconds(0)) acquisition.gather_for = first_gathering;
+    acquisition.gather_until = now + acquisition.gather_for;
     set_timer(h);
 }
 
 void engine::check_gathering(hold& h, instant now) {
-    if (!h.affairs_ || now < h.affairs_->quest.gather_until) return;
-    affairs::search& quest = h.affairs_->quest;
-    quest.gather_until = never;
-    const ballots mine = in_favour(h);
+    if (!h.pending_ || now < h.pending_->acquisition.gather_until) return;
+    pending_work::search& acquisition = h.pending_->acquisition;
+    acquisition.gather_until = never;
+    const node_holds mine = in_favour(h);
     if (mine.empty() || h.state_ != state::wanted) return;
     if (links_up(h) < majority()) return withdraw(h, now);
     // Enough, once they agree on a token; or there may be enough when those have answered that are asked now.
-    const std::size_t answers_due = votes(h, [this](const ballot& b) {
-        return b.asks() && b.is_being_asked() && !b.in_line() && voters_[b.node()]->link_is_up(b);
+    const std::size_t answers_due = votes(h, [this](const node_hold& b) {
+        return b.asks() && b.is_being_asked() && !b.is_queued() && agents_[b.node()]->link_is_up(b);
     });
     if (mine.size() + answers_due >= majority()) return gather(h, now);
-    quest.gather_for = std::min<milliseconds>(quest.gather_for * 2, h.terms_.lease / longest_gathering_part);
-    for (ballot* const vote : mine) voter_of(*vote).yield(*vote, now);
+    acquisition.gather_for =
+        std::min<milliseconds>(acquisition.gather_for * 2, h.terms_.lease / longest_gathering_part);
+    for (node_hold* const vote : mine) agent_of(*vote).yield(*vote, now);
 }
 
 // No majority can be reached: nobody should have to wait for what this one has. It is asked for anew, by another id and
 // in its old place, when enough nodes can be reached again.
 void engine::withdraw(hold& h, instant now) {
     hold& later = make_hold(h.terms_);
-    affairs& kept = under_way(later);
-    const affairs& until_now = *h.affairs_;
-    kept.quest.limit = until_now.quest.limit;
-    if (until_now.quest.said_no) kept.quest.said_no = *until_now.quest.said_no;
-    kept.quest.asked_at = until_now.quest.asked_at;
-    kept.quest.reach_by = until_now.quest.reach_by;
+    pending_work& kept = under_way(later);
+    const pending_work& until_now = *h.pending_;
+    kept.acquisition.limit = until_now.acquisition.limit;
+    if (until_now.acquisition.said_no) kept.acquisition.said_no = *until_now.acquisition.said_no;
+    kept.acquisition.asked_at = until_now.acquisition.asked_at;
+    kept.acquisition.reach_by = until_now.acquisition.reach_by;
     kept.ticket = until_now.ticket;
-    kept.quest.request = end_quest(h);
-    kept.quest.request->subject_ = &later;
+    kept.acquisition.request = end_acquisition(h);
+    kept.acquisition.request->subject_ = &later;
     later.withdrawn_ = true;
     want_links(later);
     set_timer(later);
@@ -182,7 +184,7 @@ bool engine::waits(const hold& h) noexcept {
 // Links come by themselves where something is sent. Whoever waits for links before it sends anything has to ask for
 // them: a Cluster has many members, and none is dialled for nothing.
 void engine::want_links(const hold& h) {
-    for (std::size_t i = 0; i < voters_.size(); ++i) voters_[i]->want_link(h.vote(i));
+    for (std::size_t i = 0; i < agents_.size(); ++i) agents_[i]->want_link(h.vote(i));
 }
 
 void engine::owners_changed() {
@@ -197,7 +199,8 @@ void engine::links_changed(const lock_set& which, instant now) {
     move_tickets(now);
     for (auto next = holds_.begin(); next != holds_.end();) {
         hold& h = *next++;  // first: asking may end it
-        if (stands_in_line(h) && h.affairs_->ticket.empty()) give_ticket(h, ticket_of(h.affairs_->quest.asked_at), now);
+        if (is_queued(h) && h.pending_->ticket.empty())
+            give_ticket(h, ticket_of(h.pending_->acquisition.asked_at), now);
         if (!waits(h) || !which.has(*h.terms_.keys) || links_up(h) < majority()) continue;
         if (h.withdrawn_) {
             ask_all(h, now);
@@ -209,10 +212,10 @@ void engine::links_changed(const lock_set& which, instant now) {
 
 // Whoever waits in line wants every vote there is: also of a node that was out of reach, or in trouble, before.
 void engine::ask_those_who_refused(hold& h, instant now) {
-    if (h.affairs_->quest.limit.wait != waiting::in_line || h.withdrawn_ || h.held_back_) return;
-    for (std::size_t i = 0; i < voters_.size(); ++i) {
-        const bool can = voters_[i]->link_is_up(h.vote(i)) && h.vote(i).can_be_asked_again();
-        if (can) voters_[i]->ask(h.vote(i), patience_of_votes(h), now);
+    if (h.pending_->acquisition.limit.wait != waiting::in_queue || h.withdrawn_ || h.held_back_) return;
+    for (std::size_t i = 0; i < agents_.size(); ++i) {
+        const bool can = agents_[i]->link_is_up(h.vote(i)) && h.vote(i).can_be_asked_again();
+        if (can) agents_[i]->ask(h.vote(i), patience_of_votes(h), now);
     }
 }
 

@@ -1,16 +1,16 @@
 // What somebody has, or wants: one id at every node, and its levels.
 //
-// The nodes' ballots are counted: it is held while a majority of them are. A hold lives until the last of its ballots
-// is gone, which may be long after its owner has forgotten it.
+// The nodes' node_holds are counted: it is held while a majority of them are. A hold lives until the last of its
+// node_holds is gone, which may be long after its owner has forgotten it.
 //
-// A client may have a hundred thousand of them. So hold and ballots are one piece of memory, and what is needed only
+// A client may have a hundred thousand of them. So hold and node_holds are one piece of memory, and what is needed only
 // while something is under way exists only then.
 #pragma once
 
-#include "engine/ballot.hpp"
-#include "engine/hold_id.hpp"
+#include "engine/node_hold.hpp"
 #include "engine/terms.hpp"
 #include "engine/timer_heap.hpp"
+#include "wire/hold_id.hpp"
 
 #include <boost/intrusive/list.hpp>
 
@@ -23,11 +23,12 @@ namespace holdfast::engine {
 
 class hold;
 
-// What is under way about a hold: a quest, answers that somebody waits for, the next look at nodes that do not vote.
-struct affairs final : timed {
+// What is under way about a hold: a acquisition, answers that somebody waits for, the next look at nodes that do not
+// vote.
+struct pending_work final : timed {
     // Answers of the nodes to a release, a renewal or a downgrade that somebody waits for.
     struct count_of_nodes {
-        hold_request* request = nullptr;
+        hold_completion* request = nullptr;
         instant answer_by = never;
         bool asked_in_vain = false;  // a link broke before its answer
         std::size_t done = 0;
@@ -45,7 +46,7 @@ struct affairs final : timed {
     };
     // An acquisition or an upgrade.
     struct search_terms {
-        acquire_request* request = nullptr;
+        acquire_completion* request = nullptr;
         patience limit = {};
         instant asked_at{};
         instant reach_by = never;      // enough nodes must have been reached once; see engine_settings::first_connect
@@ -64,7 +65,7 @@ struct affairs final : timed {
     // Its timer is not set.
     void clear() noexcept {
         whole = nullptr;
-        quest.clear();
+        acquisition.clear();
         ticket.clear();
         heal_at = never;
         releasing.clear();
@@ -73,7 +74,7 @@ struct affairs final : timed {
     }
 
     hold* whole = nullptr;
-    search quest = {};
+    search acquisition = {};
     // Its place in every node's line; empty where there is only one node, which then says.
     std::string ticket = {};
     instant heal_at = never;  // when nodes that do not vote for it are asked again
@@ -87,7 +88,7 @@ public:
     struct deleter {
         void operator()(hold* h) const noexcept;
     };
-    // Wanted from now on, with a ballot for each node.
+    // Wanted from now on, with a node_hold for each node.
     static std::unique_ptr<hold, deleter> make(hold_id id, hold_terms terms, std::size_t nodes);
     hold(const hold&) = delete;
     hold& operator=(const hold&) = delete;
@@ -96,8 +97,8 @@ public:
     fencing_token token() const noexcept { return token_; }
     instant valid_until() const noexcept { return valid_until_; }
     const hold_terms& terms() const noexcept { return terms_; }
-    // See affairs.
-    std::string_view ticket() const noexcept { return affairs_ ? affairs_->ticket : std::string_view(); }
+    // See pending_work.
+    std::string_view ticket() const noexcept { return pending_ ? pending_->ticket : std::string_view(); }
     // How many releases of that kind are due.
     unsigned levels(access kind) const noexcept { return kind == access::shared ? shared_ : exclusive_; }
     void listen(std::shared_ptr<hold_listener> listener) noexcept { listener_ = std::move(listener); }
@@ -111,16 +112,16 @@ private:
     ~hold();
 
     // They stand right behind the hold.
-    ballot& vote(std::size_t number) const noexcept {
-        return std::launder(reinterpret_cast<ballot*>(const_cast<hold*>(this) + 1))[number];
+    node_hold& vote(std::size_t number) const noexcept {
+        return std::launder(reinterpret_cast<node_hold*>(const_cast<hold*>(this) + 1))[number];
     }
-    std::span<ballot> votes() const noexcept { return {&vote(0), nodes_}; }
+    std::span<node_hold> votes() const noexcept { return {&vote(0), nodes_}; }
 
-    bool is_asked_for() const noexcept { return affairs_ && affairs_->quest.request != nullptr; }
+    bool is_asked_for() const noexcept { return pending_ && pending_->acquisition.request != nullptr; }
 
     hold_id id_;
     hold_terms terms_;
-    std::unique_ptr<affairs> affairs_;  // while there are any
+    std::unique_ptr<pending_work> pending_;  // while there are any
     std::shared_ptr<hold_listener> listener_;
     fencing_token token_ = 0;
     instant valid_until_{};

@@ -10,27 +10,27 @@
 namespace holdfast::engine {
 
 // What is held is what a vote must be for: one that only reads does not back a hold that writes.
-bool engine::is_backed_by(const hold& h, const ballot& b) noexcept {
+bool engine::is_backed_by(const hold& h, const node_hold& b) noexcept {
     return h.exclusive_ > 0 ? b.writes() : b.counts();
 }
 
 std::size_t engine::backing(const hold& h) const {
-    return votes(h, [&h](const ballot& b) { return is_backed_by(h, b); });
+    return votes(h, [&h](const node_hold& b) { return is_backed_by(h, b); });
 }
 
 // The majority-th longest of the votes' validities; there must be a majority.
-instant engine::validity_of(const ballots& backing) const {
+instant engine::validity_of(const node_holds& backing) const {
     if (backing.size() == 1) return backing.front()->valid_until();
     boost::container::small_vector<instant, 7> ends;
-    for (const ballot* const vote : backing) ends.push_back(vote->valid_until());
+    for (const node_hold* const vote : backing) ends.push_back(vote->valid_until());
     const auto decisive = ends.begin() + static_cast<std::ptrdiff_t>(majority() - 1);
     std::nth_element(ends.begin(), decisive, ends.end(), std::greater<>());
     return *decisive;
 }
 
 void engine::count_validity(hold& h) {
-    ballots backing;
-    for (std::size_t i = 0; i < voters_.size(); ++i) {
+    node_holds backing;
+    for (std::size_t i = 0; i < agents_.size(); ++i) {
         if (is_backed_by(h, h.vote(i))) backing.push_back(&h.vote(i));
     }
     if (backing.size() < majority()) return;
@@ -38,7 +38,7 @@ void engine::count_validity(hold& h) {
     if (h.listener_ != nullptr) h.listener_->on_validity(h.valid_until_);
 }
 
-void engine::extended(ballot& b, instant now) {
+void engine::extended(node_hold& b, instant now) {
     hold& h = b.whole();
     if (h.state_ == state::held) count_validity(h);
     count_again(h, now);
@@ -49,10 +49,10 @@ void engine::count_again(hold& h, instant now) {
     if (h.is_asked_for() && in_favour(h).size() >= majority()) count(h, how::asked, now);
 }
 
-void engine::lost(ballot& b, errc why, instant now) {
+void engine::lost(node_hold& b, errc why, instant now) {
     hold& h = b.whole();
     if (h.state_ == state::wanted) {
-        voter_of(b).ask(b, patience_of_votes(h), now);
+        agent_of(b).ask(b, patience_of_votes(h), now);
         return;
     }
     if (h.state_ != state::held) return;
@@ -64,7 +64,7 @@ void engine::lost(ballot& b, errc why, instant now) {
 
 // The holder is told to stop, and the hold is renewed no longer; but the nodes keep it until the holder has stopped and
 // releases it, or the lease ends. So nobody else has the lock while the holder still works. One node's word is enough.
-void engine::recalled(ballot& b, instant now) {
+void engine::recalled(node_hold& b, instant now) {
     if (b.whole().state_ == state::held) lose(b.whole(), errc::lost, now);
 }
 
@@ -83,44 +83,44 @@ void engine::tell_votes(hold& h, votes_now what) {
     const std::size_t in_favour = backing(h);
     if (what == votes_now::fewer && in_favour == h.told_votes_) return;
     h.told_votes_ = static_cast<std::uint16_t>(in_favour);
-    h.shrunk_ = in_favour < voters_.size();
-    watcher_.on_votes(h.terms_.keys->lock(), what, {.in_favour = in_favour, .nodes = voters_.size()});
+    h.shrunk_ = in_favour < agents_.size();
+    watcher_.on_votes(h.terms_.keys->lock(), what, {.in_favour = in_favour, .nodes = agents_.size()});
 }
 
 // Nodes that do not vote for it (they forgot it, or were out of reach, or had another holder) are asked again, if what
 // is held is still what was asked for. They are not waited for, and lost is lost: this only makes a majority firmer.
 void engine::heal(hold& h, instant now) {
-    if (!h.affairs_ || now < h.affairs_->heal_at) return;
-    h.affairs_->heal_at = now + h.terms_.lease / heal_part;
+    if (!h.pending_ || now < h.pending_->heal_at) return;
+    h.pending_->heal_at = now + h.terms_.lease / heal_part;
     const bool as_asked = (h.exclusive_ > 0) == (h.terms_.want == access::exclusive);
     if (!as_asked) return;
-    for (std::size_t i = 0; i < voters_.size(); ++i) {
-        ballot& b = h.vote(i);
-        if (b.can_be_asked_again()) voters_[i]->ask(b, {waiting::not_at_all, never}, now);
+    for (std::size_t i = 0; i < agents_.size(); ++i) {
+        node_hold& b = h.vote(i);
+        if (b.can_be_asked_again()) agents_[i]->ask(b, {waiting::not_at_all, never}, now);
     }
 }
 
 void engine::lose(hold& h, errc why, instant now) {
     h.state_ = state::lost;
-    if (h.affairs_) h.affairs_->heal_at = never;
+    if (h.pending_) h.pending_->heal_at = never;
     const refusal is_lost{errc::lost, "", {}, {}};
     answer(h, answer_to::renewal, is_lost);
     answer(h, answer_to::change, is_lost);
     watcher_.on_lost(h.terms_.keys->lock(), why);
     if (h.listener_ != nullptr) h.listener_->on_lost(why);
-    acquire_request* const waiting_for_more = end_quest(h);
+    acquire_completion* const waiting_for_more = end_acquisition(h);
     set_timer(h);
-    for (std::size_t i = 0; i < voters_.size(); ++i) voters_[i]->let_run_out(h.vote(i), now);
+    for (std::size_t i = 0; i < agents_.size(); ++i) agents_[i]->let_run_out(h.vote(i), now);
     if (waiting_for_more != nullptr) waiting_for_more->refused(is_lost);
 }
 
 void engine::renew_votes(hold& h, instant now) {
-    for (std::size_t i = 0; i < voters_.size(); ++i) {
-        if (h.vote(i).counts()) voters_[i]->renew(h.vote(i), now);
+    for (std::size_t i = 0; i < agents_.size(); ++i) {
+        if (h.vote(i).counts()) agents_[i]->renew(h.vote(i), now);
     }
 }
 
-void engine::renew(hold& h, hold_request& request, instant now) {
+void engine::renew(hold& h, hold_completion& request, instant now) {
     if (h.state_ == state::held && ran_out(h, now)) lose(h, errc::lost, now);
     if (h.state_ != state::held) return request.answered(refusal{errc::lost, "", {}, {}});
     if (is_waited_for(h, answer_to::renewal)) {
@@ -131,7 +131,7 @@ void engine::renew(hold& h, hold_request& request, instant now) {
     set_timer(h);
 }
 
-void engine::renewed(ballot& b, const node_answer& said, instant now) {
+void engine::renewed(node_hold& b, const node_answer& said, instant now) {
     hold& h = b.whole();
     if (h.state_ == state::wanted) return count_again(h, now);
     if (h.state_ != state::held) return;
@@ -143,20 +143,20 @@ void engine::renewed(ballot& b, const node_answer& said, instant now) {
     // The outcome of a renewal whose link broke is unknown, and it is asked again on the next one.
     const bool unknown = said.why_not && said.why_not->code == errc::outcome_unknown;
     if (unknown && is_waited_for(h, answer_to::renewal)) {
-        h.affairs_->renewing.asked_in_vain = true;
-        return voter_of(b).renew(b, now);
+        h.pending_->renewing.asked_in_vain = true;
+        return agent_of(b).renew(b, now);
     }
     take(b, answer_to::renewal, said);
     set_timer(h);
     count_again(h, now);
 }
 
-void engine::downgrade(hold& h, hold_request& request, instant answer_by, instant now) {
+void engine::downgrade(hold& h, hold_completion& request, instant answer_by, instant now) {
     ++h.shared_;
     release(h, access::exclusive, &request, answer_by, now);
 }
 
-void engine::changed(ballot& b, const node_answer& said, instant) {
+void engine::changed(node_hold& b, const node_answer& said, instant) {
     hold& h = b.whole();
     if (h.state_ != state::held) return;
     count_validity(h);
@@ -164,7 +164,7 @@ void engine::changed(ballot& b, const node_answer& said, instant) {
     set_timer(h);
 }
 
-void engine::release(hold& h, access level, hold_request* request, instant answer_by, instant now) {
+void engine::release(hold& h, access level, hold_completion* request, instant answer_by, instant now) {
     HOLDFAST_ASSERT(h.levels(level) > 0);
     --(level == access::shared ? h.shared_ : h.exclusive_);
     if (h.exclusive_ + h.shared_ > 0) return release_level(h, level, request, answer_by, now);
@@ -178,13 +178,13 @@ void engine::release(hold& h, access level, hold_request* request, instant answe
     }
     constexpr std::string_view meanwhile = "released meanwhile";
     h.state_ = state::leaving;
-    if (h.affairs_) h.affairs_->heal_at = never;
+    if (h.pending_) h.pending_->heal_at = never;
     refuse(h, answer_to::renewal, errc::not_held, meanwhile);
     refuse(h, answer_to::change, errc::not_held, meanwhile);
-    acquire_request* const waiting_for_more = end_quest(h);
+    acquire_completion* const waiting_for_more = end_acquisition(h);
     open_poll(h, answer_to::release, request, answer_by);
     const in_hand kept(h);
-    for (std::size_t i = 0; i < voters_.size(); ++i) voters_[i]->release(h.vote(i), now);
+    for (std::size_t i = 0; i < agents_.size(); ++i) agents_[i]->release(h.vote(i), now);
     set_timer(h);
     if (waiting_for_more != nullptr) waiting_for_more->refused({errc::not_held, std::string(meanwhile), {}, {}});
     kept.let_go();
@@ -192,7 +192,7 @@ void engine::release(hold& h, access level, hold_request* request, instant answe
 }
 
 // Others of its levels remain: the nodes hear of it only if what they have becomes less.
-void engine::release_level(hold& h, access level, hold_request* request, instant answer_by, instant now) {
+void engine::release_level(hold& h, access level, hold_completion* request, instant answer_by, instant now) {
     if (h.state_ != state::held) {
         if (request != nullptr) request->answered(refusal{errc::lost, "", {}, {}});
         return;
@@ -207,52 +207,52 @@ void engine::release_level(hold& h, access level, hold_request* request, instant
     }
     if (downgrades || stops_reading) {
         const shape rest = downgrades ? shape::reading : shape::writing;
-        for (std::size_t i = 0; i < voters_.size(); ++i) {
+        for (std::size_t i = 0; i < agents_.size(); ++i) {
             // A node that has not answered yet would grant all that was asked for.
-            if (h.vote(i).asks()) voters_[i]->give_up(h.vote(i), now);
+            if (h.vote(i).asks()) agents_[i]->give_up(h.vote(i), now);
             // Nor is one of use that would have nothing left.
             if (stops_reading && h.vote(i).counts() && !h.vote(i).writes()) {
                 take(h.vote(i), answer_to::renewal, {refusal{errc::not_held, "", {}, {}}});
-                voters_[i]->release(h.vote(i), now);
+                agents_[i]->release(h.vote(i), now);
             }
-            voters_[i]->make_less(h.vote(i), rest, now);
+            agents_[i]->make_less(h.vote(i), rest, now);
         }
     }
     set_timer(h);
 }
 
-void engine::released(ballot& b, const node_answer& said, instant) {
+void engine::released(node_hold& b, const node_answer& said, instant) {
     hold& h = b.whole();
     take(b, answer_to::release, said);
     set_timer(h);
     forget_if_gone(h);
 }
 
-void engine::gone(ballot& b) {
+void engine::gone(node_hold& b) {
     hold& h = b.whole();
-    const refusal unknown{errc::outcome_unknown, voter_of(b).server(), {}, {}};
+    const refusal unknown{errc::outcome_unknown, agent_of(b).server(), {}, {}};
     take(b, answer_to::release, {unknown});
     forget_if_gone(h);
 }
 
 // --- answers of many that become one
 
-affairs::poll_of_nodes& engine::poll_about(affairs& all, answer_to what) noexcept {
+pending_work::poll_of_nodes& engine::poll_about(pending_work& all, answer_to what) noexcept {
     return what == answer_to::release ? all.releasing : what == answer_to::renewal ? all.renewing : all.changing;
 }
 
 bool engine::is_waited_for(const hold& h, answer_to what) noexcept {
-    return h.affairs_ && poll_about(*h.affairs_, what).request != nullptr;
+    return h.pending_ && poll_about(*h.pending_, what).request != nullptr;
 }
 
 // Of those that vote for the hold; what others say is not asked for.
-void engine::open_poll(hold& h, answer_to what, hold_request* request, instant answer_by) {
-    if (h.affairs_) poll_about(*h.affairs_, what).clear();
+void engine::open_poll(hold& h, answer_to what, hold_completion* request, instant answer_by) {
+    if (h.pending_) poll_about(*h.pending_, what).clear();
     if (request == nullptr) return;
-    affairs::poll_of_nodes& poll = poll_about(under_way(h), what);
+    pending_work::poll_of_nodes& poll = poll_about(under_way(h), what);
     poll.request = request;
     poll.answer_by = answer_by;
-    for (ballot& b : h.votes()) {
+    for (node_hold& b : h.votes()) {
         b.take_expected(what);
         if (what == answer_to::renewal ? !is_backed_by(h, b) : !b.counts()) continue;
         b.expect(what);
@@ -261,10 +261,10 @@ void engine::open_poll(hold& h, answer_to what, hold_request* request, instant a
 }
 
 // Done when a majority has done it; failed when no majority can have.
-void engine::take(ballot& b, answer_to what, const node_answer& said) {
+void engine::take(node_hold& b, answer_to what, const node_answer& said) {
     hold& h = b.whole();
     if (!b.take_expected(what) || !is_waited_for(h, what)) return;
-    affairs::poll_of_nodes& poll = poll_about(*h.affairs_, what);
+    pending_work::poll_of_nodes& poll = poll_about(*h.pending_, what);
     --poll.open;
     if (said.why_not) {
         if (!poll.why_not) poll.why_not = *said.why_not;
@@ -279,9 +279,9 @@ void engine::take(ballot& b, answer_to what, const node_answer& said) {
 
 // The one who asked may do anything then, even end the hold.
 void engine::answer(hold& h, answer_to what, std::optional<refusal> why_not) {
-    if (!h.affairs_) return;
-    affairs::poll_of_nodes& poll = poll_about(*h.affairs_, what);
-    hold_request* const asked = std::exchange(poll.request, nullptr);
+    if (!h.pending_) return;
+    pending_work::poll_of_nodes& poll = poll_about(*h.pending_, what);
+    hold_completion* const asked = std::exchange(poll.request, nullptr);
     poll.answer_by = never;
     if (asked == nullptr) return;
     if (!why_not) asked->left_behind(poll.holders, poll.waiters);
@@ -294,20 +294,20 @@ void engine::refuse(hold& h, answer_to what, errc code, std::string_view detail)
 }
 
 void engine::refuse_late(hold& h, answer_to what, instant now, errc code, std::string_view detail) {
-    if (h.affairs_ && now >= poll_about(*h.affairs_, what).answer_by) refuse(h, what, code, detail);
+    if (h.pending_ && now >= poll_about(*h.pending_, what).answer_by) refuse(h, what, code, detail);
 }
 
 void engine::check(hold& h, instant now) {
     refuse_late(h, answer_to::release, now, errc::outcome_unknown, "the release goes on in the background");
     refuse_late(h, answer_to::change, now, errc::outcome_unknown, "the downgrade goes on in the background");
-    const bool asked = (h.affairs_ && h.affairs_->renewing.asked_in_vain) || links_up(h) >= majority();
-    refuse_late(h, answer_to::renewal, now, asked ? errc::request_timed_out : errc::unreachable, voters_[0]->server());
+    const bool asked = (h.pending_ && h.pending_->renewing.asked_in_vain) || links_up(h) >= majority();
+    refuse_late(h, answer_to::renewal, now, asked ? errc::request_timed_out : errc::unreachable, agents_[0]->server());
     heal(h, now);
     set_timer(h);
-    if (h.is_asked_for() && (several() || h.held_back_) && now >= h.affairs_->quest.limit.deadline) {
+    if (h.is_asked_for() && (several() || h.held_back_) && now >= h.pending_->acquisition.limit.deadline) {
         return fail(h, too_late(h, now), now);
     }
-    if (h.is_asked_for() && now >= h.affairs_->quest.reach_by) return check_reach(h, now);
+    if (h.is_asked_for() && now >= h.pending_->acquisition.reach_by) return check_reach(h, now);
     if (h.held_back_) return ask_if_room(h, now);
     check_gathering(h, now);
 }

@@ -7,15 +7,15 @@
 
 #include "base/clock.hpp"
 #include "base/failure.hpp"
-#include "redis/acknowledgement.hpp"
-#include "redis/command.hpp"
-#include "scripts/names.hpp"
+#include "redis/session/acknowledgement.hpp"
+#include "redis/session/command.hpp"
+#include "wire/keys.hpp"
 
 #include <string>
 
 namespace holdfast::engine {
 
-using scripts::lock_keys;
+using wire::lock_keys;
 
 // Which locks an event is about.
 class lock_set {
@@ -46,8 +46,8 @@ public:
     virtual void want_link(const lock_keys& /*lock*/) {}
     // Nothing is asked for before this: the server may have forgotten holds that are still believed in.
     virtual instant trusted_from(const lock_keys& lock) const = 0;
-    // Asks how many replicas have what the lock's server has done so far; answered as by redis::ack_line, never from
-    // within this call. Taken back by withdraw(). `request` is scripts::confirm_question, for a node whose locks may be
+    // Asks how many replicas have what the lock's server has done so far; answered as by redis::ack_queue, never from
+    // within this call. Taken back by withdraw(). `request` is wire::confirm_request, for a node whose locks may be
     // with another server by now.
     virtual void confirm(redis::command& request, const lock_keys& lock, redis::acknowledgement wanted) = 0;
 

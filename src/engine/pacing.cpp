@@ -6,7 +6,7 @@ namespace holdfast::engine {
 
 // What was sent for it and is not answered is more than a minority's.
 bool engine::is_unanswered(const hold& h) const {
-    return votes(h, [](const ballot& b) { return b.is_unanswered(); }) > voters_.size() - majority();
+    return votes(h, [](const node_hold& b) { return b.is_unanswered(); }) > agents_.size() - majority();
 }
 
 pace& engine::pace_of(const hold& h) {
@@ -15,7 +15,7 @@ pace& engine::pace_of(const hold& h) {
 
 // True: not now. It is asked for when there is room, if it is wanted still.
 bool engine::hold_back(hold& h) {
-    const instant deadline = h.affairs_->quest.limit.deadline;
+    const instant deadline = h.pending_->acquisition.limit.deadline;
     if (paces_.empty() || deadline == never) return false;
     const auto found = paces_.find(h.terms_.keys->lock());
     if (found == paces_.end()) return false;
@@ -43,7 +43,7 @@ void engine::ask_if_room(hold& h, instant now) {
 }
 
 void engine::take_back(hold& h, pace& of_lock) {
-    auto [one, end] = of_lock.held_back.equal_range(h.affairs_->quest.limit.deadline);
+    auto [one, end] = of_lock.held_back.equal_range(h.pending_->acquisition.limit.deadline);
     of_lock.held_back.erase(std::find_if(one, end, [&h](const auto& each) { return each.second == &h; }));
     h.held_back_ = false;
 }
@@ -59,14 +59,14 @@ void engine::fill_room(const hold& h) {
     pace& of_lock = pace_of(h);
     auto next = of_lock.held_back.rbegin();
     for (std::size_t room = of_lock.room(); room > 0 && next != of_lock.held_back.rend(); --room, ++next) {
-        timers_.set(*next->second->affairs_, instant());
+        timers_.set(*next->second->pending_, instant());
     }
     if (of_lock.is_over()) paces_.erase(h.terms_.keys->lock());
 }
 
 // It was given up: nobody wants the answers any more, but the nodes have the work.
 void engine::slow_down_if_unanswered(hold& h) {
-    if (votes(h, [](const ballot& b) { return b.was_given_up_unanswered(); }) <= voters_.size() - majority()) return;
+    if (votes(h, [](const node_hold& b) { return b.was_given_up_unanswered(); }) <= agents_.size() - majority()) return;
     pace& of_lock = paces_[h.terms_.keys->lock()];
     if (!h.paced_) count_as_unanswered(h, of_lock);
     of_lock.given_up();

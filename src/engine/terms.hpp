@@ -2,8 +2,9 @@
 #pragma once
 
 #include "base/clock.hpp"
-#include "redis/acknowledgement.hpp"
-#include "scripts/questions.hpp"
+#include "redis/session/acknowledgement.hpp"
+#include "wire/hold_id.hpp"
+#include "wire/requests.hpp"
 
 #include <holdfast/errors.hpp>
 
@@ -18,11 +19,14 @@
 
 namespace holdfast::engine {
 
-using scripts::lock_keys;
-using scripts::lock_kind;
-using scripts::preference;
-using scripts::shape;
 using std::chrono::milliseconds;
+using wire::client_id;
+using wire::hold_id;
+using wire::is_ours;
+using wire::lock_keys;
+using wire::lock_kind;
+using wire::preference;
+using wire::shape;
 
 using fencing_token = std::uint64_t;
 
@@ -31,7 +35,7 @@ enum class owner_id : std::uint64_t { nobody = 0 };
 
 enum class renewal : std::uint8_t { automatic, none };
 enum class upgrades : std::uint8_t { allowed, refused };
-enum class waiting : std::uint8_t { not_at_all, in_line };
+enum class waiting : std::uint8_t { not_at_all, in_queue };
 
 // One level of a hold. An owner may have several of both kinds at once.
 enum class access : std::uint8_t { exclusive, shared };
@@ -75,7 +79,7 @@ struct node_answer {
 
 // How long to wait for a lock.
 struct patience {
-    waiting wait = waiting::in_line;
+    waiting wait = waiting::in_queue;
     instant deadline = never;  // of the waiting; with waiting::not_at_all, of the request
 };
 
@@ -153,13 +157,13 @@ struct hold_terms {
 class hold;
 
 // Told in the serial section, once per acquire() or upgrade(); then the engine has forgotten it.
-class acquire_request {
+class acquire_completion {
 public:
     virtual void acquired(hold& held) = 0;
     virtual void refused(const refusal& why) = 0;
 
 protected:
-    ~acquire_request() = default;
+    ~acquire_completion() = default;
 
 private:
     friend class engine;
@@ -167,7 +171,7 @@ private:
 };
 
 // Told once per release(), renew() or downgrade(): code is success or why not.
-class hold_request {
+class hold_completion {
 public:
     // Before answered(), where the server told: who hold the lock now, and who wait.
     virtual void left_behind(std::size_t /*holders*/, std::size_t /*waiters*/) {}
@@ -175,7 +179,7 @@ public:
     virtual void answered(const std::optional<refusal>& why_not) = 0;
 
 protected:
-    ~hold_request() = default;
+    ~hold_completion() = default;
 };
 
 // Told about a hold while it exists, in the serial section.

@@ -8,57 +8,57 @@
 // What too few have is undone, if it is a grant; a renewal is simply not counted, and tried again.
 
 #include "engine/hold.hpp"
+#include "engine/node_agent.hpp"
 #include "engine/passing.hpp"
-#include "engine/voter.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace holdfast::engine {
 
-bool voter::wants_replicas(const ballot& b) const noexcept {
+bool node_agent::wants_replicas(const node_hold& b) const noexcept {
     return terms_of(b).acknowledged_by.replicas() > 0;
 }
 
-refusal voter::too_few_replicas() const {
+refusal node_agent::too_few_replicas() const {
     return {errc::not_replicated, settings_.server + ": too few replicas acknowledged it in time", {}, {}};
 }
 
-void voter::confirm(ballot& b, call* errands::*slot, purpose what, const proof& shown) {
+void node_agent::confirm(node_hold& b, call* in_flight::*slot, purpose what, const proof& shown) {
     call& question = start_call(what, b);
     question.remember(shown);
-    scripts::write(question, {.keys = keys_of(b), .kind = terms_of(b).kind},
-                   scripts::confirm_question{.id = id_of(b), .token = shown.token});
+    wire::write(question, {.keys = keys_of(b), .kind = terms_of(b).kind},
+                wire::confirm_request{.id = id_of(b), .token = shown.token});
     busy(b).*slot = &question;
     out_.confirm(question, keys_of(b), terms_of(b).acknowledged_by.get());
 }
 
-void voter::confirm_grant(ballot& b, const proof& shown, instant now) {
+void node_agent::confirm_grant(node_hold& b, const proof& shown, instant now) {
     // A poll is under way. It runs after the grant that was pushed, so its answer proves more.
-    if (b.errands().asking != nullptr) return;
+    if (b.in_flight().asking != nullptr) return;
     const milliseconds lease = terms_of(b).lease;
     const instant last_moment = shown.at + lease - drift(lease) - margin(lease);
     if (last_moment <= now) return ask_after_late_grant(b, now);
-    ballot::quest_state& q = busy(b).quest;
+    node_hold::acquisition_state& q = busy(b).acquisition;
     q.at = stage::confirming;
     q.trouble = too_few_replicas();  // to tell, should it end here
     q.poll_at = std::min(last_moment, now + settings_.request_timeout);
     set_timer(b, now);
-    confirm(b, &errands::asking, purpose::confirm_grant, shown);
+    confirm(b, &in_flight::asking, purpose::confirm_grant, shown);
 }
 
-void voter::confirm_renewal(ballot& b, const proof& shown, instant now) {
-    confirm(b, &errands::renewing, purpose::confirm_renewal, shown);
+void node_agent::confirm_renewal(node_hold& b, const proof& shown, instant now) {
+    confirm(b, &in_flight::renewing, purpose::confirm_renewal, shown);
     set_timer(b, now);
 }
 
-void voter::renewal_confirmed(ballot& b, const proof& shown, instant now) {
+void node_agent::renewal_confirmed(node_hold& b, const proof& shown, instant now) {
     if (ran_out(b, now)) return lose(b, errc::lost, now);
     extend_validity(b, shown.at);
     tell_renewed(b, now);
 }
 
-void voter::answered_confirm(ballot& b, const call& asked, const redis::reply_view& reply, instant now) {
+void node_agent::answered_confirm(node_hold& b, const call& asked, const redis::reply_view& reply, instant now) {
     const auto replicas = reply.to_integer();
     if (!replicas || *replicas < static_cast<std::int64_t>(terms_of(b).acknowledged_by.replicas())) {
         const refusal too_few = too_few_replicas();
@@ -74,7 +74,7 @@ void voter::answered_confirm(ballot& b, const call& asked, const redis::reply_vi
     }
 }
 
-void voter::not_confirmed(ballot& b, const call& asked, const failure& why, instant now) {
+void node_agent::not_confirmed(node_hold& b, const call& asked, const failure& why, instant now) {
     // The link or the server was another, or is in trouble, or out of reach: nobody knows how many have it.
     const bool unknown = why.code == errc::outcome_unknown || may_pass(why.code) || is_silence(why.code);
     switch (asked.what()) {
@@ -91,9 +91,9 @@ void voter::not_confirmed(ballot& b, const call& asked, const failure& why, inst
 }
 
 // The node is asked again, and what it then says is confirmed anew. Not for ever: meanwhile nobody has the lock.
-void voter::grant_not_known(ballot& b, const failure& why, instant now) {
-    ballot::quest_state& q = busy(b).quest;
-    q.at = stage::in_line;
+void node_agent::grant_not_known(node_hold& b, const failure& why, instant now) {
+    node_hold::acquisition_state& q = busy(b).acquisition;
+    q.at = stage::queued;
     q.unknown_since = std::min(q.unknown_since, now);
     refusal reason{why.code, why.detail, {}, {}};
     if (why.code == errc::outcome_unknown) reason = too_few_replicas();
@@ -104,14 +104,14 @@ void voter::grant_not_known(ballot& b, const failure& why, instant now) {
     set_timer(b, now);
 }
 
-bool voter::is_confirming(const ballot& b, fencing_token token) noexcept {
-    const call* const asked = b.errands().asking;
+bool node_agent::is_confirming(const node_hold& b, fencing_token token) noexcept {
+    const call* const asked = b.in_flight().asking;
     return asked != nullptr && asked->what() == purpose::confirm_grant && asked->shown().token == token;
 }
 
-void voter::ask_instead(ballot& b, instant now) {
+void node_agent::ask_instead(node_hold& b, instant now) {
     drop_ask(b);
-    busy(b).quest.at = stage::in_line;
+    busy(b).acquisition.at = stage::queued;
     poll(b, now);
 }
 

@@ -4,54 +4,53 @@
 // all that is so without a further word; otherwise the greatest is written to those that have less.
 
 #include "engine/hold.hpp"
+#include "engine/node_agent.hpp"
 #include "engine/passing.hpp"
-#include "engine/voter.hpp"
 
 namespace holdfast::engine {
 
-using scripts::hold_answer;
+using wire::hold_answer;
 
-void voter::raise(ballot& b, fencing_token to, instant now) {
+void node_agent::raise(node_hold& b, fencing_token to, instant now) {
     b.raise_to_ = to;
     send_raise(b, now);
 }
 
-void voter::send_raise(ballot& b, instant now) {
-    if (b.errands_) b.errands_->raise_again_at = never;
-    drop_call(b, &errands::raising);  // the answer that said to try again may have ended the link, and so begun one
+void node_agent::send_raise(node_hold& b, instant now) {
+    if (b.in_flight_) b.in_flight_->raise_again_at = never;
+    drop_call(b, &in_flight::raising);  // the answer that said to try again may have ended the link, and so begun one
     call& question = start_call(purpose::raise, b);
-    scripts::write(question, lock_of(b, now),
-                   scripts::raise_question{.id = id_of(b), .token = b.token_, .to = b.raise_to_});
+    wire::write(question, lock_of(b, now), wire::raise_request{.id = id_of(b), .token = b.token_, .to = b.raise_to_});
     question.give_up_at(b.valid_until_);
     busy(b).raising = &question;
     out_.submit(question);
 }
 
-void voter::answered_raise(ballot& b, const redis::reply_view& reply, instant now) {
+void node_agent::answered_raise(node_hold& b, const redis::reply_view& reply, instant now) {
     if (b.state_ != state::held) return;
     if (reply.is_error()) return failed_raise(b, classify(reply), now);
-    const auto answer = scripts::read_hold(reply);
+    const auto answer = wire::read_hold(reply);
     if (!answer) return failed_raise(b, {nonsense().code, nonsense().detail}, now);
     if (answer->what != hold_answer::verdict::done) return lose(b, errc::held_by_other, now);
     if (ran_out(b, now)) return lose(b, errc::lost, now);
-    const bool believed = terms_of(b).kind == lock_kind::read_write && ballot::may_write(b.shape_);
-    if (believed && !ballot::may_write(answer->held)) return lose(b, errc::held_by_other, now);
-    if (wants_replicas(b)) return confirm(b, &errands::raising, purpose::confirm_raise, {.token = b.raise_to_});
+    const bool believed = terms_of(b).kind == lock_kind::read_write && node_hold::may_write(b.shape_);
+    if (believed && !node_hold::may_write(answer->held)) return lose(b, errc::held_by_other, now);
+    if (wants_replicas(b)) return confirm(b, &in_flight::raising, purpose::confirm_raise, {.token = b.raise_to_});
     raised(b, now);
 }
 
-void voter::raised(ballot& b, instant now) {
+void node_agent::raised(node_hold& b, instant now) {
     adopt(b, b.raise_to_);
     start_deferred(b, now);
     if (b.state_ == state::held) told_.raised(b, now);
 }
 
-void voter::raise_later(ballot& b, instant now) {
+void node_agent::raise_later(node_hold& b, instant now) {
     busy(b).raise_again_at = now + again_after;
     set_timer(b, now);
 }
 
-void voter::failed_raise(ballot& b, const failure& why, instant now) {
+void node_agent::failed_raise(node_hold& b, const failure& why, instant now) {
     if (b.state_ != state::held) return;
     if (ran_out(b, now)) return lose(b, errc::lost, now);              // it was not sent before its validity ended
     if (why.code == errc::outcome_unknown) return send_raise(b, now);  // repeatable: goes out on the next link

@@ -5,8 +5,8 @@
 // not wait; the release in full waits until the slot has moved, and serves the line.
 
 #include "engine/hold.hpp"
+#include "engine/node_agent.hpp"
 #include "engine/passing.hpp"
-#include "engine/voter.hpp"
 
 #include "base/assert.hpp"
 
@@ -15,30 +15,30 @@
 
 namespace holdfast::engine {
 
-using scripts::hold_answer;
+using wire::hold_answer;
 
-void voter::release(ballot& b, instant now) {
+void node_agent::release(node_hold& b, instant now) {
     if (b.state_ == state::gone || b.state_ == state::leaving) return;
     // What the node has of this id is not quite known: a poll may run so late that it finds the lease over and stands
     // in line again, an upgrade may be granted meanwhile, and it may know the hold by the token that it was told and
     // that was not adopted. All of it goes.
-    const bool certain = b.state_ == state::held && b.errands().asking == nullptr && !b.stray_copies_ &&
-                         !b.cancelling_ && b.raise_to_ <= b.token_ && b.quest().at == stage::none;
+    const bool certain = b.state_ == state::held && b.in_flight().asking == nullptr && !b.stray_copies_ &&
+                         !b.cancelling_ && b.raise_to_ <= b.token_ && b.acquisition().at == stage::none;
     if (!certain) b.token_ = 0;
-    end_quest(b);
+    end_acquisition(b);
     leave(b, now);
 }
 
-void voter::leave(ballot& b, instant now) {
-    drop_call(b, &errands::renewing);
+void node_agent::leave(node_hold& b, instant now) {
+    drop_call(b, &in_flight::renewing);
     drop_ask(b);
-    drop_call(b, &errands::changing);
-    drop_call(b, &errands::raising);
+    drop_call(b, &in_flight::changing);
+    drop_call(b, &in_flight::raising);
     // Whoever only gives up a place in line has nothing that could be freed alone.
     b.goes_in_full_ = b.state_ != state::held && b.token_ == 0;
     b.state_ = state::leaving;
     b.undone_ = true;
-    if (b.errands_) b.errands_->raise_again_at = never;
+    if (b.in_flight_) b.in_flight_->raise_again_at = never;
     if (b.stray_copies_) mark_stray(b);
     b.may_have_run_ = false;
     b.repeats_ = 0;
@@ -48,12 +48,12 @@ void voter::leave(ballot& b, instant now) {
     send_release(b, now);
 }
 
-void voter::send_release(ballot& b, instant now) {
-    HOLDFAST_ASSERT(b.errands().leaving == nullptr);
+void node_agent::send_release(node_hold& b, instant now) {
+    HOLDFAST_ASSERT(b.in_flight().leaving == nullptr);
     call& question = start_call(purpose::release, b);
-    scripts::write(question, lock_of(b, now),
-                   scripts::release_question{
-                       .id = id_of(b), .token = b.token_, .yield_after = milliseconds(terms_of(b).yield_after_ms)});
+    wire::write(question, lock_of(b, now),
+                wire::release_request{
+                    .id = id_of(b), .token = b.token_, .yield_after = milliseconds(terms_of(b).yield_after_ms)});
     question.give_up_at(b.valid_until_);
     if (can_go_alone(b)) question.tell_if_moving();
     // Nobody may be waiting for it, and whoever asks next is to find the lock released. One that undoes whatever it
@@ -63,14 +63,14 @@ void voter::send_release(ballot& b, instant now) {
     out_.submit(question);
 }
 
-bool voter::can_go_alone(const ballot& b) const noexcept {
+bool node_agent::can_go_alone(const node_hold& b) const noexcept {
     return terms_of(b).kind == lock_kind::mutex && !b.goes_in_full_;
 }
 
-void voter::release_alone(ballot& b, instant now) {
+void node_agent::release_alone(node_hold& b, instant now) {
     b.goes_in_full_ = true;
     call& question = start_call(purpose::release_alone, b);
-    scripts::write(question, lock_of(b, now), scripts::release_alone_question{id_of(b)});
+    wire::write(question, lock_of(b, now), wire::release_alone_request{id_of(b)});
     question.give_up_at(b.valid_until_);
     busy(b).leaving = &question;
     out_.submit(question);
@@ -78,8 +78,8 @@ void voter::release_alone(ballot& b, instant now) {
 
 // Whatever it says, the release in full follows. That it found nothing may be because the slot was moved back
 // meanwhile, so it is no answer to the caller.
-void voter::answered_release_alone(ballot& b, const redis::reply_view& reply, instant now) {
-    const auto answer = reply.is_error() ? std::nullopt : scripts::read_release_alone(reply);
+void node_agent::answered_release_alone(node_hold& b, const redis::reply_view& reply, instant now) {
+    const auto answer = reply.is_error() ? std::nullopt : wire::read_release_alone(reply);
     if (!answer || answer->what != hold_answer::verdict::alone) return send_release(b, now);
     b.may_have_run_ = true;
     busy(b).release_again_at = now;
@@ -87,13 +87,13 @@ void voter::answered_release_alone(ballot& b, const redis::reply_view& reply, in
     told_.released(b, {}, now);
 }
 
-void voter::failed_release_alone(ballot& b, const failure& why, instant now) {
+void node_agent::failed_release_alone(node_hold& b, const failure& why, instant now) {
     if (why.code == errc::outcome_unknown) b.may_have_run_ = true;
     if (why.code == errc::outcome_unknown && now < b.valid_until_) return send_release(b, now);
     failed_release(b, why, now);
 }
 
-void voter::answered_release(ballot& b, const redis::reply_view& reply, instant now) {
+void node_agent::answered_release(node_hold& b, const redis::reply_view& reply, instant now) {
     node_answer told;
     if (reply.is_error()) {
         const failure why = classify(reply);
@@ -102,10 +102,10 @@ void voter::answered_release(ballot& b, const redis::reply_view& reply, instant 
         if (may_pass(why.code) && now + again_after < b.valid_until_) {
             // It did not run. The caller need not wait, but others would until the lease ends.
             busy(b).release_again_at = now + again_after;
-            timers_.set(b, b.errands().release_again_at);
+            timers_.set(b, b.in_flight().release_again_at);
             return told_.released(b, told, now);
         }
-    } else if (const auto answer = scripts::read_release(reply)) {
+    } else if (const auto answer = wire::read_release(reply)) {
         // If an earlier copy may have run, not finding the hold is what success looks like.
         if (answer->what != hold_answer::verdict::done && !b.may_have_run_) {
             const bool other = answer->what == hold_answer::verdict::held_by_other;
@@ -129,15 +129,15 @@ void voter::answered_release(ballot& b, const redis::reply_view& reply, instant 
 }
 
 // Granted to an id that nobody asks for any more: an old copy of its request ran after it was undone.
-void voter::give_back(ballot& b, fencing_token token, instant now) {
-    if (b.errands().leaving != nullptr) return;  // an undo of whatever grant is on its way
+void node_agent::give_back(node_hold& b, fencing_token token, instant now) {
+    if (b.in_flight().leaving != nullptr) return;  // an undo of whatever grant is on its way
     b.token_ = token;
     b.goes_in_full_ = false;
-    if (b.errands_) b.errands_->release_again_at = never;
+    if (b.in_flight_) b.in_flight_->release_again_at = never;
     send_release(b, now);
 }
 
-void voter::failed_release(ballot& b, const failure& why, instant now) {
+void node_agent::failed_release(node_hold& b, const failure& why, instant now) {
     const bool may_repeat = b.repeats_++ < terms_of(b).max_repeats;
     if (why.code == errc::outcome_unknown && now < b.valid_until_ && may_repeat) {
         b.may_have_run_ = true;
@@ -147,33 +147,33 @@ void voter::failed_release(ballot& b, const failure& why, instant now) {
     told_.released(b, {refusal{why.code, why.detail, {}, {}}}, now);
 }
 
-void voter::check_leaving(ballot& b, instant now) {
+void node_agent::check_leaving(node_hold& b, instant now) {
     if (now >= b.valid_until_) {
         forget(b);
         return told_.gone(b);
     }
-    if (now >= b.errands().release_again_at) {
-        if (b.errands_) b.errands_->release_again_at = never;
-        if (b.errands().leaving == nullptr) send_release(b, now);
+    if (now >= b.in_flight().release_again_at) {
+        if (b.in_flight_) b.in_flight_->release_again_at = never;
+        if (b.in_flight().leaving == nullptr) send_release(b, now);
     }
-    timers_.set(b, std::min(b.valid_until_, b.errands().release_again_at));
+    timers_.set(b, std::min(b.valid_until_, b.in_flight().release_again_at));
 }
 
-void voter::abandon(ballot& b) {
+void node_agent::abandon(node_hold& b) {
     if (b.state_ != state::gone) forget(b);
 }
 
-void voter::forget(ballot& b) {
-    drop_call(b, &errands::asking);
-    drop_call(b, &errands::renewing);
-    drop_call(b, &errands::changing);
-    drop_call(b, &errands::leaving);
-    drop_call(b, &errands::raising);
-    spare_errands_.give_back(std::move(b.errands_));
+void node_agent::forget(node_hold& b) {
+    drop_call(b, &in_flight::asking);
+    drop_call(b, &in_flight::renewing);
+    drop_call(b, &in_flight::changing);
+    drop_call(b, &in_flight::leaving);
+    drop_call(b, &in_flight::raising);
+    spare_in_flight_.give_back(std::move(b.in_flight_));
     timers_.cancel(b);
     stop_listening(b);
     b.state_ = state::gone;
-    ballots_.erase(ballots_.iterator_to(b));
+    node_holds_.erase(node_holds_.iterator_to(b));
 }
 
 }  // namespace holdfast::engine

@@ -5,8 +5,8 @@
 // even these are at two places. If something is unclear then, the renewal in full has to wait for the end of the move.
 
 #include "engine/hold.hpp"
+#include "engine/node_agent.hpp"
 #include "engine/passing.hpp"
-#include "engine/voter.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -14,7 +14,7 @@
 namespace holdfast::engine {
 namespace {
 
-using scripts::hold_answer;
+using wire::hold_answer;
 
 // Other programs that share a read-write lock set one expiry for all. If that is over before our next renewal restores
 // it, the hold is lost: so renewals come at a third of the shortest such expiry that was seen. Before one was seen, it
@@ -35,7 +35,7 @@ instant on_the_beat(instant exactly, std::chrono::nanoseconds pace) {
 }  // namespace
 
 // How long after the last proof the next renewal is due.
-std::chrono::nanoseconds voter::renewal_pace(const ballot& b) const {
+std::chrono::nanoseconds node_agent::renewal_pace(const node_hold& b) const {
     const hold_terms& terms = terms_of(b);
     milliseconds ttl = b.foreign_ttl_;
     if (terms.kind == lock_kind::read_write && terms.keys->is_raw()) ttl = std::min(ttl, usual_foreign_ttl);
@@ -43,11 +43,11 @@ std::chrono::nanoseconds voter::renewal_pace(const ballot& b) const {
     return ttl < terms.lease ? std::min(third, std::max(ttl / 3, shortest_foreign_pace)) : third;
 }
 
-void voter::note_foreign_ttl(ballot& b, std::optional<milliseconds> cut_to) {
+void node_agent::note_foreign_ttl(node_hold& b, std::optional<milliseconds> cut_to) {
     if (cut_to) b.foreign_ttl_ = std::min(b.foreign_ttl_, *cut_to);
 }
 
-void voter::extend_validity(ballot& b, instant proved_at) {
+void node_agent::extend_validity(node_hold& b, instant proved_at) {
     const hold_terms& terms = terms_of(b);
     b.valid_until_ = std::max(b.valid_until_, proved_at + terms.lease - drift(terms.lease));
     if (terms.renewing == renewal::automatic && b.kept_) {
@@ -60,18 +60,18 @@ void voter::extend_validity(ballot& b, instant proved_at) {
     }
 }
 
-void voter::check_holding(ballot& b, instant now) {
+void node_agent::check_holding(node_hold& b, instant now) {
     if (now >= b.valid_until_ - margin(terms_of(b).lease)) return lose(b, errc::lost, now);
-    if (now >= b.renew_at_ && b.errands().renewing == nullptr) renew_when_due(b, now);
+    if (now >= b.renew_at_ && b.in_flight().renewing == nullptr) renew_when_due(b, now);
     check_change(b, now);
-    if (now >= b.errands().raise_again_at) send_raise(b, now);
+    if (now >= b.in_flight().raise_again_at) send_raise(b, now);
     set_timer(b, now);
-    if (b.quest().at != stage::none) check_waiting(b, now);
+    if (b.acquisition().at != stage::none) check_waiting(b, now);
 }
 
 // Holds that were taken within a moment are to be renewed within a moment. If that is more than the node can do just
 // then, some give way, or thousands of questions pile up here: by an eighth of the lease at most.
-void voter::renew_when_due(ballot& b, instant now) {
+void node_agent::renew_when_due(node_hold& b, instant now) {
     const milliseconds lease = terms_of(b).lease;
     const instant proved_at = b.valid_until_ - lease + drift(lease);
     const std::chrono::nanoseconds pace = renewal_pace(b);
@@ -83,27 +83,27 @@ void voter::renew_when_due(ballot& b, instant now) {
     b.renew_at_ = std::min(latest, on_the_beat(now + least + chance, pace));
 }
 
-void voter::let_run_out(ballot& b, instant now) {
-    if (b.quest().at != stage::none) give_up(b, now);
+void node_agent::let_run_out(node_hold& b, instant now) {
+    if (b.acquisition().at != stage::none) give_up(b, now);
     if (b.state_ != state::held) return;
-    drop_call(b, &errands::renewing);
+    drop_call(b, &in_flight::renewing);
     b.kept_ = false;
     b.renew_at_ = never;
     set_timer(b, now);
 }
 
-void voter::renew(ballot& b, instant now) {
-    if (b.errands().renewing == nullptr) send_renewal(b, now);
+void node_agent::renew(node_hold& b, instant now) {
+    if (b.in_flight().renewing == nullptr) send_renewal(b, now);
     set_timer(b, now);
 }
 
-void voter::send_renewal(ballot& b, instant now, purpose how_asked) {
+void node_agent::send_renewal(node_hold& b, instant now, purpose how_asked) {
     const hold_terms& terms = terms_of(b);
     call& question = start_call(how_asked, b);
     if (how_asked == purpose::renew_alone) {
-        scripts::write(question, lock_of(b, now), scripts::renew_alone_question{.id = id_of(b), .lease = terms.lease});
+        wire::write(question, lock_of(b, now), wire::renew_alone_request{.id = id_of(b), .lease = terms.lease});
     } else {
-        scripts::write(question, lock_of(b, now), scripts::renew_question{.id = id_of(b), .lease = terms.lease});
+        wire::write(question, lock_of(b, now), wire::renew_request{.id = id_of(b), .lease = terms.lease});
     }
     if (how_asked == purpose::renew) question.tell_if_moving();
     if (how_asked != purpose::renew_again) question.pass_others();
@@ -114,7 +114,7 @@ void voter::send_renewal(ballot& b, instant now, purpose how_asked) {
     out_.submit(question);
 }
 
-void voter::answered_renew(ballot& b, const call& asked, const redis::reply_view& reply, instant now) {
+void node_agent::answered_renew(node_hold& b, const call& asked, const redis::reply_view& reply, instant now) {
     if (b.state_ != state::held) return;
     const bool was_alone = asked.what() == purpose::renew_alone;
     if (reply.is_error()) {
@@ -122,7 +122,7 @@ void voter::answered_renew(ballot& b, const call& asked, const redis::reply_view
         const bool goes_alone = why.code == errc::moving && terms_of(b).kind == lock_kind::read_write && !was_alone;
         return goes_alone ? send_renewal(b, now, purpose::renew_alone) : failed_renew(b, why, now);
     }
-    const auto answer = was_alone ? scripts::read_renew_alone(reply) : scripts::read_hold(reply);
+    const auto answer = was_alone ? wire::read_renew_alone(reply) : wire::read_hold(reply);
     if (!answer) return failed_renew(b, {nonsense().code, nonsense().detail}, now);
     // A slot that moves back and forth: the member to which it is moving again may not have the key yet.
     const bool is_loss =
@@ -144,7 +144,7 @@ void voter::answered_renew(ballot& b, const call& asked, const redis::reply_view
     }
 }
 
-void voter::found_held(ballot& b, const call& asked, const hold_answer& answer, instant now) {
+void node_agent::found_held(node_hold& b, const call& asked, const hold_answer& answer, instant now) {
     // Never revived, not even by an answer that was late.
     if (ran_out(b, now)) return lose(b, errc::lost, now);
     const instant proved_at = asked.written_at();
@@ -159,19 +159,19 @@ void voter::found_held(ballot& b, const call& asked, const hold_answer& answer, 
     }
     // The upgrade that is waited for has come: the script that served the line tells its caller only by this. Not so by
     // the old token: that is the answer of the lock's former server, which took longer than a downgrade at the new one.
-    if (b.state_ == state::held && b.quest().at == stage::in_line && answer.held == shape::both &&
-        answer.token > b.token_ && b.quest().polled_on_this_link && is_trusted(b, now)) {
+    if (b.state_ == state::held && b.acquisition().at == stage::queued && answer.held == shape::both &&
+        answer.token > b.token_ && b.acquisition().polled_on_this_link && is_trusted(b, now)) {
         granted(b, {answer.token, proved_at, how::handed_over}, now);
     }
 }
 
-void voter::tell_renewed(ballot& b, instant now) {
+void node_agent::tell_renewed(node_hold& b, instant now) {
     b.renewed_blindly_ = false;
     set_timer(b, now);
     told_.renewed(b, {}, now);
 }
 
-void voter::failed_renew(ballot& b, const failure& why, instant now) {
+void node_agent::failed_renew(node_hold& b, const failure& why, instant now) {
     if (b.state_ != state::held) return;
     told_.renewal_failed(why);
     // Repeatable, so the unknown outcome of a lost link is simply asked again, on the next one.
@@ -187,17 +187,17 @@ void voter::failed_renew(ballot& b, const failure& why, instant now) {
     told_.renewed(b, {refusal{why.code, why.detail, {}, {}}}, now);
 }
 
-void voter::lose(ballot& b, errc why, instant now) {
+void node_agent::lose(node_hold& b, errc why, instant now) {
     b.state_ = state::lost;
     timers_.cancel(b);
-    drop_call(b, &errands::renewing);
+    drop_call(b, &in_flight::renewing);
     drop_ask(b);
-    drop_call(b, &errands::changing);
-    drop_call(b, &errands::raising);
-    if (b.errands_) b.errands_->change_again_at = never;
-    if (b.errands_) b.errands_->raise_again_at = never;
+    drop_call(b, &in_flight::changing);
+    drop_call(b, &in_flight::raising);
+    if (b.in_flight_) b.in_flight_->change_again_at = never;
+    if (b.in_flight_) b.in_flight_->raise_again_at = never;
     b.cancelling_ = false;
-    end_quest(b);
+    end_acquisition(b);
     rest_if_idle(b);
     told_.lost(b, why, now);
 }

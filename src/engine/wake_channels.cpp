@@ -10,7 +10,7 @@ wake_channels::wake_channels(channels kind, std::string client, outbox& out)
     : kind_(kind), client_(std::move(client)), out_(out), name_("hf:wake:" + client_) {}
 
 const std::string& wake_channels::of(const lock_keys& lock) {
-    if (!is_common()) name_ = scripts::channel_of(lock, client_);
+    if (!is_common()) name_ = wire::channel_of(lock, client_);
     return name_;
 }
 

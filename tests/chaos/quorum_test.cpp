@@ -13,7 +13,7 @@
 
 #include "chaos/beliefs.hpp"
 #include "chaos/chaos_fixture.hpp"
-#include "redis/greeting.hpp"
+#include "redis/session/greeting.hpp"
 #include "support/temp_directory.hpp"
 
 namespace holdfast::testing::quorum_test {

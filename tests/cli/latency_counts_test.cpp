@@ -1,5 +1,5 @@
-#include "cli/latency_counts.hpp"
-#include "cli/bench_report.hpp"
+#include "cli/bench/latency_counts.hpp"
+#include "cli/bench/bench_report.hpp"
 
 #include <gtest/gtest.h>
 

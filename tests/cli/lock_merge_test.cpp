@@ -1,5 +1,5 @@
 // What several servers say of one lock, as one.
-#include "cli/lock_merge.hpp"
+#include "cli/inspect/lock_merge.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 
 lock_state seen(const std::vector<std::string>& holders, const std::vector<std::string>& waiters = {}) {
-    lock_state lock(lock_ref(scripts::lock_name("a"), scripts::key_naming::tagged, "hf:"));
+    lock_state lock(lock_ref(wire::lock_name("a"), wire::key_naming::tagged, "hf:"));
     for (const std::string& id : holders) lock.holders.push_back({.id = id});
     for (const std::string& id : waiters) lock.waiters.push_back({.id = id});
     return lock;

@@ -1,8 +1,8 @@
 // What the command makes of words: options, the list of what is held above, the line that shows a wait.
-#include "cli/exit_code.hpp"
-#include "cli/held_list.hpp"
-#include "cli/run_options.hpp"
-#include "cli/waiting_line.hpp"
+#include "cli/commands/exit_code.hpp"
+#include "cli/commands/run_options.hpp"
+#include "cli/inspect/held_list.hpp"
+#include "cli/terminal/waiting_display.hpp"
 
 #include <gtest/gtest.h>
 
@@ -96,7 +96,7 @@ TEST(HeldList, ComesBackAsItWasWritten) {
 }
 
 lock_state a_lock() {
-    return lock_state({scripts::lock_name("a"), scripts::key_naming::tagged, "hf:"});
+    return lock_state({wire::lock_name("a"), wire::key_naming::tagged, "hf:"});
 }
 
 lock_holder holder_of(std::string program, access mode) {
@@ -128,7 +128,7 @@ TEST(WaitingLine, CountsReadersAndThoseInLineIfTheOwnPlaceIsNotKnown) {
 }
 
 TEST(WaitingLine, NeverLetsANameDriveTheTerminal) {
-    lock_state lock({scripts::lock_name("a\x1b[2J"), scripts::key_naming::tagged, "hf:"});
+    lock_state lock({wire::lock_name("a\x1b[2J"), wire::key_naming::tagged, "hf:"});
     lock.holders.push_back(holder_of("\x1b]0;x", access::exclusive));
     EXPECT_EQ(describe_wait(lock, self, 2s).find('\x1b'), std::string::npos);
 }

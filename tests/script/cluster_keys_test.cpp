@@ -14,8 +14,8 @@
 
 #include "node/differential/real_server.hpp"
 #include "node/differential/script_maker.hpp"
-#include "scripts/registry.hpp"
 #include "support/cluster_member.hpp"
+#include "wire/scripts.hpp"
 
 namespace holdfast::testing::cluster_keys_test {
 namespace {
@@ -79,8 +79,8 @@ protected:
 
 TEST_F(ClusterKeys, AreDeclaredByEveryScript) {
     ASSERT_NO_FATAL_FAILURE(expect_others_are_refused());
-    std::map<std::string, const scripts::script*> by_sha1;
-    for (const scripts::script& each : scripts::all()) by_sha1[std::string{each.sha1}] = &each;
+    std::map<std::string, const wire::script*> by_sha1;
+    for (const wire::script& each : wire::all()) by_sha1[std::string{each.sha1}] = &each;
     sim::random_source random{2026};
     sim::command_maker commands{random};
     sim::script_maker scripts{random, commands};
@@ -100,7 +100,7 @@ TEST_F(ClusterKeys, AreDeclaredByEveryScript) {
         for (std::string& each : arguments) {
             if (each == "w:{a}") each = "w:{one}";
         }
-        const scripts::script& script = *by_sha1.at(made.at(1));
+        const wire::script& script = *by_sha1.at(made.at(1));
         const sim::value answer = run(std::string{script.text}, keys, arguments);
         if (!answer.is_error()) {
             ++went_well[std::string{script.name}];
@@ -109,7 +109,7 @@ TEST_F(ClusterKeys, AreDeclaredByEveryScript) {
         }
     }
     EXPECT_EQ(refused(), "");
-    for (const scripts::script& each : scripts::all()) {
+    for (const wire::script& each : wire::all()) {
         EXPECT_GT(went_well[std::string{each.name}], calls / 100) << each.name << " was hardly run";
     }
 }

@@ -1,6 +1,6 @@
 // The gap: a lock whose key other programs poll for is left free for a moment again and again, however many of ours
 // wait.
-#include "script/rw_rows.hpp"
+#include "script/rw/rw_rows.hpp"
 
 namespace holdfast::testing::gap_test {
 namespace {

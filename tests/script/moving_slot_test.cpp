@@ -3,9 +3,9 @@
 // Such a member runs a script only if all its keys are still there. But it looks at every call inside the script too,
 // and stops the script at the first that touches a key which is not there any more: also one that the script itself has
 // just emptied. Nothing is rolled back then. So no key is touched again by the script that made it vanish.
-#include "script/rw_rows.hpp"
-#include "scripts/names.hpp"
+#include "script/rw/rw_rows.hpp"
 #include "support/cluster_member.hpp"
+#include "wire/keys.hpp"
 
 namespace holdfast::testing::moving_slot_test {
 namespace {
@@ -133,8 +133,8 @@ TEST_F(MovingSlotMutex, IsTheCallersAgainIfItGaveWayToTheDead) {
 
 // Its channel has the tag of the lock, hence its slot; one of another slot could not be asked for here.
 TEST_F(MovingSlotMutex, TellsOverAShardedChannel) {
-    const std::string channel = scripts::channel_of(
-        scripts::make_keys(scripts::lock_name{"stock"}, scripts::key_naming::tagged, "hf:"), "client");
+    const std::string channel =
+        wire::channel_of(wire::make_keys(wire::lock_name{"stock"}, wire::key_naming::tagged, "hf:"), "client");
     const std::string token = token_of(wait(ann));
     wait_on(channel, bob);
     sim::listener ear{socket(), 1};

@@ -20,9 +20,9 @@
 #include <string_view>
 #include <vector>
 
-#include "scripts/registry.hpp"
 #include "support/admin_link.hpp"
 #include "support/redis_server.hpp"
+#include "wire/scripts.hpp"
 
 namespace holdfast::testing {
 
@@ -175,7 +175,7 @@ protected:
 
     redis_reply run(std::string_view name, const std::vector<std::string>& keys,
                     const std::vector<std::string>& arguments) {
-        std::vector<std::string> command{"EVAL", std::string{scripts::find(name).text}, std::to_string(keys.size())};
+        std::vector<std::string> command{"EVAL", std::string{wire::find(name).text}, std::to_string(keys.size())};
         command.insert(command.end(), keys.begin(), keys.end());
         command.insert(command.end(), arguments.begin(), arguments.end());
         return link_->call(command);

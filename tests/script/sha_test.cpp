@@ -4,29 +4,29 @@
 #include <algorithm>
 #include <string>
 
-#include "scripts/registry.hpp"
 #include "support/redis_server.hpp"
+#include "wire/scripts.hpp"
 
 namespace holdfast::testing::sha_test {
 namespace {
 
 TEST(Scripts, AreKnownToAServerByTheEmbeddedSha) {
     redis_server server;
-    ASSERT_FALSE(scripts::all().empty());
-    for (const auto& script : scripts::all()) {
+    ASSERT_FALSE(wire::all().empty());
+    for (const auto& script : wire::all()) {
         const redis_reply loaded = server.call({"SCRIPT", "LOAD", std::string{script.text}});
         EXPECT_EQ(loaded.text, script.sha1) << script.name;
     }
 }
 
 TEST(Scripts, AreSortedAndFoundByName) {
-    const auto all = scripts::all();
+    const auto all = wire::all();
     EXPECT_TRUE(std::is_sorted(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; }));
-    for (const auto& script : all) EXPECT_EQ(&scripts::find(script.name), &script);
+    for (const auto& script : all) EXPECT_EQ(&wire::find(script.name), &script);
 }
 
 TEST(Scripts, HaveTheirIncludesPutIn) {
-    for (const auto& script : scripts::all()) {
+    for (const auto& script : wire::all()) {
         EXPECT_EQ(script.text.find("--@include"), std::string_view::npos) << script.name;
     }
 }

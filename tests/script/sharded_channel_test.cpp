@@ -1,7 +1,7 @@
 // Wake-ups over sharded channels, which the scripts know by the tag in the name.
 //
 // A sharded channel and a plain one of the same name are two: who listens on the other is not there.
-#include "script/rw_rows.hpp"
+#include "script/rw/rw_rows.hpp"
 #include "script/script_rows.hpp"
 
 namespace holdfast::testing::sharded_channel_test {

@@ -10,8 +10,8 @@
 
 #include "node/differential/real_server.hpp"
 #include "node/node.hpp"
-#include "scripts/registry.hpp"
 #include "support/cluster_member.hpp"
+#include "wire/scripts.hpp"
 
 namespace holdfast::sim::cluster_differential_test {
 namespace {
@@ -216,7 +216,7 @@ std::string id(char who) {
 words run(const std::string& script, const words& arguments) {
     words keys = names;
     if (script.starts_with("rw/")) keys.insert(keys.end(), {"hf:{x}:leases", "hf:{x}:grants"});
-    words command = eval(std::string{scripts::find(script).text}, keys);
+    words command = eval(std::string{wire::find(script).text}, keys);
     command.insert(command.end(), arguments.begin(), arguments.end());
     return command;
 }

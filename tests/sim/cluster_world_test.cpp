@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "redis/resp_reader.hpp"
-#include "redis/slot_map.hpp"
-#include "scripts/registry.hpp"
+#include "redis/cluster/slot_map.hpp"
+#include "redis/resp/resp_reader.hpp"
+#include "wire/scripts.hpp"
 #include "world/cluster.hpp"
 
 namespace holdfast::sim::cluster_world_test {
@@ -65,7 +65,7 @@ protected:
         while (time_.step(end)) {
         }
     }
-    redis::network_place owner_by(place& who, unsigned slot) {
+    redis::server_address owner_by(place& who, unsigned slot) {
         const std::string answer = ask(who, {"CLUSTER", "SHARDS"});
         redis::resp_reader reader;
         const std::span<char> room = reader.prepare(answer.size());
@@ -74,8 +74,8 @@ protected:
         redis::reply_view shards;
         EXPECT_EQ(reader.next(shards), redis::resp_status::reply);
         const auto map = redis::slot_map::read(shards, {"nobody", 9}, redis::transport::tcp);
-        const redis::network_place* const owner = map ? map->owner(static_cast<redis::hash_slot>(slot)) : nullptr;
-        return owner == nullptr ? redis::network_place{} : *owner;
+        const redis::server_address* const owner = map ? map->owner(static_cast<redis::hash_slot>(slot)) : nullptr;
+        return owner == nullptr ? redis::server_address{} : *owner;
     }
     static std::string push(const std::string& what, const std::string& channel, const std::string& last) {
         return ">3\r\n" + bulk(what) + bulk(channel) + last;
@@ -109,7 +109,7 @@ TEST_F(ClusterWorld, SendsToTheOwner) {
 
 // Read as the router reads it.
 TEST_F(ClusterWorld, ShowsItsMap) {
-    const redis::network_place a{"a", 1}, b{"b", 2}, c{"c", 3}, r{"r", 4};
+    const redis::server_address a{"a", 1}, b{"b", 2}, c{"c", 3}, r{"r", 4};
     place third{*this, 4}, replica{*this, 5};
     all_.add(third.serves, "c:3");
     all_.add_replica(replica.serves, "r:4", "a:1");
@@ -181,7 +181,7 @@ TEST_F(ClusterWorld, EndsNoReadWriteLeaseByTheOtherClock) {
     const std::vector<std::string> keys{lock_,          queue_,          "hf:{x}:waiters",
                                         "hf:{x}:fence", "hf:{x}:leases", "hf:{x}:grants"};
     const auto write = [&](place& at, char who) {
-        std::vector<std::string> command{"EVAL", std::string{scripts::find("rw/acquire").text}, "6"};
+        std::vector<std::string> command{"EVAL", std::string{wire::find("rw/acquire").text}, "6"};
         command.insert(command.end(), keys.begin(), keys.end());
         const std::string id = "hf_" + std::string(16, who) + ".1." + std::string(22, 'r');
         for (const char* word :

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "scripts/registry.hpp"
+#include "wire/scripts.hpp"
 #include "world/campaign.hpp"
 
 namespace holdfast::sim::days_test {
@@ -56,7 +56,7 @@ TEST(Days, HoldEveryRuleAndReachEveryLineOfEveryScript) {
     if (options.seeds < 2000) return;  // too few days for the rarest lines and mishaps
     for (std::size_t i = 0; i < mishap_kinds; ++i)
         EXPECT_GT(all.mishaps[i], 0U) << to_string(static_cast<mishap>(i)) << " never happened";
-    for (const auto& script : scripts::all())
+    for (const auto& script : wire::all())
         EXPECT_TRUE(all.lines.contains(std::string(script.name))) << script.name << " never ran";
     look_at_rare_lines(all);
     for (const auto& [file, missed] : all.missed) EXPECT_TRUE(missed.empty()) << file << listed(missed);

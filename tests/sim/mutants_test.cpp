@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "scripts/registry.hpp"
+#include "wire/scripts.hpp"
 #include "world/campaign.hpp"
 
 namespace holdfast::sim::mutants_test {
@@ -26,7 +26,7 @@ struct mutant {
 void replace_in_scripts(day_options& day, const std::string& only, const std::string& original,
                         const std::string& instead) {
     bool found = false;
-    for (const auto& script : scripts::all()) {
+    for (const auto& script : wire::all()) {
         if (!only.empty() && script.name != only) continue;
         std::string text(script.text);
         if (const auto already = day.replaced_scripts.find(text); already != day.replaced_scripts.end()) {
@@ -130,7 +130,7 @@ std::vector<mutant> mutants() {
         in_scripts("TokensForgetTheMark", "", "math.max((mark or 0) + 1, floor + 1)", "floor + 1"),
         in_scripts("TokensForgetTheClock", "", "fits and proposal or math.max(now_us, least)",
                    "fits and proposal or (mark or now_us - 10000000) + 1"),
-        in_scripts("NewcomersOvertake", "mutex/acquire", "if not holder and in_line == 0 then", "if not holder then"),
+        in_scripts("NewcomersOvertake", "mutex/acquire", "if not holder and queued == 0 then", "if not holder then"),
         in_hand_over("ReleaseHandsOverToNobody", "elseif not promote_next_waiter(nil, retention) then", "else",
                      "if first and lives and", "if false and"),
         in_scripts("PlainHandOverToTheDead", "mutex/release", "if first and lives and time_us > last and",
@@ -146,7 +146,7 @@ std::vector<mutant> mutants() {
         in_scripts("ReleaseOverlooksTheLine", "mutex/release", "if redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 then",
                    "if true then"),
         in_scripts("LineWithoutExpiry", "mutex/acquire", "keep_for(KEYS[2], keep_ms)", ""),
-        in_scripts("GivingUpKeepsThePlace", "mutex/release", "    leave_line(id)\nend", "end"),
+        in_scripts("GivingUpKeepsThePlace", "mutex/release", "    leave_queue(id)\nend", "end"),
         in_scripts("TheDeadAreServed", "", "answer.err ~= nil or answer[2] > 0", "true"),
         in_hand_over("LeaseLongerThanKept", "redis.call('SET', KEYS[1], id, 'PX', lease)",
                      "redis.call('SET', KEYS[1], id, 'PX', math.ceil(lease * 0.7))",
@@ -159,8 +159,8 @@ std::vector<mutant> mutants() {
                             "redis.call('PTTL', KEYS[5]) then redis.call('PEXPIREAT', KEYS[5], last) end")),
         in_scripts("TwoUpgradersWait", "rw/acquire", "if wants == 'u' and blocker == 'u' and blocked_by ~= id then",
                    "if false then"),
-        in_scripts("FailedUpgradeEndsTheReading", "rw/acquire", "leave_line(id)\n    return refused('deadlock')",
-                   "leave_line(id)\n    remove(id)\n    return refused('deadlock')"),
+        in_scripts("FailedUpgradeEndsTheReading", "rw/acquire", "leave_queue(id)\n    return refused('deadlock')",
+                   "leave_queue(id)\n    remove(id)\n    return refused('deadlock')"),
         in_scripts("UpgradeAmongReaders", "rw/acquire", "if not writer and readers == 1 then return granted('b')",
                    "if not writer then return granted('b')"),
         in_scripts("UpgradeKeepsItsToken", "rw/acquire", "admit(id, shape, lease, take_token(floor))",
@@ -169,8 +169,8 @@ std::vector<mutant> mutants() {
                    "writer == id and tonumber(token_of(my_grant)) <= upgrades", "writer == id"),
         from(4200, in_scripts("UpgradeOfAnotherGrant", "rw/acquire", "(my_grant and token_of(my_grant) == ARGV[11])",
                               "my_grant")),
-        in_scripts("ReadersOvertakeWriters", "rw/acquire", "elseif not writer and in_line == 0 and (wants == 'r' or",
-                   "elseif not writer and (wants == 'r' or in_line == 0 and"),
+        in_scripts("ReadersOvertakeWriters", "rw/acquire", "elseif not writer and queued == 0 and (wants == 'r' or",
+                   "elseif not writer and (wants == 'r' or queued == 0 and"),
         in_scripts("ReadersPassTheUpgrader", "", "blocker, blocked_by = wants.kind, who\n            break",
                    "if wants.kind == 'w' then blocker, blocked_by = wants.kind, who break end"),
         in_scripts("WritersAreNotPreferred", "", "if prefer == 'writers' then append(held_back, {who, wants})",
@@ -213,7 +213,7 @@ std::vector<mutant> mutants() {
                             "remember_gap()\n    tell(wants.channel, 'poll ' .. first)", "remember_gap()")),
         in_scripts("ReadersHearNothing", "", "tell(channel, told[channel])", "local _ = 1"),
         // The short way of those who read, or write what is free. That it looks at tokens and at other programs did
-        // not show in a thousand days: rows of the scripts show it (tests/script/rw_short_way_test.cpp).
+        // not show in a thousand days: rows of the scripts show it (tests/script/rw/rw_short_way_test.cpp).
         in_scripts("PlainReadersOvertakeTheLine", "rw/acquire", "redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 and not",
                    "not"),
         in_scripts("NewcomersToAFreeReadWriteLockOvertake", "rw/acquire",

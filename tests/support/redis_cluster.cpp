@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "redis/hash_slot.hpp"
+#include "redis/cluster/hash_slot.hpp"
 #include "support/eventually.hpp"
 
 namespace holdfast::testing {

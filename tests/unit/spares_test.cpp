@@ -1,7 +1,7 @@
 // What is used again must not remember its last use.
 #include "engine/spares.hpp"
 
-#include "unit/engine_fixture.hpp"
+#include "unit/engine/engine_fixture.hpp"
 
 namespace holdfast::engine::spares_test {
 namespace {
@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 const instant later{5s};
 
-void expect_as_new(const affairs::poll_of_nodes& poll) {
+void expect_as_new(const pending_work::poll_of_nodes& poll) {
     EXPECT_EQ(poll.request, nullptr);
     EXPECT_EQ(poll.answer_by, never);
     EXPECT_FALSE(poll.asked_in_vain);
@@ -18,7 +18,7 @@ void expect_as_new(const affairs::poll_of_nodes& poll) {
     EXPECT_FALSE(poll.why_not);
 }
 
-void use(affairs::poll_of_nodes& poll, hold_request& by) {
+void use(pending_work::poll_of_nodes& poll, hold_completion& by) {
     poll.request = &by;
     poll.answer_by = later;
     poll.asked_in_vain = true;
@@ -31,41 +31,41 @@ TEST(Spares, WhatIsTakenAgainIsTheSameObjectAsNew) {
     const auto whole = hold::make(hold_id(1, random), hold_terms(acquire_terms{}), 1);
     testing::recorded_request wanted;
     testing::recorded_answer asked;
-    spares<affairs> kept;
-    std::unique_ptr<affairs> used = kept.take();
-    affairs* const place = used.get();
+    spares<pending_work> kept;
+    std::unique_ptr<pending_work> used = kept.take();
+    pending_work* const place = used.get();
     used->whole = whole.get();
-    used->quest.request = &wanted;
-    used->heal_at = used->quest.asked_at = used->quest.reach_by = used->quest.gather_until = later;
-    used->quest.limit = {waiting::not_at_all, later};
-    used->quest.gather_for = 7ms;
-    used->quest.said_no = refusal{errc::busy, "somebody has it", {}, {}};
+    used->acquisition.request = &wanted;
+    used->heal_at = used->acquisition.asked_at = used->acquisition.reach_by = used->acquisition.gather_until = later;
+    used->acquisition.limit = {waiting::not_at_all, later};
+    used->acquisition.gather_for = 7ms;
+    used->acquisition.said_no = refusal{errc::busy, "somebody has it", {}, {}};
     used->ticket = "1700000000000000";
     use(used->releasing, asked);
     use(used->renewing, asked);
     use(used->changing, asked);
     kept.give_back(std::move(used));
 
-    const std::unique_ptr<affairs> again = kept.take();
+    const std::unique_ptr<pending_work> again = kept.take();
     ASSERT_EQ(again.get(), place);
     EXPECT_EQ(again->whole, nullptr);
     EXPECT_EQ(again->heal_at, never);
     EXPECT_EQ(again->ticket, "");
-    EXPECT_EQ(again->quest.request, nullptr);
-    EXPECT_EQ(again->quest.limit.wait, waiting::in_line);
-    EXPECT_EQ(again->quest.limit.deadline, never);
-    EXPECT_EQ(again->quest.asked_at, instant{});
-    EXPECT_EQ(again->quest.reach_by, never);
-    EXPECT_EQ(again->quest.gather_until, never);
-    EXPECT_EQ(again->quest.gather_for, 0ms);
-    EXPECT_FALSE(again->quest.said_no);
+    EXPECT_EQ(again->acquisition.request, nullptr);
+    EXPECT_EQ(again->acquisition.limit.wait, waiting::in_queue);
+    EXPECT_EQ(again->acquisition.limit.deadline, never);
+    EXPECT_EQ(again->acquisition.asked_at, instant{});
+    EXPECT_EQ(again->acquisition.reach_by, never);
+    EXPECT_EQ(again->acquisition.gather_until, never);
+    EXPECT_EQ(again->acquisition.gather_for, 0ms);
+    EXPECT_FALSE(again->acquisition.said_no);
     expect_as_new(again->releasing);
     expect_as_new(again->renewing);
     expect_as_new(again->changing);
 }
 
 TEST(Spares, NothingIsKeptOfWhatIsNotThere) {
-    spares<affairs> kept;
+    spares<pending_work> kept;
     kept.give_back(nullptr);
     EXPECT_NE(kept.take(), nullptr);
 }

@@ -9,9 +9,9 @@
 namespace holdfast::sim {
 namespace {
 
-redis::ack_line line_on(redis::session& link, const std::string& client_id) {
-    if (link.settings().use == redis::link_use::server) return redis::ack_line(link, client_id);
-    return redis::ack_line(link);
+redis::ack_queue line_on(redis::session& link, const std::string& client_id) {
+    if (link.settings().use == redis::link_use::server) return redis::ack_queue(link, client_id);
+    return redis::ack_queue(link);
 }
 
 }  // namespace
@@ -21,7 +21,7 @@ ack_plug::ack_plug(client& owner, std::size_t node, const redis::server_settings
     session().on_timer(now());  // connects
 }
 
-void member_ack_plugs::submit(redis::command& request, const redis::network_place* at, redis::acknowledgement wanted) {
+void member_ack_plugs::submit(redis::command& request, const redis::server_address* at, redis::acknowledgement wanted) {
     if (at == nullptr) {
         redis::routing::begin(request);
         redis::routing::set_waiting(request);

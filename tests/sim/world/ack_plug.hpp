@@ -1,13 +1,13 @@
-// A client's links by which servers are asked for their replicas. What src/api/ack_links.cpp and member_acks.cpp are in
-// a program; here all want the same number of replicas, so one link to each server will do.
+// A client's links by which servers are asked for their replicas. What src/api/backends/ack_links.cpp and
+// member_acks.cpp are in a program; here all want the same number of replicas, so one link to each server will do.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <vector>
 
-#include "redis/ack_line.hpp"
-#include "redis/slot_map.hpp"
+#include "redis/cluster/slot_map.hpp"
+#include "redis/session/ack_queue.hpp"
 #include "world/plug.hpp"
 
 namespace holdfast::sim {
@@ -17,7 +17,7 @@ class ack_plug final : private redis::session_listener, public plug {
 public:
     ack_plug(client& owner, std::size_t node, const redis::server_settings& server, network& net);
 
-    redis::ack_line line;
+    redis::ack_queue line;
 
 private:
     void on_link_up(const redis::server_facts&, instant) override {}
@@ -33,7 +33,7 @@ public:
         : owner_(owner), cluster_(cluster), net_(net) {}
 
     /// Null: nobody is known to own the slot.
-    void submit(redis::command& request, const redis::network_place* at, redis::acknowledgement wanted);
+    void submit(redis::command& request, const redis::server_address* at, redis::acknowledgement wanted);
     bool withdraw(redis::command& request);
     /// The links to others are left.
     void keep_primaries(const redis::slot_map& map);
@@ -49,7 +49,7 @@ private:
     client& owner_;
     const redis::server_settings cluster_;
     network& net_;
-    std::map<redis::network_place, std::unique_ptr<ack_plug>> members_;
+    std::map<redis::server_address, std::unique_ptr<ack_plug>> members_;
     // The network may still have something for them; they take it no more.
     std::vector<std::unique_ptr<ack_plug>> left_;
     std::vector<redis::command*> nowhere_;  // there is nobody to ask

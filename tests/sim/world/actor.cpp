@@ -49,7 +49,7 @@ engine::acquire_terms actor::draw_terms() {
     out.keys = lock.keys;
     out.kind = lock.kind;
     out.prefer = lock.prefer;
-    if (lock.kind == scripts::lock_kind::read_write && rw_luck_.percent(ways.read_percent))
+    if (lock.kind == wire::lock_kind::read_write && rw_luck_.percent(ways.read_percent))
         out.want = engine::access::shared;
     out.lease = ways.leases[luck_.below(ways.leases.size())];
     if (luck_.percent(ways.owner_percent)) out.owner = owner_;
@@ -77,7 +77,7 @@ void actor::ask() {
     begin(terms_.limit);
     const std::uint64_t serial = serial_;
     note("asks for " + terms_.keys->lock() + (terms_.want == engine::access::shared ? " to read" : "") +
-         (terms_.limit.wait == engine::waiting::in_line ? " in line" : " at once") + " lease " +
+         (terms_.limit.wait == engine::waiting::in_queue ? " in line" : " at once") + " lease " +
          std::to_string(terms_.lease.count()) + (terms_.renewing == engine::renewal::none ? " fixed" : ""));
     const instant deadline = terms_.limit.deadline;
     if (where_.ways.deadlines_forgotten) terms_.limit.deadline = never;
@@ -170,7 +170,7 @@ bool actor::is_to_be_expected(errc why) const {
 
 // Whatever happens to links: whoever waits hears that no server can be reached when its time is up, and not before.
 bool actor::is_told_too_early(errc why) const {
-    if (patience_.wait != engine::waiting::in_line || (why != errc::unreachable && why != errc::no_quorum))
+    if (patience_.wait != engine::waiting::in_queue || (why != errc::unreachable && why != errc::no_quorum))
         return false;
     if (patience_.deadline != never) return where_.home.now() < patience_.deadline;
     return where_.time.now() < asked_at_ + where_.home.first_connect();
@@ -211,7 +211,7 @@ void actor::on_lost(errc why) {
 
 void actor::carry_on() {
     if (held_ == nullptr) return;
-    if (held_->terms().kind == scripts::lock_kind::read_write) return carry_on_rw();
+    if (held_->terms().kind == wire::lock_kind::read_write) return carry_on_rw();
     // In and out again could go on for longer than anybody is patient.
     if (where_.time.now() >= where_.ways.stop + lingering) return release(engine::access::exclusive);
     const bool owned = held_->terms().owner != engine::owner_id::nobody;
@@ -264,7 +264,7 @@ void actor::release(engine::access level) {
     note("releases level " + std::to_string(left + 1) + (level == engine::access::shared ? ", one that reads" : ""));
     const unsigned shared = held.levels(engine::access::shared) - (level == engine::access::shared ? 1 : 0);
     about_to_hold(left - shared, shared);
-    engine::hold_request* const told = where_.ways.answers_forgotten ? nullptr : asked.get();
+    engine::hold_completion* const told = where_.ways.answers_forgotten ? nullptr : asked.get();
     where_.home.engine().release(held, level, told, by, where_.home.now());
     if (asked) expect_answer(asked, where_.time.now() + request_time);
     if (left > 0) {

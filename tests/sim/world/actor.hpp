@@ -15,9 +15,9 @@
 namespace holdfast::sim {
 
 struct lock_plan {
-    std::shared_ptr<const scripts::lock_keys> keys;
-    scripts::lock_kind kind = scripts::lock_kind::mutex;
-    scripts::preference prefer = scripts::preference::arrival;
+    std::shared_ptr<const wire::lock_keys> keys;
+    wire::lock_kind kind = wire::lock_kind::mutex;
+    wire::preference prefer = wire::preference::arrival;
 };
 
 /// How people behave on this day.
@@ -49,7 +49,7 @@ struct habits {
     milliseconds longest_lease() const { return *std::max_element(leases.begin(), leases.end()); }
 };
 
-class actor final : public engine::acquire_request, public engine::hold_listener {
+class actor final : public engine::acquire_completion, public engine::hold_listener {
 public:
     struct place {
         timeline& time;
@@ -65,7 +65,7 @@ public:
     bool idle() const { return !asking_ && held_ == nullptr; }
     bool waits_for(const std::string& lock) const {
         return asking_ && held_ == nullptr && terms_.keys->lock() == lock &&
-               terms_.limit.wait == engine::waiting::in_line;
+               terms_.limit.wait == engine::waiting::in_queue;
     }
     instant asked_at() const { return asked_at_; }
     /// Its process is gone, and its beliefs with it.
@@ -82,7 +82,7 @@ public:
     void on_gone() override {}
 
 private:
-    class answer final : public engine::hold_request {
+    class answer final : public engine::hold_completion {
     public:
         explicit answer(bool* under_way = nullptr) : under_way_(under_way) {}
         void answered(const std::optional<engine::refusal>&) override {

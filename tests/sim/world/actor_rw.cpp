@@ -44,7 +44,7 @@ void actor::upgrade() {
     begin(limit);
     const std::uint64_t serial = serial_;
     where_.watch.expect_change();
-    note(limit.wait == engine::waiting::in_line ? "upgrades" : "upgrades at once");
+    note(limit.wait == engine::waiting::in_queue ? "upgrades" : "upgrades at once");
     where_.home.engine().upgrade(*held_, *this, limit, where_.home.now());
     if (limit.deadline != never) expect_end(limit.deadline + where_.home.slept(), serial);
     if (!asking_) return;

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "scripts/registry.hpp"
+#include "wire/scripts.hpp"
 
 namespace holdfast::sim {
 namespace {
@@ -69,7 +69,7 @@ private:
     // It knows the scripts from the beginning: so what it goes back to after some of them is small.
     static std::shared_ptr<script_engine> make_engine() {
         auto engine = std::make_shared<script_engine>();
-        for (const auto& script : scripts::all()) engine->compile(script.text);
+        for (const auto& script : wire::all()) engine->compile(script.text);
         engine->settle();
         return engine;
     }
@@ -92,7 +92,7 @@ private:
 
     void add_lines(script_engine& engine) {
         const std::lock_guard guard(mutex_);
-        for (const auto& script : scripts::all()) {
+        for (const auto& script : wire::all()) {
             if (!has_run(engine, script)) continue;
             const std::vector<place> places = places_of(script);
             const line_coverage& lines = engine.lines_of(script.sha1);
@@ -102,7 +102,7 @@ private:
                 if (fresh) total_.missed[file].insert(number);
             }
         }
-        for (const auto& script : scripts::all()) {
+        for (const auto& script : wire::all()) {
             if (!has_run(engine, script)) continue;
             const std::vector<place> places = places_of(script);
             const std::vector<std::uint64_t>& hits = engine.lines_of(script.sha1).hits;
@@ -114,7 +114,7 @@ private:
         }
     }
 
-    static bool has_run(script_engine& engine, const scripts::script& script) {
+    static bool has_run(script_engine& engine, const wire::script& script) {
         const std::vector<std::uint64_t>& hits = engine.lines_of(script.sha1).hits;
         return std::any_of(hits.begin(), hits.end(), [](std::uint64_t times) { return times != 0; });
     }
@@ -126,7 +126,7 @@ private:
 
     // By line of the whole script, from 1: where it comes from. An include stands between --@from and --@end, in the
     // place of one line.
-    static std::vector<place> places_of(const scripts::script& script) {
+    static std::vector<place> places_of(const wire::script& script) {
         std::vector<place> out{{}};
         std::vector<place> open{{std::string(script.name), 0}};
         std::string_view left = script.text;

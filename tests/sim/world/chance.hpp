@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "engine/hold_id.hpp"
+#include "wire/hold_id.hpp"
 
 namespace holdfast::sim {
 
@@ -14,7 +14,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-class chance final : public engine::random_source {
+class chance final : public random_source {
 public:
     explicit chance(std::uint64_t seed) : state_(seed) {}
 

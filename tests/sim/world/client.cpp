@@ -14,7 +14,7 @@ constexpr std::chrono::seconds notices_within{2};
 
 }  // namespace
 
-client::client(timeline& time, chance luck, engine::random_source& ids, client_setup setup, network& net)
+client::client(timeline& time, chance luck, random_source& ids, client_setup setup, network& net)
     : time_(time), luck_(luck), setup_(std::move(setup)) {
     std::vector<engine::node_link> nodes;
     for (std::size_t i = 0; i < setup_.servers; ++i) {
@@ -96,7 +96,7 @@ bool client::calm_since(instant since) const {
 
 // A Cluster's members are linked to when somebody first asks for what they have. And who took over from one is found by
 // asking the others, in the end once a second.
-bool client::may_still_seek(const scripts::lock_keys& lock, instant since) const {
+bool client::may_still_seek(const wire::lock_keys& lock, instant since) const {
     const bool reached = std::all_of(ways_.begin(), ways_.end(), [&](const auto& one) { return one->reaches(lock); });
     return !reached && time_.now() < std::max(since, trouble_until_ + asks_around_every) + aftermath;
 }

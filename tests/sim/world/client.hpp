@@ -1,6 +1,6 @@
 // A client process: the real engine and, by its ways, the real sessions and routers, with the driver that
-// src/api/core.cpp is to them in a program. It can be paused (its events wait, as they do for a stopped process) and
-// can die.
+// src/api/runtime/core.cpp is to them in a program. It can be paused (its events wait, as they do for a stopped
+// process) and can die.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ struct client_setup {
     std::size_t number = 0;
     std::size_t servers = 1;
     redis::server_settings server;  // with seeds: it is a Cluster, and the only one that votes
-    std::vector<std::shared_ptr<const scripts::lock_keys>> locks = {};  // those of the day
+    std::vector<std::shared_ptr<const wire::lock_keys>> locks = {};  // those of the day
     engine::engine_settings engine;
     milliseconds max_lease{0};                  // not zero: a restarted server is mistrusted for so long
     bool clock_stops_in_pauses = false;         // mutant: CLOCK_MONOTONIC where CLOCK_BOOTTIME is due
@@ -29,7 +29,7 @@ struct client_setup {
 
 class client final : private engine::observer {
 public:
-    client(timeline& time, chance luck, engine::random_source& ids, client_setup setup, network& net);
+    client(timeline& time, chance luck, random_source& ids, client_setup setup, network& net);
 
     std::size_t number() const { return setup_.number; }
     engine::engine& engine() { return *engine_; }
@@ -40,7 +40,7 @@ public:
     milliseconds mistrusts_for() const { return setup_.max_lease; }
     milliseconds first_connect() const { return setup_.engine.first_connect; }
     bool waits_for_first_links() const { return !setup_.nobody_waits_for_first_links; }
-    const std::vector<std::shared_ptr<const scripts::lock_keys>>& locks() const { return setup_.locks; }
+    const std::vector<std::shared_ptr<const wire::lock_keys>>& locks() const { return setup_.locks; }
 
     /// Does it now, or when the pause ends; never after death.
     template <class Action>
@@ -67,7 +67,7 @@ public:
     bool calm_since(instant since) const;
     /// Whoever has that lock is not linked to; nor has more time passed, since then or since the last trouble, than
     /// finding it takes.
-    bool may_still_seek(const scripts::lock_keys& lock, instant since) const;
+    bool may_still_seek(const wire::lock_keys& lock, instant since) const;
     instant resumed_at() const { return resumed_at_; }
 
 private:

@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-#include "redis/hash_slot.hpp"
+#include "redis/cluster/hash_slot.hpp"
 #include "world/cluster_way.hpp"
 #include "world/day_impl.hpp"
 
@@ -50,7 +50,7 @@ std::vector<std::unique_ptr<server>> day::make_members(server_options setup) {
     std::vector<std::unique_ptr<server>> made;
     for (std::size_t i = 0; i < primaries + replicas; ++i) {
         made.push_back(std::make_unique<server>(time_, cluster_luck_.fork(), setup, judge_));
-        const std::string place = to_text(place_of_member(i));
+        const std::string place = to_text(address_of_member(i));
         if (i == 0) {
             cluster_->add(*made[0], place);
             continue;
@@ -59,7 +59,7 @@ std::vector<std::unique_ptr<server>> day::make_members(server_options setup) {
         if (i < primaries) {
             cluster_->add(*made[i], place);
         } else {
-            cluster_->add_replica(*made[i], place, to_text(place_of_member(cluster_luck_.below(primaries))));
+            cluster_->add_replica(*made[i], place, to_text(address_of_member(cluster_luck_.below(primaries))));
         }
     }
     judge_.excused.set_back = true;  // data that is lost is like that
@@ -69,7 +69,7 @@ std::vector<std::unique_ptr<server>> day::make_members(server_options setup) {
 redis::server_settings day::cluster_settings() const {
     redis::server_settings out;
     out.use = redis::link_use::cluster;
-    for (std::size_t i = 0; i < servers_.size(); ++i) out.seeds.push_back(place_of_member(i));
+    for (std::size_t i = 0; i < servers_.size(); ++i) out.seeds.push_back(address_of_member(i));
     return out;
 }
 
@@ -78,8 +78,8 @@ void day::draw_cluster() {
     judge_.home_of = [this](const std::string& lock) -> server& { return home_of(lock); };
     judge_.settled_since = [this](const std::string& lock) { return settled_since(lock); };
     judge_.channel_of = [](const std::string& lock, std::string_view client) {
-        const auto keys = scripts::make_keys(scripts::lock_name(lock), scripts::key_naming::raw, "");
-        return scripts::channel_of(keys, client);
+        const auto keys = wire::make_keys(wire::lock_name(lock), wire::key_naming::raw, "");
+        return wire::channel_of(keys, client);
     };
     if (calm_) return;
     std::erase(likely_, mishap::vandal);
@@ -147,7 +147,7 @@ void day::continue_move(const std::shared_ptr<slot_move>& move) {
 
 // One key, or all that a holder of a read-write lock needs.
 void day::move_some_keys(slot_move& move) {
-    const scripts::lock_keys& keys = *move.lock.keys;
+    const wire::lock_keys& keys = *move.lock.keys;
     server& from = cluster_->at(move.turned ? move.to : move.from);
     server& to = cluster_->at(move.turned ? move.from : move.to);
     const std::vector<std::string> all{keys.lock(),  keys.leases(),  keys.grants(),
@@ -164,7 +164,7 @@ void day::move_some_keys(slot_move& move) {
 }
 
 void day::end_move(const std::shared_ptr<slot_move>& move) {
-    const scripts::lock_keys& keys = *move->lock.keys;
+    const wire::lock_keys& keys = *move->lock.keys;
     server& from = cluster_->at(move->turned ? move->to : move->from);
     for (const std::string& key :
          {keys.lock(), keys.leases(), keys.grants(), keys.queue(), keys.waiters(), keys.fence()}) {
@@ -209,7 +209,7 @@ void day::forget_moves(const std::string& member) {
             ++at;
             continue;
         }
-        const scripts::lock_keys& keys = *move.lock.keys;
+        const wire::lock_keys& keys = *move.lock.keys;
         for (const std::string& key :
              {keys.lock(), keys.leases(), keys.grants(), keys.queue(), keys.waiters(), keys.fence()}) {
             cluster_->at(move.to).drop(key);

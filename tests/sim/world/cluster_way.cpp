@@ -14,11 +14,11 @@ constexpr std::uint16_t first_port = 7000;
 
 }  // namespace
 
-redis::network_place place_of_member(std::size_t number) {
+redis::server_address address_of_member(std::size_t number) {
     return {"member" + std::to_string(number), static_cast<std::uint16_t>(first_port + number)};
 }
 
-std::size_t member_at(const redis::network_place& place) {
+std::size_t member_at(const redis::server_address& place) {
     if (place.port < first_port) throw std::logic_error("no member is at " + to_text(place));
     return place.port - std::size_t{first_port};
 }
@@ -45,7 +45,7 @@ void cluster_way::catch_up() {
     if (owner_.mistrusts_for() > milliseconds(0)) note_mistrust();
 }
 
-void cluster_way::confirm(redis::command& request, const redis::network_place* at, redis::acknowledgement wanted) {
+void cluster_way::confirm(redis::command& request, const redis::server_address* at, redis::acknowledgement wanted) {
     acks_.submit(request, at, wanted);
 }
 
@@ -113,7 +113,7 @@ void cluster_way::close(redis::session& link) {
     links_.erase(found);
 }
 
-void cluster_way::on_member_up(const redis::network_place&, const redis::server_facts&) {
+void cluster_way::on_member_up(const redis::server_address&, const redis::server_facts&) {
     owner_.trouble_passes();
 }
 

@@ -1,5 +1,5 @@
-// A client's way to a Cluster: the real router and, for each link that it wants, a plug. What src/api/cluster_place.cpp
-// is in a program.
+// A client's way to a Cluster: the real router and, for each link that it wants, a plug. What
+// src/api/backends/cluster_backend.cpp is in a program.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,15 @@
 namespace holdfast::sim {
 
 /// Where the others find the member of that number (of the day's servers), and the way back.
-redis::network_place place_of_member(std::size_t number);
-std::size_t member_at(const redis::network_place& place);
+redis::server_address address_of_member(std::size_t number);
+std::size_t member_at(const redis::server_address& place);
 
 class cluster_way final : public way, private engine::cluster_host {
 public:
     cluster_way(client& owner, const redis::server_settings& cluster, std::uint64_t jitter_seed, network& net);
 
     engine::node_link link() override;
-    void attach(engine::voter& mine) override { node_.attach(mine); }
+    void attach(engine::node_agent& mine) override { node_.attach(mine); }
     /// News of slots are told here, and what follows from them is sent by the settle() after it.
     void catch_up() override;
     void settle() override;
@@ -29,7 +29,7 @@ public:
     void forget_links() override;
     void close() override;
     bool all_up() const override;
-    bool reaches(const scripts::lock_keys& lock) const override { return node_.link_is_up(lock); }
+    bool reaches(const wire::lock_keys& lock) const override { return node_.link_is_up(lock); }
     std::vector<plug*> plugs() override;
 
 private:
@@ -40,10 +40,10 @@ private:
     redis::session& open(const redis::server_settings& member, redis::session_listener& told) override;
     void close(redis::session& link) override;
     instant now() const override;
-    void on_member_up(const redis::network_place& which, const redis::server_facts& facts) override;
+    void on_member_up(const redis::server_address& which, const redis::server_facts& facts) override;
     void on_member_down(const failure& why) override;
     void on_map() override { has_new_map_ = true; }
-    void confirm(redis::command& request, const redis::network_place* at, redis::acknowledgement wanted) override;
+    void confirm(redis::command& request, const redis::server_address* at, redis::acknowledgement wanted) override;
     bool withdraw_confirmation(redis::command& request) override { return acks_.withdraw(request); }
     void note_mistrust();
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "scripts/names.hpp"
-#include "scripts/registry.hpp"
+#include "wire/keys.hpp"
+#include "wire/scripts.hpp"
 #include "world/day_impl.hpp"
 
 namespace holdfast::sim {
@@ -164,9 +164,9 @@ void day::draw_plan() {
     ways_.cancellations_forgotten = options_.cancellations_forgotten;
     const std::size_t locks = 1 + luck_.below(3);
     for (std::size_t i = 0; i < locks; ++i) {
-        const auto naming = luck_.percent(70) ? scripts::key_naming::tagged : scripts::key_naming::raw;
-        ways_.locks.push_back({.keys = std::make_shared<scripts::lock_keys>(
-                                   scripts::make_keys(scripts::lock_name("lock" + std::to_string(i)), naming, "hf:"))});
+        const auto naming = luck_.percent(70) ? wire::key_naming::tagged : wire::key_naming::raw;
+        ways_.locks.push_back({.keys = std::make_shared<wire::lock_keys>(
+                                   wire::make_keys(wire::lock_name("lock" + std::to_string(i)), naming, "hf:"))});
     }
     mistrusted_ = luck_.percent(50) || several();
     calm_ = luck_.percent(8);
@@ -234,8 +234,8 @@ void day::draw_read_write() {
     if (rw_luck_.percent(50)) return;
     for (lock_plan& lock : ways_.locks) {
         if (&lock != &ways_.locks.front() && rw_luck_.percent(40)) continue;
-        lock.kind = scripts::lock_kind::read_write;
-        lock.prefer = static_cast<scripts::preference>(rw_luck_.below(3));
+        lock.kind = wire::lock_kind::read_write;
+        lock.prefer = static_cast<wire::preference>(rw_luck_.below(3));
     }
     ways_.read_percent = 30 + static_cast<unsigned>(rw_luck_.below(60));
     ways_.upgrade_percent = static_cast<unsigned>(rw_luck_.below(50));
@@ -417,7 +417,7 @@ std::uint64_t day::scripts_run() const {
 std::vector<std::string> day::waiting_since(const std::string& lock, instant since) const {
     std::vector<std::string> found;
     const bool by_arrival = std::any_of(ways_.locks.begin(), ways_.locks.end(), [&](const lock_plan& one) {
-        return one.keys->lock() == lock && one.kind == scripts::lock_kind::mutex;
+        return one.keys->lock() == lock && one.kind == wire::lock_kind::mutex;
     });
     for (const person& p : actors_) {
         if (by_arrival && p.who->waits_for(lock) && p.who->asked_at() < since && p.home->calm_since(since))

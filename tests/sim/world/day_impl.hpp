@@ -75,8 +75,8 @@ private:
     void foreign_waits(const lock_plan& plan);
     void foreign_leaves(const lock_plan& lock);
     void vandalize();
-    void vandalize_line(const scripts::lock_keys& keys, std::uint64_t how);
-    void vandalize_rw(const scripts::lock_keys& keys);
+    void vandalize_line(const wire::lock_keys& keys, std::uint64_t how);
+    void vandalize_rw(const wire::lock_keys& keys);
     client* somebody();
     bool several() const { return cluster_ == nullptr && servers_.size() > 1; }
     server& some_server();

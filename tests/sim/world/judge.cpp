@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "engine/hold_id.hpp"
-#include "scripts/registry.hpp"
+#include "wire/hold_id.hpp"
+#include "wire/scripts.hpp"
 
 namespace holdfast::sim {
 namespace {
@@ -126,7 +126,7 @@ void judge::check_growth(const belief& fresh) {
 // most.
 void judge::check_arrival(const belief& fresh) {
     constexpr milliseconds known_within{500};
-    if (!waiting_since || excused.jumped || !calm_since(engine::client_of(fresh.id), fresh.asked)) return;
+    if (!waiting_since || excused.jumped || !calm_since(wire::client_of(fresh.id), fresh.asked)) return;
     for (const std::string& other : waiting_since(fresh.lock, fresh.asked - known_within))
         fail(other + ", and was passed over by " + fresh.id);
 }
@@ -175,7 +175,7 @@ using names_of_scripts = std::unordered_map<std::string_view, std::string_view, 
 std::string_view script_of(const words& command) {
     static const names_of_scripts known = [] {
         names_of_scripts all;
-        for (const auto& script : scripts::all()) {
+        for (const auto& script : wire::all()) {
             all.emplace(script.sha1, script.name);
             all.emplace(script.text, script.name);
         }
@@ -291,7 +291,7 @@ void judge::check_step(const call& asked, const lock_state& was, const std::stri
 bool judge::calm(const lock_state& state, const std::string& id) const {
     const auto found = state.known.find(id);
     return found != state.known.end() && !state.leaving.contains(id) && !may_be_forgotten(id) &&
-           calm_since(engine::client_of(id), found->second.arrived);
+           calm_since(wire::client_of(id), found->second.arrived);
 }
 
 void judge::check_slow(const lock_state& was) {
@@ -330,7 +330,7 @@ void judge::granted(const call& asked, lock_state& state, const std::string& id)
     check_token(asked, state, id);
     check_order(state, id);
     if (id == asked.id) return;
-    if (!listens(asked.lock, engine::client_of(id))) fail("the lock was handed to one that is gone: " + id);
+    if (!listens(asked.lock, wire::client_of(id))) fail("the lock was handed to one that is gone: " + id);
     // An older snapshot may bring back a place in line that a release by token leaves alone.
     if (!excused.data_lost && state.last_step[id] == step::release)
         fail("the lock was handed to one that had given up: " + id);
@@ -368,7 +368,7 @@ void judge::expect_entry(const std::string& lock, const std::string& id) {
         if (holders_.contains(id) || locks_[lock].last_step[id] == step::release) return;
         if (tokens_may_repeat()) return;  // a push with a token that is not new is rightly disbelieved
         watched = &home_of(lock);
-        if (get(lock) != id || !calm_since(engine::client_of(id), since) || settled_since(lock) > since) return;
+        if (get(lock) != id || !calm_since(wire::client_of(id), since) || settled_since(lock) > since) return;
         fail("handed to " + id + ", who did not enter");
     });
 }
@@ -376,7 +376,7 @@ void judge::expect_entry(const std::string& lock, const std::string& id) {
 void judge::update_line(const call& asked, lock_state& state) {
     state.line.clear();
     for (const value& item : watched->run({"ZRANGE", asked.queue, "0", "-1"}).items) {
-        if (!engine::is_ours(item.text)) continue;
+        if (!wire::is_ours(item.text)) continue;
         state.line.push_back(item.text);
         if (state.known.contains(item.text)) continue;
         state.known[item.text] = {now(), next_number++, asked.interval};

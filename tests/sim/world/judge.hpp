@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "engine/hold.hpp"
-#include "scripts/names.hpp"
+#include "wire/keys.hpp"
 #include "world/court.hpp"
 #include "world/rw_watch.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "scripts/registry.hpp"
+#include "wire/scripts.hpp"
 #include "world/day_impl.hpp"
 
 namespace holdfast::sim {
@@ -39,7 +39,7 @@ void day::plan_visit() {
     time_.after(guests_luck_.within({20ms, 300ms}), [this] {
         if (quiet_) return;
         const lock_plan& plan = ways_.locks[guests_luck_.below(ways_.locks.size())];
-        if (plan.kind == scripts::lock_kind::read_write && servers_[0]->accepts())
+        if (plan.kind == wire::lock_kind::read_write && servers_[0]->accepts())
             visitors_.visit(plan, foreigners::expiry::usual);
         plan_visit();
     });
@@ -305,7 +305,7 @@ void day::to_the_data(mishap kind) {
 void day::foreign_takes_a_vote() {
     const lock_plan& plan = ways_.locks[luck_.below(ways_.locks.size())];
     server& which = some_server();
-    if (plan.kind == scripts::lock_kind::read_write || !which.accepts()) return;
+    if (plan.kind == wire::lock_kind::read_write || !which.accepts()) return;
     const auto ms = std::chrono::duration_cast<milliseconds>(luck_.within({5ms, 1500ms})).count();
     which.run({"SET", plan.keys->lock(), "foreign", "NX", "PX", std::to_string(ms)});
 }
@@ -315,7 +315,7 @@ void day::foreign_takes(mishap kind) {
     const lock_plan& plan = ways_.locks[luck_.below(ways_.locks.size())];
     const nanoseconds stay = luck_.within({5ms, 1500ms});
     const bool for_ever = kind == mishap::foreign_forever;
-    if (plan.kind == scripts::lock_kind::read_write) {
+    if (plan.kind == wire::lock_kind::read_write) {
         if (cluster_) return;  // they know one server only
         return visitors_.visit(plan, for_ever ? foreigners::expiry::none : foreigners::expiry::usual);
     }
@@ -342,7 +342,7 @@ void day::foreign_leaves(const lock_plan& plan) {
     const std::string& lock = plan.keys->lock();
     server& home = home_of(lock);
     if (!home.accepts()) return time_.after(100ms, [this, plan] { foreign_leaves(plan); });
-    if (plan.kind == scripts::lock_kind::read_write) return cluster_ ? void() : visitors_.clear_out(plan);
+    if (plan.kind == wire::lock_kind::read_write) return cluster_ ? void() : visitors_.clear_out(plan);
     if (home.run({"GET", lock}).text != "foreign") return;
     home.run({"DEL", lock});
     judge_.foreign_left(lock);
@@ -352,7 +352,7 @@ void day::foreign_leaves(const lock_plan& plan) {
 void day::vandalize() {
     const lock_plan& plan = ways_.locks[luck_.below(ways_.locks.size())];
     const std::uint64_t how = luck_.below(5);
-    const bool to_holders = plan.kind == scripts::lock_kind::read_write && rw_luck_.percent(60);
+    const bool to_holders = plan.kind == wire::lock_kind::read_write && rw_luck_.percent(60);
     const bool to_the_mark = !to_holders && rw_luck_.percent(40);
     constexpr std::uint64_t calls_with_nonsense = 4;  // change nothing, and so excuse nothing
     if (to_holders || to_the_mark || how != calls_with_nonsense) judge_.waiters_vandalized();
@@ -361,7 +361,7 @@ void day::vandalize() {
     if (to_the_mark) vandalize_line(*plan.keys, 2);
 }
 
-void day::vandalize_line(const scripts::lock_keys& keys, std::uint64_t how) {
+void day::vandalize_line(const wire::lock_keys& keys, std::uint64_t how) {
     const auto line = servers_[0]->run({"ZRANGE", keys.queue(), "0", "0"});
     const std::string first = line.items.empty() ? "nobody" : line.items[0].text;
     switch (how) {
@@ -381,7 +381,7 @@ void day::vandalize_line(const scripts::lock_keys& keys, std::uint64_t how) {
             servers_[0]->run({"DEL", keys.queue()});
             break;
         default:
-            for (const auto& script : scripts::all()) {
+            for (const auto& script : wire::all()) {
                 std::vector<std::string> command{"EVAL",        std::string(script.text),
                                                  "6",           keys.lock(),
                                                  keys.queue(),  keys.waiters(),
@@ -398,7 +398,7 @@ void day::vandalize_line(const scripts::lock_keys& keys, std::uint64_t how) {
 }
 
 // What only a read-write lock has.
-void day::vandalize_rw(const scripts::lock_keys& keys) {
+void day::vandalize_rw(const wire::lock_keys& keys) {
     const auto ids = servers_[0]->run({"HKEYS", keys.grants()});
     const std::string holder = ids.items.empty() ? "" : ids.items[rw_luck_.below(ids.items.size())].text;
     const std::string nobody = "hf_nobodynobodynobo.1.xxxxxxxxxxxxxxxxxxxxxx";

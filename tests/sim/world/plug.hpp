@@ -1,10 +1,10 @@
 // A client's end of the links to one server: the real session, and the link that it has at the moment, if any. It is
-// what src/redis/connection.cpp is in a program.
+// what src/redis/session/connection.cpp is in a program.
 #pragma once
 
 #include <cstddef>
 
-#include "redis/session.hpp"
+#include "redis/session/session.hpp"
 #include "world/link.hpp"
 
 namespace holdfast::sim {

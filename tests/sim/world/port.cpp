@@ -22,7 +22,7 @@ bool port::withdraw(redis::command& request) {
     return session().withdraw(request);
 }
 
-// As in src/api/node.cpp.
+// As in src/api/backends/server_backend.cpp.
 void port::confirm(redis::command& request, const engine::lock_keys&, redis::acknowledgement wanted) {
     if (!acks_) acks_ = std::make_unique<ack_plug>(owner(), node(), session().settings(), net_);
     acks_->line.submit(request, {wanted, run_id_});
@@ -73,20 +73,20 @@ void port::on_link_up(const redis::server_facts& facts, instant now) {
         owner().trouble_passes(trusted_from_ + owner().slept());
     }
     run_id_ = facts.run_id;
-    voter_->on_link_up({.clock = facts.clock}, engine::all_locks(), now);
+    agent_->on_link_up({.clock = facts.clock}, engine::all_locks(), now);
 }
 
 void port::on_link_down(const failure&, instant now) {
     owner().trouble_passes();
-    voter_->on_link_down(engine::all_locks(), now);
+    agent_->on_link_down(engine::all_locks(), now);
 }
 
 void port::on_subscription_refused(const failure& why, instant now) {
-    voter_->on_subscription_refused(why, engine::all_locks(), now);
+    agent_->on_subscription_refused(why, engine::all_locks(), now);
 }
 
 void port::on_push(const redis::reply_view& message, instant now) {
-    voter_->on_push(message, now);
+    agent_->on_push(message, now);
 }
 
 }  // namespace holdfast::sim

@@ -1,10 +1,10 @@
-// A client's way to one server: what src/api/node.cpp is in a program.
+// A client's way to one server: what src/api/backends/server_backend.cpp is in a program.
 #pragma once
 
 #include <memory>
 #include <string>
 
-#include "engine/voter.hpp"
+#include "engine/node_agent.hpp"
 #include "world/ack_plug.hpp"
 #include "world/way.hpp"
 
@@ -16,7 +16,7 @@ public:
          network& net);
 
     engine::node_link link() override { return {this, "sim"}; }
-    void attach(engine::voter& mine) override { voter_ = &mine; }
+    void attach(engine::node_agent& mine) override { agent_ = &mine; }
     void catch_up() override;
     void settle() override;
     void on_timer() override;
@@ -24,7 +24,7 @@ public:
     void forget_links() override;
     void close() override;
     bool all_up() const override { return up(); }
-    bool reaches(const scripts::lock_keys&) const override { return up(); }
+    bool reaches(const wire::lock_keys&) const override { return up(); }
     /// The second, if there is one, is for acknowledgements.
     std::vector<plug*> plugs() override;
 
@@ -45,7 +45,7 @@ private:
     void confirm(redis::command& request, const engine::lock_keys& lock, redis::acknowledgement wanted) override;
 
     network& net_;
-    engine::voter* voter_ = nullptr;
+    engine::node_agent* agent_ = nullptr;
     std::string run_id_;
     instant trusted_from_{};
     std::unique_ptr<ack_plug> acks_;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/hold_id.hpp"
+#include "wire/hold_id.hpp"
 #include "world/rw_watch.hpp"
 
 namespace holdfast::sim {
@@ -33,7 +33,7 @@ instant rw_watch::opens_at(const lock_record& lock, const rw_state& now, std::si
         if (i == rank || (gave_up(lock, other) && !bench_.excused.data_lost)) continue;
         if (!comes_before({other.wants, i}, {who.wants, rank}, prefer)) continue;
         const bool stricter = other.wants != who.wants;
-        if (stricter && bench_.listens(asked_.keys.lock(), engine::client_of(other.id))) return never;
+        if (stricter && bench_.listens(asked_.keys.lock(), wire::client_of(other.id))) return never;
     }
     return bench_.now() + milliseconds(last_ms - now.now_ms);
 }
@@ -57,7 +57,7 @@ void rw_watch::check_slow(const call& asked, lock_record& lock) {
         if (opened > bench_.now() || bench_.now() - opened <= allowed) continue;
         if (upgrades_nothing(now, who) || gave_up(lock, who) || lock.leaving.contains(who.id)) continue;
         if (bench_.may_be_forgotten(who.id)) continue;
-        if (bench_.calm_since(engine::client_of(who.id), std::min(known.arrived, known.opens_at)))
+        if (bench_.calm_since(wire::client_of(who.id), std::min(known.arrived, known.opens_at)))
             bench_.fail(who.id + " could have been let in long ago");
     }
 }
@@ -93,7 +93,7 @@ void rw_watch::check_left_standing(const call& asked, const lock_record& lock, c
     }
 }
 
-void rw_watch::foreign_wrote(server& at, const scripts::lock_keys& keys, std::int64_t until_ms) {
+void rw_watch::foreign_wrote(server& at, const wire::lock_keys& keys, std::int64_t until_ms) {
     lock_record& lock = locks_[keys.lock()];
     lock.foreign_until_ms = until_ms;
     for (auto& [id, who] : lock.known) who.opens_at = never;
@@ -101,8 +101,8 @@ void rw_watch::foreign_wrote(server& at, const scripts::lock_keys& keys, std::in
 }
 
 // From now on it is for the first in line to find out.
-void rw_watch::foreign_left(server& at, const scripts::lock_keys& keys, scripts::preference prefer) {
-    using scripts::preference;
+void rw_watch::foreign_left(server& at, const wire::lock_keys& keys, wire::preference prefer) {
+    using wire::preference;
     lock_record& lock = locks_[keys.lock()];
     const rw_state now = read_rw_state(at, keys);
     note_missing(lock, now);

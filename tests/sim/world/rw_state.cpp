@@ -86,7 +86,7 @@ char rw_state::in_hash(const std::string& id) const {
     return read ? 'r' : '\0';
 }
 
-const rw_state::waiter* rw_state::find_in_line(const std::string& id) const {
+const rw_state::waiter* rw_state::find_waiter(const std::string& id) const {
     const auto found = std::find_if(line.begin(), line.end(), [&](const waiter& w) { return w.id == id; });
     return found == line.end() ? nullptr : &*found;
 }
@@ -99,7 +99,7 @@ std::int64_t gap_end_us(server& at, const std::string& gap_key) {
     return ends_us > at.now_us() && ends_us - at.now_us() <= 1'000'000 ? ends_us : 0;
 }
 
-rw_state read_rw_state(server& from, const scripts::lock_keys& keys) {
+rw_state read_rw_state(server& from, const wire::lock_keys& keys) {
     rw_state out;
     out.now_ms = from.now_us() / 1000;
     if (const entry* const hash = from.peek(keys.lock())) read_hash(out, *hash);

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "scripts/names.hpp"
-#include "scripts/questions.hpp"
+#include "wire/keys.hpp"
+#include "wire/requests.hpp"
 #include "world/server.hpp"
 
 namespace holdfast::sim {
@@ -53,10 +53,10 @@ struct rw_state {
     bool is_lost(const std::string& id) const;
     /// What it is in the hash: r, w, b or 0.
     char in_hash(const std::string& id) const;
-    const waiter* find_in_line(const std::string& id) const;
+    const waiter* find_waiter(const std::string& id) const;
 };
 
-rw_state read_rw_state(server& from, const scripts::lock_keys& keys);
+rw_state read_rw_state(server& from, const wire::lock_keys& keys);
 
 /// When the gap of a lock ends, by the server's clock; 0: there is none. See common/gap.lua.
 std::int64_t gap_end_us(server& at, const std::string& gap_key);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/hold_id.hpp"
+#include "wire/hold_id.hpp"
 
 namespace holdfast::sim {
 namespace {
@@ -15,9 +15,9 @@ bool at_least(char now, char before) {
 }
 
 bool has_foreigners(const rw_state& state) {
-    if (!state.writer.empty() && !engine::is_ours(state.writer)) return true;
+    if (!state.writer.empty() && !wire::is_ours(state.writer)) return true;
     return std::any_of(state.readers.begin(), state.readers.end(),
-                       [](const auto& reader) { return !engine::is_ours(reader.first); });
+                       [](const auto& reader) { return !wire::is_ours(reader.first); });
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ bool comes_before(const turn& first, const turn& second, std::string_view prefer
 rw_watch::call rw_watch::read(std::string_view script, const words& command) {
     call out;
     // Of any lock key, taken as it is, the side keys are those that the client made.
-    out.keys = scripts::make_keys(scripts::lock_name(std::string(command[3])), scripts::key_naming::raw, "");
+    out.keys = wire::make_keys(wire::lock_name(std::string(command[3])), wire::key_naming::raw, "");
     if (script == "rw/renew_alone") {
         out.what = step::renew_alone;
         out.id = command[6];
@@ -131,7 +131,7 @@ const rw_watch::waiter* rw_watch::find(const lock_record& lock, const rw_state::
 bool rw_watch::calm(const lock_record& lock, const rw_state::waiter& who) const {
     const waiter* const known = find(lock, who);
     return known != nullptr && !lock.leaving.contains(who.id) && !bench_.may_be_forgotten(who.id) &&
-           bench_.calm_since(engine::client_of(who.id), known->arrived) &&
+           bench_.calm_since(wire::client_of(who.id), known->arrived) &&
            bench_.settled_since(asked_.keys.lock()) <= known->arrived;
 }
 
@@ -190,16 +190,16 @@ void rw_watch::check_agreement(const call& asked, const lock_record&, const rw_s
     if (now.writer.empty() != now.wcount.empty()) wrong("wcount is " + now.wcount);
     if (bench_.excused.vandalized) return;
     for (const auto& [id, count] : now.readers) {
-        if (engine::is_ours(id) && !has_read(now.held(id))) wrong(id + " reads without a living lease and grant");
+        if (wire::is_ours(id) && !has_read(now.held(id))) wrong(id + " reads without a living lease and grant");
     }
-    if (engine::is_ours(now.writer) && !has_write(now.held(now.writer)))
+    if (wire::is_ours(now.writer) && !has_write(now.held(now.writer)))
         wrong(now.writer + " writes without a living lease and grant");
     for (const auto& [id, ends] : now.leases) {
         if (id == "foreign") continue;
         const char held = now.held(id);
         if (held == 0) wrong(id + " has a lease but no grant");
         // A lost one has only its lease beside another program's writer.
-        const bool is_kept_out = now.is_lost(id) && !now.writer.empty() && !engine::is_ours(now.writer);
+        const bool is_kept_out = now.is_lost(id) && !now.writer.empty() && !wire::is_ours(now.writer);
         if (held != 0 && now.in_hash(id) != held && !is_kept_out) wrong(id + " holds what is not in the hash");
     }
     for (const auto& [id, grant] : now.grants) {
@@ -223,7 +223,7 @@ void rw_watch::check_expiry(const call& asked, const lock_record& lock, const rw
     for (const auto& [id, ends] : now.leases) longest = std::max(longest, ends);
     if (longest == 0) return;
     // What another program's writer has to itself lives as that program says.
-    const bool is_theirs = !now.writer.empty() && !engine::is_ours(now.writer);
+    const bool is_theirs = !now.writer.empty() && !wire::is_ours(now.writer);
     if (now.expires_ms != no_expiry && now.expires_ms < longest && !is_theirs)
         bench_.fail(asked.keys.lock() + " expires before a lease ends, after a script by " + asked.id);
     if (now.leases_expire_ms < longest || (!now.grants.empty() && now.grants_expire_ms < longest))
@@ -263,9 +263,9 @@ void rw_watch::check_foreign(const call& asked, const lock_record& lock, const r
     };
     for (const auto& [id, count] : was.readers) {
         const auto found = now.readers.find(id);
-        if (!engine::is_ours(id) && (found == now.readers.end() || found->second != count)) gone(id);
+        if (!wire::is_ours(id) && (found == now.readers.end() || found->second != count)) gone(id);
     }
-    if (!was.writer.empty() && !engine::is_ours(was.writer) && now.writer != was.writer) gone(was.writer);
+    if (!was.writer.empty() && !wire::is_ours(was.writer) && now.writer != was.writer) gone(was.writer);
 }
 
 void rw_watch::check_own(const call& asked, const lock_record& lock, const rw_state& now, const value& answer) {
@@ -276,7 +276,7 @@ void rw_watch::check_own(const call& asked, const lock_record& lock, const rw_st
     if (after == 0 && revived_beside_foreigners(lock)) return;
     if (asked.what == step::release) return check_release(asked, lock, now);
     if (!at_least(after, before)) bench_.fail(asked.id + " lost what it held by its own request");
-    const rw_state::waiter* const waited = was.find_in_line(asked.id);
+    const rw_state::waiter* const waited = was.find_waiter(asked.id);
     const bool upgrade_was_due = waited != nullptr && waited->wants == 'u' && before == 'r' && after == 'b';
     if (asked.what == step::acquire) {
         const bool another = asked.wants == 'u' && asked.upgrading != std::to_string(was.token_of(asked.id));
@@ -308,7 +308,7 @@ void rw_watch::check_release(const call& asked, const lock_record& lock, const r
     if (meant && asked.left_over == "w" && has_write(before)) due = 'w';
     if (after == due && (due == 0 || now.token_of(asked.id) == was.token_of(asked.id))) return;
     // The script may have served the line, and its own upgrade with it: only what is wholly released leaves the line.
-    const rw_state::waiter* const waited = was.find_in_line(asked.id);
+    const rw_state::waiter* const waited = was.find_waiter(asked.id);
     if (waited != nullptr && waited->wants == 'u' && due == 'r' && after == 'b') return;
     const bool place_was_due = before == 0 && waited != nullptr && after == waited->wants;
     if (place_was_due && may_stand_unknown(asked, lock)) return;
@@ -318,7 +318,7 @@ void rw_watch::check_release(const call& asked, const lock_record& lock, const r
 // Who lets go of everything, or of an upgrade, does not stand in line any more.
 void rw_watch::check_line_left(const call& asked, const rw_state& now) {
     const bool leaves = asked.what == step::cancel || (asked.what == step::release && asked.token == "0");
-    if (leaves && now.find_in_line(asked.id) != nullptr) bench_.fail(asked.id + " gave up and still stands in line");
+    if (leaves && now.find_waiter(asked.id) != nullptr) bench_.fail(asked.id + " gave up and still stands in line");
 }
 
 void rw_watch::check_answer(const call& asked, const rw_state& now, const value& answer) {
@@ -355,7 +355,7 @@ void rw_watch::check_grants(const call& asked, lock_record& lock, const rw_state
     for (const auto& [token, id] : fresh) {
         if (bench_.trace) bench_.trace("  grant to " + id + " '" + now.held(id) + "' token " + std::to_string(token));
         check_token(lock, now, id);
-        const rw_state::waiter* const waited = was.find_in_line(id);
+        const rw_state::waiter* const waited = was.find_waiter(id);
         if (id == asked.id) {
             const bool due = waited != nullptr && (waited->wants == 'u' || may_stand_unknown(asked, lock));
             if (asked.what != step::acquire && !due) bench_.fail(id + " was given a hold it did not ask for");
@@ -369,7 +369,7 @@ void rw_watch::check_grants(const call& asked, lock_record& lock, const rw_state
             continue;
         }
         check_order(asked, lock, now, {id, waited->wants});
-        if (!bench_.listens(asked.keys.lock(), engine::client_of(id)))
+        if (!bench_.listens(asked.keys.lock(), wire::client_of(id)))
             bench_.fail("the lock was handed to one that is gone: " + id);
         if (!bench_.excused.data_lost && gave_up(lock, *waited))
             bench_.fail("the lock was handed to one that had given up: " + id);
@@ -418,13 +418,13 @@ void rw_watch::expect_entry(const call& asked, const rw_state& then, const std::
         const rw_state now = read_rw_state(bench_.home_of(keys.lock()), keys);
         const bool has_moved = bench_.settled_since(keys.lock()) > since;
         if (now.held(id) != shape || now.token_of(id) != token || has_moved) return;
-        if (bench_.calm_since(engine::client_of(id), since)) bench_.fail("handed to " + id + ", who did not enter");
+        if (bench_.calm_since(wire::client_of(id), since)) bench_.fail("handed to " + id + ", who did not enter");
     });
 }
 
 // One that was away may come back before another who asked meanwhile; that one is refused when it asks again.
 void rw_watch::check_upgraders(const call& asked, const lock_record& lock, const rw_state& now) {
-    const rw_state::waiter* const mine = now.find_in_line(asked.id);
+    const rw_state::waiter* const mine = now.find_waiter(asked.id);
     if (asked.what != step::acquire || mine == nullptr || mine->wants != 'u') return;
     for (const rw_state::waiter& who : now.line) {
         if (who.id == asked.id) return;

@@ -34,9 +34,9 @@ public:
     void data_lost();
     void clock_jumped(nanoseconds by);
     /// Another program has written the hash; its holds last until then (server ms, or no_expiry).
-    void foreign_wrote(server& at, const scripts::lock_keys& keys, std::int64_t until_ms);
+    void foreign_wrote(server& at, const wire::lock_keys& keys, std::int64_t until_ms);
     /// One of its holders has left, and tells nobody.
-    void foreign_left(server& at, const scripts::lock_keys& keys, scripts::preference prefer);
+    void foreign_left(server& at, const wire::lock_keys& keys, wire::preference prefer);
     /// Our leases and the foreign program's holds on this lock may have been cut short.
     void excuse(const std::string& lock) { locks_[lock].tampered = true; }
     bool is_excused(const std::string& lock) { return locks_[lock].tampered; }
@@ -48,7 +48,7 @@ private:
     enum class step : std::uint8_t { acquire, release, renew, renew_alone, cancel };
     struct call {
         step what = step::acquire;
-        scripts::lock_keys keys;
+        wire::lock_keys keys;
         std::string id;
         std::string prefer;
         char wants = 0;         // acquire

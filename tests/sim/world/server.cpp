@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "scripts/registry.hpp"
+#include "wire/scripts.hpp"
 
 namespace holdfast::sim {
 namespace {
@@ -25,9 +25,9 @@ std::string shard_push(std::string_view what, std::string_view channel, std::siz
 }
 
 bool is_a_showing(const words& command) {
-    static const scripts::script& mutex = scripts::find("mutex/confirm");
-    static const scripts::script& read_write = scripts::find("rw/confirm");
-    const auto is_it = [&](const scripts::script& one) { return command[1] == one.sha1 || command[1] == one.text; };
+    static const wire::script& mutex = wire::find("mutex/confirm");
+    static const wire::script& read_write = wire::find("rw/confirm");
+    const auto is_it = [&](const wire::script& one) { return command[1] == one.sha1 || command[1] == one.text; };
     return is_it(mutex) || is_it(read_write);
 }
 

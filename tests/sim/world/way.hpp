@@ -1,4 +1,5 @@
-// A client's way to a place that votes: to one server, or to a whole Cluster. What src/api/place.hpp is in a program.
+// A client's way to a place that votes: to one server, or to a whole Cluster. What src/api/backends/backend.hpp is in a
+// program.
 #pragma once
 
 #include <vector>
@@ -17,7 +18,7 @@ public:
 
     virtual engine::node_link link() = 0;
     /// Whom events are for; before anything else.
-    virtual void attach(engine::voter& mine) = 0;
+    virtual void attach(engine::node_agent& mine) = 0;
 
     /// Before anybody's settle().
     virtual void catch_up() = 0;
@@ -31,7 +32,7 @@ public:
     /// Nothing is being made anew.
     virtual bool all_up() const = 0;
     /// Whom that lock is to be asked of can be asked.
-    virtual bool reaches(const scripts::lock_keys& lock) const = 0;
+    virtual bool reaches(const wire::lock_keys& lock) const = 0;
     /// Ends of the links that it has, or is making.
     virtual std::vector<plug*> plugs() = 0;
 };

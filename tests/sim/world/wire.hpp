@@ -7,7 +7,7 @@
 
 #include "node/channels.hpp"
 #include "node/value.hpp"
-#include "redis/resp_reader.hpp"
+#include "redis/resp/resp_reader.hpp"
 
 namespace holdfast::sim {
 

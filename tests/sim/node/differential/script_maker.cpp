@@ -5,7 +5,7 @@
 #include <regex>
 #include <sstream>
 
-#include "scripts/registry.hpp"
+#include "wire/scripts.hpp"
 
 namespace holdfast::sim {
 namespace {
@@ -216,7 +216,7 @@ std::vector<std::string> documented(std::string_view script, std::string_view he
 }
 
 script_maker::script_maker(random_source& random, command_maker& commands) : random_(random), commands_(commands) {
-    for (const auto& script : scripts::all()) {
+    for (const auto& script : wire::all()) {
         described one{std::string{script.sha1}, std::string{script.name.substr(0, script.name.find('/'))}, {}, {}};
         for (const auto& role : documented(script.text, "KEYS")) {
             one.roles.push_back(role.substr(0, role.find_first_of(" ,;:(")));
@@ -266,7 +266,7 @@ word_list script_maker::of_holdfast() {
 
 std::vector<std::string> script_maker::holdfast_texts() {
     std::vector<std::string> texts;
-    for (const auto& script : scripts::all()) texts.emplace_back(script.text);
+    for (const auto& script : wire::all()) texts.emplace_back(script.text);
     return texts;
 }
 

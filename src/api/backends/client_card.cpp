@@ -1,0 +1,67 @@
+#include "api/backends/client_card.hpp"
+
+#include "redis/session/command_writer.hpp"
+
+#include <pwd.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <vector>
+
+namespace holdfast::api {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto lives_for = 90s;
+constexpr auto refreshed_every = 30s;
+
+std::string host_name() {
+    std::array<char, HOST_NAME_MAX + 1> name{};
+    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+std::string user_name() {
+    std::vector<char> buffer(16 * 1024);
+    passwd entry{};
+    passwd* found = nullptr;
+    ::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found);
+    return found != nullptr ? entry.pw_name : std::to_string(::geteuid());
+}
+
+}  // namespace
+
+client_card::client_card(std::string client_id) : key_("hf:client:" + std::move(client_id)) {
+    std::string write;
+    redis::append_command(write, {"HSET", key_, "host", host_name(), "pid", std::to_string(::getpid()), "program",
+                                  program_invocation_short_name, "user", user_name()});
+    std::string expire;
+    redis::append_command(expire, {"PEXPIRE", key_, std::to_string(std::chrono::milliseconds(lives_for).count())});
+    std::string remove;
+    redis::append_command(remove, {"DEL", key_});
+    commands_[0].set_payload(std::move(write));
+    commands_[1].set_payload(std::move(expire));
+    commands_[2].set_payload(std::move(remove));
+}
+
+void client_card::send(backend& where, quiet_command& request, instant now) {
+    using state = redis::command::state;
+    const bool under_way = request.life() == state::waiting || request.life() == state::written;
+    if (!under_way) where.submit(request, now);
+}
+
+void client_card::refresh(backend& where, instant now) {
+    if (now < due_) return;
+    due_ = now + refreshed_every;
+    if (!where.up()) return;
+    send(where, commands_[0], now);
+    send(where, commands_[1], now);
+}
+
+void client_card::withdraw(backend& where, instant now) {
+    due_ = never;
+    if (where.up()) send(where, commands_[2], now);
+}
+
+}  // namespace holdfast::api

@@ -1,0 +1,60 @@
+// A Cluster that votes: a connection for every link that its router wants. Lives in the core's serial section.
+#pragma once
+
+#include "api/backends/backend.hpp"
+#include "api/backends/client_card.hpp"
+#include "api/backends/member_acks.hpp"
+#include "engine/cluster_node.hpp"
+#include "redis/session/connection.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace holdfast::api {
+
+class cluster_backend final : public backend, private engine::cluster_host {
+public:
+    cluster_backend(const surroundings& where, redis::server_settings settings);
+
+    engine::node_link link() override;
+    void attach(engine::node_agent& mine, const std::string& client_id) override;
+    bool up() const override { return node_.router().anybody_is_up(); }
+    void submit(redis::command& request, instant now) override { node_.router().submit(request, now); }
+    std::vector<redis::server_settings> members() const override;
+    // Where slots are, and who asks for replicas.
+    void look_around(instant now) override;
+    void pump(instant now) override;
+    bool is_sending() const override;
+    void close(instant now) override;
+    void on_timer(instant now) override;
+    instant deadline() const noexcept override;
+
+private:
+    redis::session& open(const redis::server_settings& member, redis::session_listener& told) override;
+    void close(redis::session& link) override;
+    instant now() const override;
+    void on_member_up(const redis::server_address& which, const redis::server_facts& facts) override;
+    void on_member_down(const failure& why) override { watcher_.on_link_down(why); }
+    void on_slots_up(const redis::slot_set& which, instant now) override;
+    void on_map() override { has_new_map_ = true; }
+    void confirm(redis::command& request, const redis::server_address* at, redis::acknowledgement wanted) override {
+        acks_.submit(request, at, wanted);
+    }
+    bool withdraw_confirmation(redis::command& request) override { return acks_.withdraw(request); }
+
+    const redis::server_settings settings_;
+    boost::asio::io_context& context_;
+    serial_section& section_;
+    api::watcher& watcher_;
+    std::uint64_t next_seed_;
+    bool started_ = false;
+    bool has_new_map_ = false;
+    engine::cluster_node node_;
+    std::unique_ptr<client_card> card_;
+    std::vector<std::unique_ptr<redis::connection>> links_;
+    // Closed; freed when no operation on their buffers is under way any more.
+    std::vector<std::unique_ptr<redis::connection>> closed_;
+    member_acks acks_;
+};
+
+}  // namespace holdfast::api

@@ -1,0 +1,81 @@
+// A server that votes: its connection, and the node_agent that speaks to it. Lives in the core's serial section.
+//
+// Where sentinels say which server it is, the connection goes where they say, and moves when they say otherwise. To the
+// node_agent that is a link that went down and came up again.
+#pragma once
+
+#include "api/backends/ack_links.hpp"
+#include "api/backends/backend.hpp"
+#include "api/backends/client_card.hpp"
+#include "engine/node_agent.hpp"
+#include "redis/sentinel/sentinel_links.hpp"
+#include "redis/session/connection.hpp"
+
+#include <holdfast/options.hpp>
+
+namespace holdfast::api {
+
+class server_backend final : public backend,
+                             private redis::session_listener,
+                             private redis::primary_listener,
+                             private ack_listener,
+                             private engine::outbox {
+public:
+    server_backend(const surroundings& where, redis::server_settings settings);
+
+    engine::node_link link() override;
+    void attach(engine::node_agent& mine, const std::string& client_id) override;
+    bool up() const override { return connection_.session().up(); }
+    void submit(redis::command& request, instant now) override { session().submit(request, now); }
+    // Where the sentinels say that the primary is, and who asks for its replicas.
+    void look_around(instant now) override;
+    void pump(instant now) override;
+    bool is_sending() const override { return connection_.is_sending(); }
+    void close(instant now) override;
+    void on_timer(instant now) override;
+    instant deadline() const noexcept override;
+
+private:
+    const redis::server_settings& settings() const noexcept { return connection_.session().settings(); }
+    redis::session& session() noexcept { return connection_.session(); }
+
+    void on_link_up(const redis::server_facts& facts, instant now) override;
+    void on_link_down(const failure& why, instant now) override;
+    void on_subscription_refused(const failure& why, instant now) override;
+    void on_push(const redis::reply_view& message, instant now) override;
+
+    void on_primary(const redis::known_primary& found, instant now) override;
+    void on_later_take_over(const redis::known_primary& found, instant now) override;
+    void on_no_primary(const failure& why, instant now) override;
+
+    void on_ack_link_up(const redis::server_facts& facts, instant now) override;
+
+    void look_for_primary(instant now);
+    void look_for_lost_history(instant now);
+    std::chrono::nanoseconds known_for(const redis::server_facts& facts, instant now) const;
+
+    void submit(redis::command& request) override;
+    bool withdraw(redis::command& request) override;
+    void distrust(const failure& why) override;
+    void subscribe(const std::string& channel) override;
+    void unsubscribe(const std::string& /*channel*/) override {}  // the only one it has: wanted again soon
+    bool link_is_up(const engine::lock_keys& lock) const override;
+    failure why_not_up(const engine::lock_keys& lock) const override;
+    instant trusted_from(const engine::lock_keys& lock) const override;
+    void confirm(redis::command& request, const engine::lock_keys& lock, redis::acknowledgement wanted) override;
+
+    api::watcher& watcher_;
+    const milliseconds mistrusted_for_;
+    std::string client_id_;
+    std::string run_id_;           // of the server at the last link
+    instant trusted_from_{};       // by now
+    unsigned lost_histories_ = 0;  // as far as they are known
+    instant primary_since_{};      // as the sentinels say
+    redis::connection connection_;
+    std::unique_ptr<redis::sentinel_links> sentinels_;  // none: the server is where the URL says
+    engine::node_agent* agent_ = nullptr;
+    std::unique_ptr<client_card> card_;
+    ack_links acks_;
+};
+
+}  // namespace holdfast::api

@@ -1,0 +1,58 @@
+// What is behind one or several leases: the hold in the engine, and what any thread may read of it without
+// entering the serial section. Shared by all leases of one hold (an owner that re-entered has several).
+//
+// Does not keep the core, the leases do: the engine has the face until the hold is released, and the last lease to go
+// is to wait for that, which it could not if what it waits for kept the core.
+#pragma once
+
+#include "api/runtime/core.hpp"
+
+#include <atomic>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+namespace holdfast::api {
+
+class hold_face final : public engine::hold_listener {
+public:
+    explicit hold_face(core& where) : core_(where) {}
+    ~hold_face();
+    hold_face(const hold_face&) = delete;
+    hold_face& operator=(const hold_face&) = delete;
+
+    // Inside the section. The face of a hold that has one already is shared, otherwise `fresh` becomes its face.
+    static std::shared_ptr<hold_face> of(engine::hold& held, std::shared_ptr<hold_face> fresh);
+
+    core& where() const noexcept { return core_; }
+    // Null after the hold was released. Inside the section only.
+    engine::hold* held() const noexcept { return hold_; }
+    std::uint64_t token() const noexcept { return token_.load(std::memory_order_relaxed); }
+    engine::lock_kind kind() const noexcept { return kind_; }
+    std::string id() const { return id_.text(core_.engine().id()); }
+    const engine::lock_keys& keys() const noexcept { return *keys_; }
+    instant valid_until() const noexcept { return valid_until_.load(std::memory_order_relaxed); }
+    bool is_lost() const noexcept { return is_lost_.load(std::memory_order_relaxed); }
+    // Fires when it is lost, or has fired if it was.
+    std::stop_token lost() const;
+
+private:
+    void on_validity(instant until) override;
+    void on_token(engine::fencing_token token) override { token_.store(token, std::memory_order_relaxed); }
+    void on_lost(errc why) override;
+    void on_gone() override { hold_ = nullptr; }
+    void fire(const std::stop_source& source) const;
+
+    core& core_;
+    engine::hold* hold_ = nullptr;
+    [[no_unique_address]] wire::hold_id id_;  // its last bytes are used for the next two
+    engine::lock_kind kind_ = engine::lock_kind::mutex;
+    std::atomic<bool> is_lost_ = false;
+    std::shared_ptr<const engine::lock_keys> keys_;
+    std::atomic<std::uint64_t> token_ = 0;
+    std::atomic<instant> valid_until_{};
+    // Made for the first who asks: few do, and it is memory.
+    mutable std::atomic<std::stop_source*> lost_ = nullptr;
+};
+
+}  // namespace holdfast::api

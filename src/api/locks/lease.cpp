@@ -1,0 +1,223 @@
+#include <holdfast/lease.hpp>
+
+#include "api/locks/hold_face.hpp"
+#include "api/locks/lease_access.hpp"
+#include "api/locks/lock_setup.hpp"
+#include "api/operations/asynchronous.hpp"
+#include "api/operations/blocking.hpp"
+#include "api/operations/blocking_command.hpp"
+#include "api/operations/posted_release.hpp"
+#include "api/operations/refusals.hpp"
+
+#include <new>
+#include <optional>
+#include <utility>
+
+namespace holdfast {
+namespace {
+
+using what = api::hold_operation::what;
+
+what release_of(mode kind) noexcept {
+    return kind == mode::shared ? what::release_shared : what::release;
+}
+
+boost::system::error_code ask(std::shared_ptr<api::hold_face> face, what kind, afterwards* left = nullptr) noexcept {
+    try {
+        if (face->where().forked()) return make_error_code(errc::forked);
+        if (api::may_block()) {
+            api::blocking_hold_operation operation(std::move(face), kind);
+            const auto result = operation.wait();
+            if (left != nullptr) *left = operation.left();
+            return result;
+        }
+        // Waiting here would be waiting for ourselves: it goes on in the background.
+        if (kind == what::downgrade) api::async_hold_operation::start(std::move(face), kind, nullptr);
+        if (kind == what::release) api::posted_release::start(std::move(face), engine::access::exclusive);
+        if (kind == what::release_shared) api::posted_release::start(std::move(face), engine::access::shared);
+        return make_error_code(errc::would_deadlock);
+    } catch (const std::bad_alloc&) {
+        return make_error_code(errc::outcome_unknown);
+    }
+}
+
+std::optional<errc> why_no_upgrade(const std::shared_ptr<api::hold_face>& face, mode kind) noexcept {
+    if (!face) return errc::not_held;
+    return kind == mode::shared ? std::nullopt : std::optional(errc::held_other_mode);
+}
+
+std::optional<errc> why_no_downgrade(const std::shared_ptr<api::hold_face>& face, mode kind) noexcept {
+    if (!face) return errc::not_held;
+    const bool can = kind == mode::exclusive && face->kind() == engine::lock_kind::read_write;
+    return can ? std::nullopt : std::optional(errc::held_other_mode);
+}
+
+}  // namespace
+
+lease::lease() noexcept = default;
+lease::lease(std::shared_ptr<api::hold_face> face, holdfast::mode kind) noexcept
+    : core_(face->where().shared_from_this()), face_(std::move(face)), mode_(kind) {}
+lease::lease(lease&&) noexcept = default;
+
+lease& lease::operator=(lease&& other) noexcept {
+    if (this != &other) {
+        post_release();
+        core_ = std::move(other.core_);
+        face_ = std::move(other.face_);
+        mode_ = other.mode_;
+    }
+    return *this;
+}
+
+lease::~lease() {
+    post_release();
+}
+
+void lease::post_release() noexcept {
+    const bool holds = face_ && !core_->forked();
+    if (holds && !api::posted_release::start(face_, api::to_access(mode_))) release();
+    face_.reset();
+    core_.reset();
+}
+
+std::uint64_t lease::token() const noexcept {
+    return face_ ? face_->token() : 0;
+}
+
+milliseconds lease::validity() const noexcept {
+    if (!face_ || face_->is_lost() || face_->where().forked()) return milliseconds(0);
+    return std::chrono::duration_cast<milliseconds>(face_->valid_until() - boot_now());
+}
+
+std::stop_token lease::lost() const {
+    return face_ ? face_->lost() : std::stop_token();
+}
+
+std::string lease::id() const {
+    return face_ ? face_->id() : std::string();
+}
+
+std::size_t lease::waiters() const {
+    if (!face_) throw error(errc::not_held, "an empty lease");
+    std::size_t count = 0;
+    api::ask_server(face_->where(), {"ZCARD", face_->keys().queue()}, [&count](const redis::reply_view& reply) {
+        count = static_cast<std::size_t>(reply.to_integer().value_or(0));
+    });
+    return count;
+}
+
+boost::system::error_code lease::renew() noexcept {
+    return face_ ? ask(face_, what::renew) : make_error_code(errc::not_held);
+}
+
+boost::system::error_code lease::release() noexcept {
+    if (!face_) return make_error_code(errc::not_held);
+    const auto kept = std::move(core_);
+    return ask(std::exchange(face_, nullptr), release_of(mode_));
+}
+
+boost::system::error_code lease::release(afterwards& left_behind) noexcept {
+    left_behind = {};
+    if (!face_) return make_error_code(errc::not_held);
+    const auto kept = std::move(core_);
+    return ask(std::exchange(face_, nullptr), release_of(mode_), &left_behind);
+}
+
+lease lease::upgrade_within(milliseconds wait, upgrade_options options) {
+    if (const auto why = why_no_upgrade(face_, mode_)) throw error(*why, "an upgrade");
+    face_->where().check_not_forked();
+    api::check_may_block();
+    api::blocking_acquire request(face_, api::to_patience(wait, face_->where().request_timeout()));
+    request.wait(std::move(options.stop));
+    if (request.acquired()) return lease(request.held(), holdfast::mode::exclusive);
+    const engine::refusal& why = request.why();
+    if (options.why_not != nullptr) *options.why_not = {why.code, why.holder, why.holder_left, why.recovers_in};
+    if (api::is_plain_no(why.code, wait)) return {};
+    throw error(why.code,
+                api::describe_refusal("upgrade of '" + face_->keys().lock() + "'", face_->where().display(), why),
+                why.recovers_in);
+}
+
+lease lease::downgrade() {
+    if (const auto why = why_no_downgrade(face_, mode_)) throw error(*why, "a downgrade");
+    face_->where().check_not_forked();
+    api::check_may_block();
+    lease reading(std::exchange(face_, nullptr), holdfast::mode::shared);
+    core_.reset();
+    ask(reading.face_, what::downgrade);  // if that fails, reading is lost too, and lost() tells
+    return reading;
+}
+
+namespace {
+
+using hold_completion = detail::completion<boost::system::error_code>;
+
+// Starts it, or says at once why there is nothing to start.
+void start(std::shared_ptr<api::hold_face> face, what kind, std::unique_ptr<hold_completion> handler) {
+    if (face && !face->where().forked())
+        return api::async_hold_operation::start(std::move(face), kind, std::move(handler));
+    hold_completion& told = *handler;
+    told.complete(std::move(handler), make_error_code(face ? errc::forked : errc::not_held));
+}
+
+}  // namespace
+
+void lease::start_renew(std::unique_ptr<detail::completion<boost::system::error_code>> handler) {
+    start(face_, what::renew, std::move(handler));
+}
+
+void lease::start_release(std::unique_ptr<detail::completion<boost::system::error_code>> handler) {
+    const auto kept = std::move(core_);
+    start(std::exchange(face_, nullptr), release_of(mode_), std::move(handler));
+}
+
+using lease_completion = detail::completion<boost::system::error_code, lease>;
+
+void lease::start_upgrade(milliseconds wait, std::unique_ptr<lease_completion> handler) {
+    auto why = why_no_upgrade(face_, mode_);
+    if (!why && face_->where().forked()) why = errc::forked;
+    if (why) {
+        lease_completion& told = *handler;
+        return told.complete(std::move(handler), make_error_code(*why), lease());
+    }
+    const auto limit = api::to_patience(wait, face_->where().request_timeout());
+    api::async_acquire::start(face_, limit, std::move(handler));
+}
+
+namespace {
+
+// Hands on the lease that reads, whatever the server said.
+class downgrade_completion final : public hold_completion {
+public:
+    downgrade_completion(std::unique_ptr<lease_completion> handler, std::shared_ptr<api::hold_face> face)
+        : handler_(std::move(handler)), face_(std::move(face)) {}
+
+    void complete(std::unique_ptr<hold_completion> self, boost::system::error_code result) override {
+        const auto keep_alive = std::move(self);
+        lease_completion& told = *handler_;
+        told.complete(std::move(handler_), result, api::lease_access::make(std::move(face_), mode::shared));
+    }
+    bool can_be_cancelled() const override { return false; }
+    void on_cancellation(std::function<void()>) override {}
+
+private:
+    std::unique_ptr<lease_completion> handler_;
+    std::shared_ptr<api::hold_face> face_;
+};
+
+}  // namespace
+
+void lease::start_downgrade(std::unique_ptr<lease_completion> handler) {
+    auto why = why_no_downgrade(face_, mode_);
+    if (!why && face_->where().forked()) why = errc::forked;
+    if (why) {
+        lease_completion& told = *handler;
+        return told.complete(std::move(handler), make_error_code(*why), lease());
+    }
+    const auto kept = std::move(core_);
+    const auto face = std::exchange(face_, nullptr);
+    api::async_hold_operation::start(face, what::downgrade,
+                                     std::make_unique<downgrade_completion>(std::move(handler), face));
+}
+
+}  // namespace holdfast

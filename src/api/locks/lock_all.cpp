@@ -1,0 +1,55 @@
+#include <holdfast/lock_all.hpp>
+
+#include "api/locks/together.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace holdfast {
+
+lock_all::lock_all(std::vector<std::reference_wrapper<lockable>> locks, acquire_options options)
+    : leases_(locks.size()) {
+    if (!options.owner) options.owner.emplace();  // one owner for all, so that the same lock may be named twice
+    std::vector<std::size_t> order(locks.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return locks[a].get().sort_key() < locks[b].get().sort_key(); });
+    taken_.reserve(order.size());
+    do {
+        give_all_back();
+        try {
+            for (const std::size_t i : order) {
+                leases_[i] = locks[i].get().acquire(options);
+                taken_.push_back(i);
+            }
+        } catch (...) {
+            give_all_back();
+            throw;
+        }
+        // While a later one was waited for, an earlier one may have been lost.
+    } while (!api::all_valid(leases_));
+    loss_ = std::make_unique<api::loss_of_any>(leases_);
+}
+
+lock_all::lock_all(lock_all&&) noexcept = default;
+
+lock_all::~lock_all() {
+    give_all_back();
+}
+
+void lock_all::give_all_back() noexcept {
+    for (auto last = taken_.rbegin(); last != taken_.rend(); ++last) leases_[*last] = lease();
+    taken_.clear();
+    loss_.reset();
+}
+
+milliseconds lock_all::validity() const noexcept {
+    return api::validity_of_all(leases_);
+}
+
+std::stop_token lock_all::lost() const noexcept {
+    return loss_ ? loss_->token() : std::stop_token();
+}
+
+}  // namespace holdfast

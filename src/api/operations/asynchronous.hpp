@@ -1,0 +1,62 @@
+// Operations that end in a completion handler.
+//
+// Each owns itself from start to finish; a cancellation that comes late finds it ended and does nothing.
+// While one is under way the background thread drives the loop whenever no caller does.
+#pragma once
+
+#include "api/operations/operation.hpp"
+
+#include <holdfast/detail/callback.hpp>
+#include <holdfast/lease.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+
+namespace holdfast::api {
+
+class async_acquire final : public acquire_operation, public std::enable_shared_from_this<async_acquire> {
+public:
+    using completion = detail::completion<boost::system::error_code, lease>;
+
+    static void start(std::shared_ptr<core> where, engine::acquire_terms terms, std::stop_token stop,
+                      std::unique_ptr<completion> handler);
+    // Upgrades what `target` holds.
+    static void start(std::shared_ptr<hold_face> target, engine::patience limit, std::unique_ptr<completion> handler);
+
+    // Used by start() only: the constructors are public for std::make_shared.
+    async_acquire(std::shared_ptr<core> where, engine::acquire_terms terms, mode kind,
+                  std::unique_ptr<completion> handler);
+    async_acquire(std::shared_ptr<hold_face> target, engine::patience limit, std::unique_ptr<completion> handler);
+
+private:
+    static void begin(const std::shared_ptr<async_acquire>& operation, std::stop_token stop);
+    void cancel(errc why);
+    void finished() override;
+
+    const mode kind_;
+    std::unique_ptr<completion> handler_;
+    std::shared_ptr<async_acquire> self_;
+    std::optional<std::stop_callback<std::function<void()>>> on_stop_;
+};
+
+class async_hold_operation final : public hold_operation {
+public:
+    using completion = detail::completion<boost::system::error_code>;
+
+    // A null handler: nobody wants to know.
+    static void start(std::shared_ptr<hold_face> target, what kind, std::unique_ptr<completion> handler);
+
+    static void* operator new(std::size_t);
+    static void operator delete(void* room) noexcept;
+
+private:
+    async_hold_operation(std::shared_ptr<hold_face> target, what kind, std::unique_ptr<completion> handler);
+    void finished() override;
+
+    const std::shared_ptr<core> keeps_core_;
+    std::unique_ptr<completion> handler_;
+};
+
+}  // namespace holdfast::api

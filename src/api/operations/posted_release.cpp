@@ -1,0 +1,71 @@
+#include "api/operations/posted_release.hpp"
+
+#include "api/operations/blocking.hpp"
+#include "base/recycled.hpp"
+
+#include <new>
+#include <utility>
+
+namespace holdfast::api {
+
+bool posted_release::start(std::shared_ptr<hold_face> target, engine::access level) noexcept {
+    posted_release* const made = make(target->where(), level);
+    if (made == nullptr) return false;
+    made->face_ = std::move(target);
+    made->begin();
+    return true;
+}
+
+bool posted_release::start(core& where, hold_operation::owned_hold target, engine::access level,
+                           lock_count locked) noexcept {
+    posted_release* const made = make(where, level);
+    if (made == nullptr) return false;
+    made->owned_ = std::move(target);
+    made->locked_ = std::move(locked);
+    made->begin();
+    return true;
+}
+
+posted_release* posted_release::make(core& where, engine::access level) noexcept {
+    try {
+        return new posted_release(where, level);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
+void posted_release::begin() noexcept {
+    core& where = core_;  // we may be gone when enter() returns
+    where.release_is_posted();
+    if (where.loop().has_company()) {
+        enter_in_company(where, *this);
+    } else {
+        where.enter(*this);
+    }
+    // Nobody need be driving the loop, on which the rest of a write depends.
+    if (where.is_sending() && may_block()) where.loop().glance();
+}
+
+void posted_release::run() {
+    engine::hold* const held = face_ ? face_->held() : core_.engine().find(owned_.owner, *owned_.keys);
+    if (held == nullptr || held->levels(level_) == 0) return end();
+    if (owned_.number != 0 && held->id().counter() != owned_.number) return end();
+    count_down(locked_);
+    const instant now = boot_now();
+    core_.engine().release(*held, level_, this, answer_by(core_, *held, now), now);
+}
+
+void posted_release::end() {
+    const std::unique_ptr<posted_release> self(this);
+    core_.posted_release_has_ended();
+}
+
+void* posted_release::operator new(std::size_t) {
+    return recycled<sizeof(posted_release)>::take();
+}
+
+void posted_release::operator delete(void* room) noexcept {
+    recycled<sizeof(posted_release)>::give_back(room);
+}
+
+}  // namespace holdfast::api

@@ -1,0 +1,43 @@
+// What blocking calls make of a refusal: an answer, where the caller set the limit, or an error with its story.
+#pragma once
+
+#include "base/boot_clock.hpp"
+#include "engine/hold.hpp"
+
+#include <holdfast/detail/wait_time.hpp>
+#include <holdfast/options.hpp>
+
+#include <string>
+
+namespace holdfast::api {
+
+// A wait of zero does not wait, and then the request has a deadline; detail::for_ever has no end.
+inline engine::patience to_patience(milliseconds wait, milliseconds request_timeout) {
+    if (wait <= milliseconds(0)) return {engine::waiting::not_at_all, boot_now() + request_timeout};
+    return {engine::waiting::in_queue, wait >= detail::for_ever_from ? never : boot_now() + wait};
+}
+
+inline bool is_plain_no(errc code, milliseconds wait) {
+    if (wait >= detail::for_ever) return false;
+    switch (code) {
+        case errc::busy:
+        case errc::read_held:
+        case errc::write_held:
+        case errc::reserved:
+        case errc::timed_out:
+            return true;
+        default:
+            return false;
+    }
+}
+
+inline std::string describe_refusal(std::string what, const std::string& server, const engine::refusal& why) {
+    std::string text = std::move(what);
+    if (why.detail.find(server) == std::string::npos) text += " on " + server;
+    if (!why.detail.empty()) text += ": " + why.detail;
+    if (!why.holder.empty()) text += ", held by " + why.holder;
+    if (why.holder_left) text += " for another " + std::to_string(why.holder_left->count()) + " ms";
+    return text;
+}
+
+}  // namespace holdfast::api

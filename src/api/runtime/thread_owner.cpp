@@ -1,0 +1,90 @@
+#include "api/runtime/thread_owner.hpp"
+
+#include "api/runtime/owner_numbers.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace holdfast::api {
+namespace {
+
+struct held_here {
+    std::weak_ptr<core> where;
+    lock_count count;
+};
+
+// These need no destructor, and so are there for whatever outlives this_thread.
+constinit thread_local std::uint64_t owner_number = 0;
+constinit thread_local bool has_begun = false;
+constinit thread_local bool has_ended = false;
+
+class this_thread {
+public:
+    this_thread() { has_begun = true; }
+    this_thread(const this_thread&) = delete;
+    this_thread& operator=(const this_thread&) = delete;
+
+    ~this_thread() {
+        has_ended = true;
+        for (const held_here& entry : held_) {
+            const auto where = *entry.count > 0 ? entry.where.lock() : nullptr;
+            if (!where || where->forked()) continue;
+            // An unlock may still wait for its turn in the section: it comes before this.
+            where->post([&there = *where, owner = this_thread_as_owner(), count = entry.count] {
+                if (*count == 0) return;
+                there.watcher().on_thread_exit_holding();
+                there.engine().abandon(owner, boot_now());
+                *count = 0;
+            });
+        }
+    }
+
+    // Takes no reference to other clients: it might be the last.
+    lock_count find(const std::shared_ptr<core>& where) const noexcept {
+        for (const held_here& entry : held_) {
+            if (!entry.where.owner_before(where) && !where.owner_before(entry.where)) return entry.count;
+        }
+        return nullptr;
+    }
+
+    lock_count find_or_make(const std::shared_ptr<core>& where) {
+        if (lock_count known = find(where)) return known;
+        std::erase_if(held_, [](const held_here& entry) { return entry.where.expired(); });
+        return held_.emplace_back(held_here{where, std::make_shared<std::atomic<std::size_t>>(0)}).count;
+    }
+
+private:
+    std::vector<held_here> held_;
+};
+
+this_thread& mine() {
+    thread_local this_thread instance;
+    return instance;
+}
+
+}  // namespace
+
+engine::owner_id this_thread_as_owner() {
+    if (owner_number == 0) owner_number = next_owner_number();
+    return engine::owner_id{owner_number};
+}
+
+lock_count locked_by_this_thread(const std::shared_ptr<core>& where) {
+    return has_ended ? nullptr : mine().find_or_make(where);
+}
+
+lock_count known_locks_of_this_thread(const std::shared_ptr<core>& where) noexcept {
+    return has_ended || !has_begun ? nullptr : mine().find(where);
+}
+
+void count_up(const lock_count& locked) noexcept {
+    if (locked) ++*locked;
+}
+
+// Whoever unlocks what it has not locked by that client counts for nothing.
+void count_down(const lock_count& locked) noexcept {
+    std::size_t before = locked ? locked->load() : 0;
+    while (before > 0 && !locked->compare_exchange_weak(before, before - 1)) continue;
+}
+
+}  // namespace holdfast::api

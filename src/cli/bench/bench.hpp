@@ -1,0 +1,68 @@
+// Measures locks on the user's own server.
+//
+// A cycle is acquire and release, by the library as any program uses it: one client, as many threads as asked for.
+// Nothing is cut off when the time is over: every cycle that was begun is finished and counted, so that what the server
+// counted meanwhile, divided by the cycles, is exact. (If others use the server at the same time, theirs is in it.)
+#pragma once
+
+#include "cli/bench/latency_counts.hpp"
+#include "cli/inspect/server_set.hpp"
+#include "cli/run/signals.hpp"
+
+#include <holdfast/client.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holdfast::cli {
+
+enum class workload {
+    uncontended,  // one thread, one lock that nobody else wants: the price of a lock
+    parallel,     // every thread a lock of its own: what one connection carries
+    contended,    // every thread the same lock: hand-over from one to the next
+    read_mostly,  // every thread the same read-write lock; one cycle in twenty writes
+    quorum,       // as uncontended, but on all servers: the price of a majority
+};
+
+// For people, and for --workload.
+std::string_view name_of(workload which) noexcept;
+std::string_view meaning_of(workload which) noexcept;
+const std::vector<workload>& all_workloads();
+// Throws trouble that lists the names.
+workload workload_of(std::string_view name);
+
+struct bench_terms {
+    std::chrono::milliseconds time;  // for each workload
+    unsigned threads = 16;
+    std::string prefix = "hf:";
+    std::chrono::milliseconds lease{std::chrono::seconds(30)};
+};
+
+// What the server did meanwhile; of several, all of them together.
+struct server_effort {
+    std::uint64_t commands = 0;  // that clients sent: calls of scripts
+    std::uint64_t calls = 0;     // these, and all that the scripts called
+};
+
+struct measurement {
+    workload which;
+    std::chrono::nanoseconds took{0};
+    latency_counts latency;               // of a whole cycle, waiting included
+    std::optional<server_effort> effort;  // none: the server does not tell this user
+    std::size_t servers = 1;
+};
+
+// Hears of what goes on, every tenth of a second: which workload, how far (0 to 1), how many cycles so far.
+using bench_listener = std::function<void(workload, double, std::uint64_t)>;
+
+// The keys it used are gone afterwards. Nothing if a signal asked to end. Throws holdfast::error if the server fails.
+// `link` is what locks are taken over, `servers` are the servers behind it.
+std::optional<measurement> measure(client& link, server_set& servers, workload which, const bench_terms& terms,
+                                   signal_inbox& signals, const bench_listener& listener);
+
+}  // namespace holdfast::cli

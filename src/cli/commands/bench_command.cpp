@@ -1,0 +1,150 @@
+// holdfast bench: how fast locks are on this server.
+#include "cli/bench/bench_report.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/commands/exit_code.hpp"
+#include "cli/commands/view_options.hpp"
+#include "cli/terminal/system.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+namespace holdfast::cli {
+namespace {
+
+struct bench_options : view_options {
+    double seconds = 1;
+    unsigned threads = 16;
+    std::vector<std::string> workloads;
+    std::string max_lease;
+
+    // Throws trouble if they make no sense.
+    bench_terms terms() const {
+        if (!(seconds > 0) || seconds > 86'400) throw trouble("--seconds: more than 0, at most a day");
+        if (threads < 1 || threads > 1000) throw trouble("--threads: from 1 to 1000");
+        return {.time = milliseconds(std::max(1LL, std::llround(seconds * 1000))),
+                .threads = threads,
+                .prefix = prefix,
+                .lease = std::min(mutex_options{}.lease, options_with(max_lease).max_lease)};
+    }
+    std::vector<workload> chosen() const {
+        std::vector<workload> result;
+        for (const std::string& word : workloads) result.push_back(workload_of(word));
+        return result;
+    }
+    client_options link_options() const {
+        client_options brief = options_with(max_lease);
+        brief.fence_retention = brief.max_lease;  // what a killed benchmark leaves behind is gone in a minute
+        return brief;
+    }
+};
+
+// A line on the terminal that is gone when it is no longer needed.
+class progress {
+public:
+    ~progress() { write("\r\x1b[K"); }
+    void show(workload which, double part, std::uint64_t cycles) {
+        write("\r\x1b[K" + clip(progress_line(which, part, cycles), 79));
+    }
+
+private:
+    void write(const std::string& text) noexcept {
+        if (seen_ && ::write(STDERR_FILENO, text.data(), text.size()) < 0) seen_ = false;
+    }
+    bool seen_ = ::isatty(STDERR_FILENO) == 1;
+};
+
+// Of what was asked for, what these servers are enough for.
+std::vector<workload> possible(std::vector<workload> chosen, const server_set& servers) {
+    if (servers.size() > 1) return chosen.empty() ? all_workloads() : chosen;
+    if (std::ranges::find(chosen, workload::quorum) != chosen.end()) {
+        throw trouble("--workload quorum: it takes several servers; repeat --url");
+    }
+    if (!chosen.empty()) return chosen;
+    chosen = all_workloads();
+    std::erase(chosen, workload::quorum);
+    return chosen;
+}
+
+// The first server alone, or a majority of all: whichever a workload is about.
+class subjects {
+public:
+    subjects(const server_choice& choice, const client_options& options)
+        : all_(choice.urls), first_link_(choice.urls.front(), options), first_(first_link_) {
+        if (choice.urls.size() > 1) all_link_.emplace(choice.urls, options);
+        (all_link_ ? *all_link_ : first_link_).ping();  // a server that is not there is said at once
+    }
+
+    const server_set& all() const noexcept { return all_; }
+    std::optional<measurement> measure(workload which, const bench_terms& terms, signal_inbox& signals,
+                                       const bench_listener& listener) {
+        if (which == workload::quorum) return cli::measure(*all_link_, all_, which, terms, signals, listener);
+        return cli::measure(first_link_, first_, which, terms, signals, listener);
+    }
+
+private:
+    server_set all_;
+    client first_link_;
+    server_set first_;
+    std::optional<client> all_link_;
+};
+
+int bench(const bench_options& options) {
+    const bench_terms terms = options.terms();
+    const std::vector<workload> wanted = options.chosen();
+    const server_choice choice = choose_servers(options.servers, notices::shown);
+    signal_inbox signals;  // before the clients, whose threads must not get them
+    subjects servers(choice, options.link_options());
+    const std::vector<workload> chosen = possible(wanted, servers.all());
+    std::vector<measurement> results;
+    {
+        progress line;
+        for (const workload which : chosen) {
+            auto result = servers.measure(
+                which, terms, signals,
+                [&line](workload now, double part, std::uint64_t cycles) { line.show(now, part, cycles); });
+            if (!result) return killed_by_signal + SIGINT;
+            results.push_back(std::move(*result));
+        }
+    }
+    if (options.json) {
+        json list = json::array();
+        for (const measurement& one : results) list.push_back(to_json(one));
+        json told = document(servers.all(), "workloads", std::move(list));
+        told["seconds"] = options.seconds;
+        told["threads"] = options.threads;
+        std::cout << indented(told);
+    } else {
+        std::cout << fmt::format("{}, {} s each, {}\n\n", servers.all().text(), options.seconds,
+                                 counted(options.threads, "thread"))
+                  << report(results, palette::of(STDOUT_FILENO));
+    }
+    return all_well;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, int& status) {
+    CLI::App* const command = app.add_subcommand("bench", "measure locks on the server");
+    const auto options = std::make_shared<bench_options>();
+    command->add_option("--seconds", options->seconds, "for each workload (1)")->type_name("N");
+    command->add_option("--threads", options->threads, "that compete (16)")->type_name("N");
+    command->add_option("--workload", options->workloads, "only this one; may be repeated")->type_name("NAME");
+    declare_max_lease(*command, options->max_lease);
+    declare_json(*command, *options);
+    declare_server(*command, *options);
+    std::string footer = "A cycle is acquire and release. Workloads:\n";
+    for (const workload which : all_workloads())
+        footer += fmt::format("  {:12} {}\n", name_of(which), meaning_of(which));
+    command->footer(footer +
+                    "Of several servers the first is used, and all of them by quorum.\nIt removes the keys it has "
+                    "used. Do not run it beside work that matters: it is load.");
+    command->callback([options, &status] { status = bench(*options); });
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,221 @@
+// holdfast doctor: what on this server endangers locks.
+#include "cli/commands/commands.hpp"
+#include "cli/commands/exit_code.hpp"
+#include "cli/commands/view_options.hpp"
+#include "cli/doctor/doctor.hpp"
+#include "cli/inspect/json_form.hpp"
+#include "cli/terminal/text.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <iostream>
+#include <memory>
+
+namespace holdfast::cli {
+namespace {
+
+const char* word_for(severity how_bad) {
+    return how_bad == severity::fine ? "ok" : how_bad == severity::warning ? "warning" : "danger";
+}
+
+emphasis colour_for(severity how_bad) {
+    return how_bad == severity::fine      ? emphasis::good
+           : how_bad == severity::warning ? emphasis::warning
+                                          : emphasis::danger;
+}
+
+std::size_t count(const std::vector<finding>& findings, severity how_bad) {
+    return static_cast<std::size_t>(std::ranges::count(findings, how_bad, &finding::how_bad));
+}
+
+json to_json(const std::vector<finding>& findings) {
+    json checks = json::array();
+    for (const finding& one : findings) {
+        checks.push_back({{"check", one.check},
+                          {"severity", word_for(one.how_bad)},
+                          {"finding", one.what},
+                          {"meaning", one.meaning},
+                          {"fix", one.fix}});
+    }
+    return {{"dangers", count(findings, severity::danger)},
+            {"warnings", count(findings, severity::warning)},
+            {"checks", std::move(checks)}};
+}
+
+// Words in lines of at most so many columns, each behind the margin.
+std::string folded(std::string_view text, std::string_view margin) {
+    constexpr std::size_t columns = 88;
+    std::string lines;
+    std::string line;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find(' '), text.size());
+        if (line.size() + end > columns) lines += std::string(margin) + std::exchange(line, {}) + "\n";
+        if (!line.empty()) line += ' ';
+        line += text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return lines + std::string(margin) + line + "\n";
+}
+
+void print(const std::string& title, const std::vector<finding>& findings) {
+    const palette colours = palette::of(STDOUT_FILENO);
+    constexpr const char* margin = "                      ";
+    std::cout << colours.paint(emphasis::bold, title) << "\n";
+    for (const finding& one : findings) {
+        const std::string word = fmt::format("{:8}", word_for(one.how_bad));
+        std::cout << "  " << colours.paint(colour_for(one.how_bad), word) << fmt::format("{:12}", one.check)
+                  << printable(one.what) << "\n";
+        if (one.how_bad == severity::fine) continue;
+        std::cout << folded(one.meaning, margin) << folded("Fix: " + one.fix, margin);
+    }
+}
+
+void print_sum(const std::vector<finding>& findings) {
+    const std::size_t dangers = count(findings, severity::danger);
+    const std::size_t warnings = count(findings, severity::warning);
+    if (dangers + warnings == 0) {
+        std::cout << "nothing here endangers locks\n";
+    } else {
+        std::cout << counted(dangers, "danger") << ", " << counted(warnings, "warning") << "\n";
+    }
+}
+
+struct doctor_options : view_options {
+    std::string max_lease;
+};
+
+// One that answers, though not as we want, is a finding, too.
+patient examine(const client& server, const survey_terms& terms) {
+    patient one{server.server(), std::nullopt};
+    try {
+        one.survey.emplace(server, terms);
+        one.findings = cli::examine(*one.survey);
+    } catch (const error& why) {
+        const auto told = cli::examine(why);
+        if (!told) throw;
+        one.findings = {*told};
+    }
+    return one;
+}
+
+finding no_answer(const silence& why) {
+    return {"answer", severity::warning, why.why, "It does not vote; the others go on without it.",
+            "see whether it runs, and whether this machine may reach it"};
+}
+
+// Every primary; one that does not answer is a finding, as long as another one does.
+std::vector<patient> examine_each(const member_list& primaries, const survey_terms& terms) {
+    std::vector<patient> result;
+    std::exception_ptr silent;
+    for (const client* each : primaries) {
+        try {
+            result.push_back(examine(*each, terms));
+        } catch (const error& why) {
+            silent = std::current_exception();
+            result.push_back({each->server(),
+                              std::nullopt,
+                              {{"answer", severity::danger, why.what(), "Its locks can be neither taken nor kept.",
+                                "see whether it runs, and whether this machine may reach it"}}});
+        }
+    }
+    if (silent && std::ranges::none_of(result, &patient::answers)) std::rethrow_exception(silent);
+    return result;
+}
+
+surveyed_node examine(server_set& servers, std::size_t which, survey_terms terms) {
+    surveyed_node one{servers[which].server(), {}};
+    if (!is_cluster(servers[which])) {
+        one.patients = {examine(servers[which], terms)};
+        return one;
+    }
+    terms.kind = server_kind::member;
+    one.patients = examine_each(servers.members(which), terms);
+    if (one.answers()) one.as_a_whole = examine_cluster(one.patients);
+    return one;
+}
+
+std::vector<surveyed_node> examine(server_set& servers, const survey_terms& terms) {
+    std::vector<surveyed_node> result;
+    auto silent = [&servers, next = std::size_t(0)]() mutable { return servers.silent()[next++]; };
+    for (auto& one : servers.ask_by_number([&](std::size_t i) { return examine(servers, i, terms); })) {
+        if (one) {
+            result.push_back(std::move(*one));
+            continue;
+        }
+        const silence why = silent();
+        result.push_back({why.server, {{why.server, std::nullopt, {no_answer(why)}}}});
+    }
+    return result;
+}
+
+// A page of the report: a server, a Cluster as a whole, or all together.
+struct page {
+    std::string title;
+    const std::vector<finding>* findings;
+};
+
+std::vector<page> pages_of(const std::vector<surveyed_node>& nodes) {
+    std::vector<page> pages;
+    for (const surveyed_node& one : nodes) {
+        for (const patient& each : one.patients) pages.push_back({each.server, &each.findings});
+        if (!one.as_a_whole.empty()) pages.push_back({one.server, &one.as_a_whole});
+    }
+    return pages;
+}
+
+json to_json(const page& one) {
+    json out{{"server", one.title}};
+    out.update(to_json(*one.findings));
+    return out;
+}
+
+void print_json(const std::vector<page>& pages, const std::vector<finding>& together) {
+    json rows = json::array();
+    for (const page& one : pages) rows.push_back(to_json(one));
+    std::cout << indented({{"servers", std::move(rows)}, {"together", together.empty() ? json() : to_json(together)}});
+}
+
+int examine_servers(const doctor_options& options) {
+    const server_choice choice = choose_servers(options.servers, notices::shown);
+    server_set servers(choice.urls);
+    const survey_terms terms{.origin = choice.origin,
+                             .prefix = options.prefix,
+                             .max_lease = options_with(options.max_lease).max_lease,
+                             .servers = servers.size()};
+    const std::vector<surveyed_node> nodes = examine(servers, terms);
+    std::vector<finding> together;
+    if (nodes.size() > 1 && std::ranges::any_of(nodes, &surveyed_node::answers)) {
+        together = examine_together(nodes, terms.max_lease);
+    }
+    const std::vector<page> pages = pages_of(nodes);
+    std::vector<finding> all = together;
+    for (const page& one : pages) all.insert(all.end(), one.findings->begin(), one.findings->end());
+    if (options.json) {
+        print_json(pages, together);
+    } else {
+        for (const page& one : pages) print(one.title, *one.findings);
+        if (!together.empty()) print("together", together);
+        print_sum(all);
+    }
+    return static_cast<int>(std::ranges::max(all, {}, &finding::how_bad).how_bad);
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, int& status) {
+    CLI::App* const command = app.add_subcommand("doctor", "look for what endangers locks on the servers");
+    const auto options = std::make_shared<doctor_options>();
+    declare_max_lease(*command, options->max_lease);
+    declare_json(*command, *options);
+    declare_server(*command, *options);
+    command->footer(
+        "Exit status: 0 nothing found; 1 warnings; 2 dangers; 125 holdfast itself failed.\n"
+        "Of several servers each is examined, and all of them together; of a Cluster every primary, and the Cluster\n"
+        "as a whole. It changes nothing.");
+    command->callback([options, &status] { status = examine_servers(*options); });
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,235 @@
+// The story of one run: choose a server; borrow if somebody above us holds the lock; else wait in line, run
+// the command under the guard's and the supervisor's eyes, and give the lock back.
+#include "cli/commands/run_command.hpp"
+
+#include "api/runtime/core.hpp"
+#include "cli/commands/exit_code.hpp"
+#include "cli/commands/run_options.hpp"
+#include "cli/inspect/held_list.hpp"
+#include "cli/inspect/holder.hpp"
+#include "cli/inspect/lock_look.hpp"
+#include "cli/inspect/lock_merge.hpp"
+#include "cli/run/child.hpp"
+#include "cli/terminal/system.hpp"
+#include "redis/url/duration.hpp"
+
+#include <holdfast/client.hpp>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+extern char** environ;
+
+namespace holdfast::cli {
+namespace {
+
+constexpr const char* footer =
+    "Exit status: that of COMMAND, 128+n if signal n ended it; 1 lock not had (-E); 75 lock lost;\n"
+    "125 holdfast itself failed; 126 COMMAND cannot be run; 127 COMMAND not found.\n"
+    "COMMAND gets HOLDFAST_NAME, HOLDFAST_TOKEN (the fencing token) and HOLDFAST_HELD.\n\n"
+    "  holdfast run backup -- rsync -a /srv host:/srv       wait in line, then run\n"
+    "  holdfast run --no-wait nightly -- ./job || echo busy\n"
+    "  holdfast run -s catalog -- ./report      many of these at once, but never beside\n"
+    "  holdfast run -x catalog -- ./rebuild     one of these\n"
+    "  holdfast run --shell 'zcat in.gz | load' import";
+
+// CLI11 knows nothing of what is behind the dashes.
+class run_help final : public CLI::Formatter {
+public:
+    run_help() { column_width(36); }  // an option and its text in one line each: completion reads them, too
+
+    std::string make_usage(const CLI::App*, std::string) const override {
+        return "Usage: holdfast run [OPTIONS] NAME -- COMMAND...\n";
+    }
+};
+
+// Our own environment, with what the command is told about its lock.
+std::vector<std::string> environment_with(const held_lock& held, const held_list& list, const run_options& options) {
+    std::vector<std::pair<std::string, std::string>> added{{"HOLDFAST_NAME", options.name},
+                                                           {"HOLDFAST_TOKEN", std::to_string(held.token)},
+                                                           {"HOLDFAST_HELD", list.text()}};
+    // A nested run without --url of its own is to find the same servers.
+    if (std::string same = url_variable(options.servers); !same.empty()) added.emplace_back("HOLDFAST_URL", same);
+    if (!options.max_lease.empty()) added.emplace_back("HOLDFAST_MAX_LEASE", options.max_lease);
+    if (!options.fence_retention.empty()) added.emplace_back("HOLDFAST_FENCE_RETENTION", options.fence_retention);
+    std::set<std::string, std::less<>> replaced;
+    std::vector<std::string> result;
+    for (const auto& [name, value] : added) {
+        replaced.insert(name);
+        result.push_back(name + "=" + value);
+    }
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string_view text(*entry);
+        if (!replaced.contains(text.substr(0, text.find('=')))) result.emplace_back(text);
+    }
+    return result;
+}
+
+// Leaving the line goes on in the background, on this link. What is asked after it is answered after it.
+void wait_until_undone(client& link) {
+    try {
+        link.ping();
+    } catch (const error&) {
+        return;  // then our place in line ends by itself
+    }
+}
+
+class run {
+public:
+    explicit run(run_options options)
+        : options_(std::move(options)),
+          command_(options_.command()),
+          lock_(options_.lock()),
+          side_(options_.lock_side()),
+          link_options_(options_.link_options()),
+          lock_options_(options_.lock_options()),
+          limit_(options_.wait_limit()),
+          terms_(options_.terms()) {}
+
+    int go() {
+        servers_ = choose_servers(options_.servers, options_.wanted_notices());
+        // From here on signals are read, not suffered; before the client is made, whose threads must not get them.
+        signals_.emplace();
+        const lock_location place{servers_.identity, lock_.keys.lock()};
+        held_list above = held_list::parse(environment("HOLDFAST_HELD"));
+        if (const auto held = above.find(place); held && may_borrow(*held)) {
+            become({command_, environment_with(*held, above, options_)}, *signals_);
+        }
+        client link(servers_.urls, link_options_);
+        hear_recalls(link);
+        waited got = wait_in_line(link);
+        if (got.signal) {
+            wait_until_undone(link);
+            return killed_by_signal + *got.signal;
+        }
+        if (!got.hold) return refused(link);
+        const held_lock mine{place, got.hold.token(), got.hold.id()};
+        above.add(mine);
+        return run_under(got.hold, {command_, environment_with(mine, above, options_)});
+    }
+
+    bool interrupted_at_terminal() const noexcept { return interrupted_at_terminal_; }
+
+private:
+    // A hold above us is enough if it is at least what is wanted here. Waiting for more than it could never end: the
+    // holder waits for us.
+    bool may_borrow(const held_lock& held) const {
+        server_set servers(servers_.urls);
+        const standing has = standing_of(servers, lock_, held.hold_id);
+        if (has == standing::reads && side_ != side::reading) {
+            throw trouble(fmt::format(
+                "this runs under a shared hold of '{}', and would wait for itself to have it alone; have the "
+                "outer run say --exclusive, or this one --shared",
+                options_.name));
+        }
+        return has != standing::none;
+    }
+
+    // Of `holdfast release`, also where this run does not wait for the lock.
+    void hear_recalls(const client& link) const {
+        api::core& core = *link.shared_core();
+        core.enter_with([&core, keys = lock_.keys] { core.engine().keep_listening(keys); });
+    }
+
+    // To look at the lock with: one server over the link that is there.
+    server_set eyes(const client& link) const {
+        return servers_.urls.size() == 1 ? server_set(link) : server_set(servers_.urls);
+    }
+
+    waited wait_in_line(const client& link) {
+        run_lock lock(link, options_.name, side_, lock_options_);
+        std::optional<waiting_display> line;
+        if (!options_.quiet && ::isatty(STDERR_FILENO) == 1)
+            line.emplace(eyes(link), lock_, link, link_options_.max_lease);
+        try {
+            return wait_for_lock(lock, limit_, *signals_, line ? &*line : nullptr);
+        } catch (const error& why) {
+            if (why.condition() != errc::wrong_type) throw;
+            line.reset();
+            throw trouble(fmt::format("lock '{}': {}", options_.name, advice_on(link)));
+        }
+    }
+
+    std::string advice_on(const client& link) const {
+        server_set servers = eyes(link);
+        std::vector<lock_state> seen;
+        for (auto& one : servers.ask_each([this](const client& each) { return look_at(each, std::vector{lock_}); })) {
+            if (one) seen.push_back(std::move(one->front()));
+        }
+        return advice_on_kind(merge(std::move(seen), servers.size()), side_);
+    }
+
+    int refused(const client& link) const {
+        const bool waited = limit_ && limit_->count() > 0;
+        const std::string why = waited ? "not had within " + redis::format_duration(*limit_) : std::string("taken");
+        server_set servers = eyes(link);
+        const std::string holder = describe_holders(servers, lock_);
+        tell(fmt::format("lock '{}': {}{}{}", options_.name, why, holder.empty() ? "" : "; ", holder));
+        return options_.refused_status;
+    }
+
+    int run_under(lease& hold, const command_line& command) {
+        int status = own_failure;
+        {
+            terminal tty;
+            guard watcher;
+            supervisor eyes(terms_, hold, *signals_, tty, watcher);
+            status = eyes.watch(start_child(command, {*signals_, watcher, tty}));
+            interrupted_at_terminal_ = eyes.interrupted_at_terminal();
+        }
+        if (const auto why = hold.release(); why && status != lock_lost) {
+            tell(fmt::format("lock '{}' was not given back: {}", options_.name, why.message()));
+        }
+        return status;
+    }
+
+    run_options options_;
+    std::vector<std::string> command_;
+    lock_ref lock_;
+    side side_;
+    client_options link_options_;
+    shared_mutex_options lock_options_;
+    patience limit_;
+    supervision terms_;
+    server_choice servers_;
+    std::optional<signal_inbox> signals_;
+    bool interrupted_at_terminal_ = false;
+};
+
+int run_and_report(const run_options& options) {
+    bool interrupted = false;
+    int status = own_failure;
+    try {
+        run job(options);
+        status = job.go();
+        interrupted = job.interrupted_at_terminal();
+    } catch (const exec_failed& why) {
+        tell(why.what());
+        return why.status();
+    }
+    // The terminal sent Ctrl-C to the command alone. A script that we are a part of is to end by it, too.
+    if (interrupted) ::kill(0, SIGINT);
+    return status;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, const std::vector<std::string>& words, int& status) {
+    CLI::App* const subcommand = app.add_subcommand("run", "run a command under a lock");
+    const auto options = std::make_shared<run_options>();
+    declare(*subcommand, *options);
+    subcommand->formatter(std::make_shared<run_help>());
+    subcommand->footer(footer);
+    subcommand->callback([options, &words, &status] {
+        options->words = words;
+        status = run_and_report(*options);
+    });
+}
+
+}  // namespace holdfast::cli

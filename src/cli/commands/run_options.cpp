@@ -1,0 +1,106 @@
+#include "cli/commands/run_options.hpp"
+
+#include "cli/commands/exit_code.hpp"
+#include "cli/commands/view_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+// One of a few words.
+bool is_second(const std::string& text, const char* option, std::pair<const char*, const char*> words) {
+    if (text != words.first && text != words.second) {
+        throw trouble(fmt::format("{} {}: it is {} or {}", option, text, words.first, words.second));
+    }
+    return text == words.second;
+}
+
+holdfast::prefer preference(const std::string& text) {
+    if (text.empty() || text == "arrival") return prefer::arrival;
+    if (text == "readers") return prefer::readers;
+    if (text == "writers") return prefer::writers;
+    throw trouble(fmt::format("--prefer {}: it is arrival, readers or writers", text));
+}
+
+}  // namespace
+
+patience run_options::wait_limit() const {
+    if (no_wait && !wait.empty()) throw trouble("either --wait or --no-wait, not both");
+    if (no_wait) return milliseconds(0);
+    if (wait.empty()) return std::nullopt;
+    return duration_of(wait, "--wait");
+}
+
+lock_ref run_options::lock() const {
+    using wire::key_naming;
+    const bool raw = is_second(keys, "--keys", {"tagged", "raw"});
+    return {wire::lock_name(name), raw ? key_naming::raw : key_naming::tagged, prefix};
+}
+
+side run_options::lock_side() const {
+    if (shared && exclusive) throw trouble("either --shared or --exclusive, not both");
+    if (shared) return side::reading;
+    // Who cares whether readers go first means a lock that has readers.
+    return exclusive || !prefer.empty() ? side::writing : side::plain;
+}
+
+client_options run_options::link_options() const {
+    return options_with(max_lease, fence_retention);
+}
+
+std::chrono::milliseconds run_options::lease_time() const {
+    if (lease.empty()) return std::min(mutex_options{}.lease, link_options().max_lease);
+    return duration_of(lease, "--lease");
+}
+
+shared_mutex_options run_options::lock_options() const {
+    const bool raw = is_second(keys, "--keys", {"tagged", "raw"});
+    return {.lease = lease_time(),
+            .keys = raw ? holdfast::keys::raw : holdfast::keys::tagged,
+            .prefix = prefix,
+            .prefer = preference(prefer)};
+}
+
+supervision run_options::terms() const {
+    return {name, lease_time(), duration_of(grace, "--grace"),
+            is_second(reaction, "--on-lost", {"kill", "warn"}) ? on_lost::warn : on_lost::kill};
+}
+
+std::vector<std::string> run_options::command() const {
+    if (refused_status < 0 || refused_status > 255) throw trouble("-E: an exit status is from 0 to 255");
+    if (!shell.empty() && !words.empty()) throw trouble("either --shell or a command after --, not both");
+    if (!shell.empty()) return {"/bin/sh", "-c", shell};
+    if (words.empty()) throw trouble("no command: write it after --, as in holdfast run NAME -- COMMAND");
+    return words;
+}
+
+void declare(CLI::App& run, run_options& options) {
+    const auto add = [&run](const char* names, auto& value, const char* type, const char* text) {
+        return run.add_option(names, value, text)->type_name(type);
+    };
+    add("NAME", options.name, "", "what to lock")->required();
+    run.add_flag("-s,--shared", options.shared, "with others: the reading side of a read-write lock");
+    run.add_flag("-x,--exclusive", options.exclusive, "alone: the writing side of what others hold by -s");
+    add("--prefer", options.prefer, "arrival|readers|writers", "who goes first where both wait (arrival)");
+    add("--wait", options.wait, "TIME", "wait at most so long, as in 30s; else without limit");
+    run.add_flag("--no-wait", options.no_wait, "give up at once if the lock is taken");
+    add("--lease", options.lease, "TIME", "how long the lock outlives a crash (30s)");
+    declare_max_lease(run, options.max_lease);
+    add("--fence-retention", options.fence_retention, "TIME", "how long tokens are remembered (1h)");
+    declare_servers(run, options.servers);
+    add("--keys", options.keys, "FORM", "tagged, or raw: the key is NAME itself (tagged)");
+    add("--prefix", options.prefix, "TEXT", "stands before tagged keys (hf:)");
+    add("--on-lost", options.reaction, "kill|warn", "what to do with COMMAND if the lock is lost (kill)");
+    add("--grace", options.grace, "TIME", "from TERM to KILL if the lock is lost, at most (5s)");
+    add("-E", options.refused_status, "STATUS", "exit so if the lock was not had (1)");
+    add("--shell", options.shell, "TEXT", "run this by /bin/sh -c instead of COMMAND");
+    run.add_flag("-q,--quiet", options.quiet, "no notices, only errors");
+}
+
+}  // namespace holdfast::cli

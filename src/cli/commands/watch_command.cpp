@@ -1,0 +1,152 @@
+// holdfast watch: a line for everything that happens to a lock.
+#include "cli/commands/commands.hpp"
+#include "cli/commands/exit_code.hpp"
+#include "cli/commands/view_options.hpp"
+#include "cli/inspect/json_form.hpp"
+#include "cli/inspect/lock_events.hpp"
+#include "cli/inspect/lock_look.hpp"
+#include "cli/terminal/live.hpp"
+#include "cli/terminal/system.hpp"
+#include "cli/terminal/text.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <algorithm>
+
+#include <iostream>
+#include <memory>
+
+namespace holdfast::cli {
+namespace {
+
+struct watch_options : view_options {
+    std::string interval = "100ms";
+    std::uint64_t count = 0;
+};
+
+std::string rough(microseconds span) {
+    return about(std::chrono::floor<milliseconds>(span));
+}
+
+std::string details(const lock_event& event) {
+    std::vector<std::string> facts;
+    if (event.mode != "exclusive" && event.mode != "write" && !event.mode.empty()) facts.push_back("to " + event.mode);
+    if (event.place) facts.push_back(fmt::format("place {}", *event.place));
+    if (event.waited && event.what != happening::waiting) facts.push_back("waited " + rough(*event.waited));
+    if (event.held) facts.push_back("held " + rough(*event.held));
+    if (event.token) facts.push_back(fmt::format("token {}", *event.token));
+    return fmt::format("{}", fmt::join(facts, ", "));
+}
+
+emphasis colour_of(happening what) {
+    switch (what) {
+        case happening::expired:
+            return emphasis::danger;
+        case happening::waiting:
+        case happening::gave_up:
+            return emphasis::warning;
+        case happening::missed:
+        case happening::released:
+            return emphasis::dim;
+        default:
+            return emphasis::good;
+    }
+}
+
+std::string line_of(const lock_event& event, const palette& colours) {
+    const std::string who = event.what == happening::missed ? "held and given back between two looks" : event.who;
+    const std::string facts = details(event);
+    return fmt::format("{}  {}  {}{}{}\n", colours.paint(emphasis::dim, utc(event.when)),
+                       colours.paint(colour_of(event.what), fmt::format("{:11}", name_of(event.what))), who,
+                       facts.empty() ? "" : "  ", facts);
+}
+
+// Who ends takes the card along before the hold is seen to be over: what was known of it is known still.
+void keep_clients(const lock_state& before, lock_state& now) {
+    const auto fill = [](const auto& known, auto& present) {
+        for (auto& one : present) {
+            const auto same = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.id == one.id; });
+            if (!one.client && same != known.end()) one.client = same->client;
+        }
+    };
+    fill(before.holders, now.holders);
+    fill(before.waiters, now.waiters);
+    fill(before.waiters, now.holders);
+}
+
+class watcher {
+public:
+    explicit watcher(const watch_options& options)
+        : options_(options), interval_(duration_of(options.interval, "--interval")), where_(options.lock()) {
+        if (interval_ < milliseconds(1)) throw trouble("--interval: at least 1ms");
+    }
+
+    int watch() {
+        const std::string url = options_.only_url("watch");
+        signal_inbox signals;  // before the client, whose threads must not get them
+        const client link(url);
+        lock_state before = look_at(link, where_);
+        if (!print(first_events(before))) return all_well;
+        for (;;) {
+            const woken why = rest(signals, interval_);
+            if (why == woken::by_end) return all_well;
+            if (why == woken::by_stop) stop_this_process();
+            std::optional<lock_state> now = look_again(link);
+            if (!now) continue;
+            keep_clients(before, *now);
+            if (!print(events_between(before, *now))) return all_well;
+            before = std::move(*now);
+        }
+    }
+
+private:
+    // A server that is away may come back; that is said once, and then again.
+    std::optional<lock_state> look_again(const client& link) {
+        try {
+            std::optional<lock_state> now = look_at(link, where_);
+            if (std::exchange(blind_, false)) tell(link.server() + " answers again");
+            return now;
+        } catch (const error& why) {
+            if (!std::exchange(blind_, true)) tell(why.what());
+            return std::nullopt;
+        }
+    }
+
+    // False: enough, or nobody reads it any more.
+    bool print(const std::vector<lock_event>& events) {
+        for (const lock_event& event : events) {
+            std::cout << (options_.json ? one_line(to_json(event, where_)) : line_of(event, colours_));
+            if (options_.count != 0 && ++printed_ >= options_.count) {
+                std::cout.flush();
+                return false;
+            }
+        }
+        std::cout.flush();
+        return std::cout.good();
+    }
+
+    const watch_options& options_;
+    milliseconds interval_;
+    lock_ref where_;
+    palette colours_ = palette::of(STDOUT_FILENO);
+    std::uint64_t printed_ = 0;
+    bool blind_ = false;
+};
+
+}  // namespace
+
+void add_watch(CLI::App& app, int& status) {
+    CLI::App* const command = app.add_subcommand("watch", "print a line for everything that happens to a lock");
+    const auto options = std::make_shared<watch_options>();
+    declare_lock(*command, *options);
+    command->add_option("--interval", options->interval, "look so often (100ms)")->type_name("TIME");
+    command->add_option("--count", options->count, "end after so many lines")->type_name("N");
+    declare_json(*command, *options);
+    declare_server(*command, *options);
+    command->footer(
+        "Events: held (at the start), acquired, handed over, upgraded, downgraded, released, expired, waiting,\n"
+        "gave up, missed (a hold that was over before the next look). Ends by Ctrl-C, with status 0.");
+    command->callback([options, &status] { status = watcher(*options).watch(); });
+}
+
+}  // namespace holdfast::cli

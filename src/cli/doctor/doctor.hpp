@@ -1,0 +1,69 @@
+// What on a server endangers locks.
+//
+// Two steps: a survey asks the server all there is to ask, then every check draws its conclusion from the survey
+// alone. What may not be asked (managed servers forbid CONFIG) is said, as a warning, never taken for good.
+//
+// Of a Cluster every primary is surveyed, and then all of them as one thing: it has one vote, however many they are.
+#pragma once
+
+#include "cli/inspect/server_survey.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace holdfast::cli {
+
+enum class severity { fine, warning, danger };
+
+struct finding {
+    std::string check;  // one word, the same in every version
+    severity how_bad = severity::fine;
+    std::string what;     // what was found
+    std::string meaning;  // for locks; empty if all is well
+    std::string fix;
+};
+
+finding fine(const char* check, std::string what);
+// What may not be asked may be wrong.
+finding unknown(const char* check, const char* what);
+
+std::vector<finding> examine(const server_survey& survey);
+// One server of those that are examined.
+struct patient {
+    bool answers() const noexcept { return survey.has_value(); }
+
+    std::string server;
+    std::optional<server_survey> survey;  // none: it did not answer, or would not have us
+    std::vector<finding> findings = {};
+};
+
+// One that votes: a server, or a Cluster with its primaries.
+struct surveyed_node {
+    bool answers() const noexcept;
+
+    std::string server;
+    std::vector<patient> patients;
+    std::vector<finding> as_a_whole = {};  // of a Cluster
+};
+
+// What endangers locks on several voters though each of them is well. At least one answers.
+std::vector<finding> examine_together(const std::vector<surveyed_node>& all, std::chrono::milliseconds max_lease);
+
+// The same for the primaries of a Cluster.
+std::vector<finding> examine_cluster(const std::vector<patient>& primaries);
+
+// The settings that are not the same on all: "name (this, that)".
+std::vector<std::string> different_settings(const std::vector<patient>& all, const std::vector<const char*>& names);
+
+// How far apart the clocks are.
+struct clock_spread {
+    std::chrono::milliseconds apart{0};  // as measured
+    std::chrono::milliseconds error{0};  // it may be that much more or less
+};
+clock_spread spread_of_clocks(const std::vector<patient>& all);
+
+// Of a server that would not have us: what that tells about it, if anything.
+std::optional<finding> examine(const error& why);
+
+}  // namespace holdfast::cli

@@ -1,0 +1,130 @@
+// What endangers locks on several voters though each of them is well.
+#include "cli/doctor/doctor.hpp"
+#include "cli/terminal/text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+namespace holdfast::cli {
+namespace {
+
+using std::chrono::microseconds;
+using namespace std::chrono_literals;
+
+constexpr auto token_window = 1s;  // a server takes a token that is proposed if it is no further from its clock
+
+finding check_majority(const std::vector<surveyed_node>& all) {
+    const auto answering = static_cast<std::size_t>(std::ranges::count_if(all, &surveyed_node::answers));
+    const std::size_t needed = all.size() / 2 + 1;
+    const std::string what = fmt::format("{} of {} servers answer, {} are needed", answering, all.size(), needed);
+    if (answering == all.size()) return {"majority", severity::fine, what, {}, {}};
+    if (answering < needed) {
+        return {"majority", severity::danger, what, "No lock can be taken or kept.", "bring the others back"};
+    }
+    return {
+        "majority", answering == needed ? severity::danger : severity::warning, what,
+        answering == needed ? "If one more fails, every lock is lost." : "Fewer may fail than you have planned for.",
+        "bring the others back"};
+}
+
+finding check_number(const std::vector<surveyed_node>& all) {
+    const std::string what = counted(all.size(), "server");
+    if (all.size() % 2 == 1) return {"number", severity::fine, what, {}, {}};
+    return {"number", severity::warning, what, "No more of them may fail than with one server less.",
+            "use an odd number: three, or five"};
+}
+
+finding check_twins(const std::vector<patient>& all) {
+    std::map<std::string, std::string> known;
+    for (const patient& one : all) {
+        const auto id = one.answers() ? one.survey->info("run_id") : std::nullopt;
+        if (!id) continue;
+        if (const auto [twin, is_new] = known.emplace(*id, one.server); !is_new) {
+            return {"twins", severity::danger, fmt::format("{} and {} are one server", twin->second, one.server),
+                    "Its vote counts twice: when it fails or forgets, so does a majority.", "name each server once"};
+        }
+    }
+    return {"twins", severity::fine, "each is a server of its own", {}, {}};
+}
+
+finding check_clocks(const std::vector<patient>& all, std::chrono::milliseconds max_lease) {
+    const auto [apart, error] = spread_of_clocks(all);
+    if (apart < token_window) {
+        return {"clocks", severity::fine, fmt::format("within {} of each other", about(apart + error)), {}, {}};
+    }
+    const std::string what = fmt::format("{} apart from each other", about(apart));
+    const std::string fix = "run chrony or another NTP client on all of them";
+    if (apart < max_lease) {
+        return {"clocks", severity::warning, what,
+                "Locks are safe. But the servers do not agree on fencing tokens at once (that takes clocks within a "
+                "second), so a grant takes one round trip more.",
+                fix};
+    }
+    return {
+        "clocks", severity::danger, what,
+        "That is longer than the longest lease: when such a clock is set right in one step, all leases there end at "
+        "once, or last too long.",
+        fix};
+}
+
+finding check_settings_agree(const std::vector<patient>& all) {
+    const std::vector<std::string> different = different_settings(all, {});
+    if (different.empty()) return fine("settings", "the same on all");
+    return {"settings", severity::warning, fmt::format("not the same: {}", fmt::join(different, ", ")),
+            "Locks work. But servers that ought to be alike and are not have been set up by accident.",
+            "set them up alike"};
+}
+
+}  // namespace
+
+bool surveyed_node::answers() const noexcept {
+    return std::ranges::any_of(patients, &patient::answers);
+}
+
+std::vector<std::string> different_settings(const std::vector<patient>& all, const std::vector<const char*>& names) {
+    std::vector<std::string> different;
+    const auto compare = [&](const char* name, auto&& value_of) {
+        std::optional<std::string> first;
+        for (const patient& one : all) {
+            const std::optional<std::string> value = one.answers() ? value_of(*one.survey) : std::nullopt;
+            if (!value) continue;
+            if (!first) first = value;
+            if (first != value) return different.push_back(fmt::format("{} ({}, {})", name, *first, *value));
+        }
+    };
+    const auto compare_setting = [&](const char* name) {
+        compare(name, [name](const server_survey& one) { return one.setting(name); });
+    };
+    compare("version", [](const server_survey& one) { return one.info("redis_version"); });
+    for (const char* name : {"maxmemory-policy", "appendonly", "appendfsync", "timeout", "min-replicas-to-write",
+                             "client-output-buffer-limit"}) {
+        compare_setting(name);
+    }
+    std::ranges::for_each(names, compare_setting);
+    return different;
+}
+
+clock_spread spread_of_clocks(const std::vector<patient>& all) {
+    std::vector<microseconds> skews;
+    microseconds unsure{0};
+    for (const patient& one : all) {
+        if (!one.answers()) continue;
+        skews.push_back(one.survey->skew);
+        unsure = std::max(unsure, one.survey->skew_error);
+    }
+    const auto [least, most] = std::ranges::minmax(skews);
+    return {std::chrono::floor<std::chrono::milliseconds>(most - least),
+            std::chrono::ceil<std::chrono::milliseconds>(2 * unsure)};
+}
+
+std::vector<finding> examine_together(const std::vector<surveyed_node>& all, std::chrono::milliseconds max_lease) {
+    std::vector<patient> servers;
+    for (const surveyed_node& one : all) servers.insert(servers.end(), one.patients.begin(), one.patients.end());
+    return {check_majority(all), check_number(all), check_twins(servers), check_clocks(servers, max_lease),
+            check_settings_agree(servers)};
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,154 @@
+#include "cli/inspect/lock_search.hpp"
+
+#include "cli/inspect/ask.hpp"
+#include "cli/inspect/lock_look.hpp"
+#include "wire/hold_id.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace holdfast::cli {
+namespace {
+
+using wire::key_naming;
+using wire::lock_name;
+
+constexpr std::array<std::string_view, 5> side_suffixes{":queue", ":waiters", ":fence", ":leases", ":grants"};
+
+// Without the suffix, if it is a side key.
+std::optional<std::string_view> stem_of(std::string_view key) {
+    for (const std::string_view suffix : side_suffixes) {
+        if (key.ends_with(suffix)) return key.substr(0, key.size() - suffix.size());
+    }
+    return std::nullopt;
+}
+
+class findings {
+public:
+    explicit findings(std::string_view prefix) : opening_(std::string(prefix) + "{") {}
+
+    void add(std::string_view key) {
+        const auto stem = stem_of(key);
+        if (key.starts_with(opening_) && key.ends_with('}')) return add_tagged(key);
+        if (!stem) return;
+        if (stem->starts_with(opening_) && stem->ends_with('}')) return add_tagged(*stem);
+        if (wire::hash_tag(*stem).size() == stem->size()) return;  // no tag: not made by us
+        raw_.emplace(*stem);
+        // "{x}:queue" is of the name x, or of the name {x}: whoever of them there is.
+        if (stem->starts_with('{') && stem->find('}') == stem->size() - 1)
+            raw_.emplace(stem->substr(1, stem->size() - 2));
+    }
+
+    std::vector<lock_ref> locks(std::string_view prefix) const {
+        std::vector<lock_ref> result;
+        const auto take = [&](const std::string& name, key_naming naming) {
+            try {
+                result.emplace_back(lock_name(name), naming, prefix);
+            } catch (const error&) {
+                return;  // no name of a lock
+            }
+        };
+        for (const std::string& name : tagged_) take(name, key_naming::tagged);
+        for (const std::string& name : raw_) take(name, key_naming::raw);
+        return result;
+    }
+
+private:
+    void add_tagged(std::string_view stem) {
+        const std::string_view name = stem.substr(opening_.size(), stem.size() - opening_.size() - 1);
+        if (!name.empty()) tagged_.emplace(name);
+    }
+
+    std::string opening_;
+    std::set<std::string, std::less<>> tagged_;
+    std::set<std::string, std::less<>> raw_;
+};
+
+bool is_locks_own(const lock_state& lock) {
+    if (lock.is_moving) return lock.where.naming == key_naming::tagged;  // what is in the keys of others nobody knows
+    const bool has_line = std::ranges::any_of(lock.waiters, [](const lock_waiter& w) { return wire::is_ours(w.id); });
+    if (lock.where.naming == key_naming::tagged) return !lock.is_no_lock && (lock.fence || has_line || !lock.is_idle());
+    return !lock.is_no_lock && (lock.fence || has_line);
+}
+
+// Of the names x and {x}, which share their side keys, the one that is held; if none is, x.
+void drop_doubles(std::vector<lock_state>& locks) {
+    std::set<std::string> held;
+    std::set<std::string> plain_queues;
+    for (const lock_state& lock : locks) {
+        if (!lock.is_free()) held.insert(lock.where.keys.queue());
+        if (lock.where.keys.lock() != lock.where.keys.queue().substr(0, lock.where.keys.lock().size())) {
+            plain_queues.insert(lock.where.keys.queue());
+        }
+    }
+    std::erase_if(locks, [&](const lock_state& lock) {
+        if (lock.where.naming == key_naming::tagged || !lock.is_free()) return false;
+        const std::string& queue = lock.where.keys.queue();
+        return held.contains(queue) || (plain_queues.contains(queue) && lock.where.keys.lock().starts_with('{'));
+    });
+}
+
+void search(const client& server, findings& found) {
+    std::string cursor = "0";
+    do {
+        const answer page = ask(server, {"SCAN", cursor, "MATCH", "*{*}*", "COUNT", "1000"});
+        if (page.items.size() != 2) throw error(errc::protocol_error, server.server());
+        cursor = page.items[0].text;
+        for (const answer& key : page.items[1].items) found.add(key.text);
+    } while (cursor != "0");
+}
+
+// The locks of one member after the other, each lock once.
+class collection {
+public:
+    collection(const client& server, std::string_view prefix) : server_(server), prefix_(prefix) {}
+
+    // Of the server itself, or of a member, whose locks are looked at by way of the whole: a slot may have moved.
+    void add_those_of(const client& searched) {
+        findings found(prefix_);
+        search(searched, found);
+        std::vector<lock_ref> fresh = found.locks(prefix_);
+        std::erase_if(fresh, [this](const lock_ref& lock) { return known_.contains(lock.keys.lock()); });
+        for (lock_state& lock : look_at_keys(server_, fresh)) {
+            known_.insert(lock.where.keys.lock());
+            if (is_locks_own(lock)) locks_.push_back(std::move(lock));
+        }
+    }
+
+    std::vector<lock_state> finish() {
+        drop_doubles(locks_);
+        std::ranges::sort(locks_, {},
+                          [](const lock_state& lock) -> const std::string& { return lock.where.name.text(); });
+        add_cards(server_, locks_);
+        return std::move(locks_);
+    }
+
+private:
+    const client& server_;
+    const std::string_view prefix_;
+    std::set<std::string> known_;
+    std::vector<lock_state> locks_;
+};
+
+}  // namespace
+
+found_locks find_locks(const client& server, std::string_view prefix, const member_list& members) {
+    collection all(server, prefix);
+    found_locks result;
+    if (members.empty()) all.add_those_of(server);
+    for (const client* each : members) {
+        try {
+            all.add_those_of(*each);
+        } catch (const error& why) {
+            result.silent.push_back({each->server(), why.what()});
+            if (result.silent.size() == members.size()) throw;
+        }
+    }
+    result.locks = all.finish();
+    return result;
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,122 @@
+// Between fork and _exit the guard calls nothing but system calls: the process it was forked from has
+// threads, any of which may have held the allocator's lock.
+#include "cli/run/guard.hpp"
+
+#include "base/boot_clock.hpp"
+#include "cli/terminal/system.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <limits>
+
+namespace holdfast::cli {
+namespace {
+
+enum class kind : std::int64_t { group, deadline, finished };
+
+// Shorter than PIPE_BUF, so that writes of two processes do not mix.
+struct message {
+    kind what;
+    std::int64_t value;
+};
+
+constexpr int guards_end = 3;
+
+void write_message(int line, message text) noexcept {
+    // Fails only if the guard is gone; then the command's own death signal is all that is left.
+    if (::write(line, &text, sizeof text) < 0) return;
+}
+
+void let_go_of_everything(int line, int nowhere) noexcept {
+    ::setsid();
+    ::prctl(PR_SET_NAME, "holdfast-guard");
+    // Whoever waits for the end of our output or for a lock on an inherited file must not wait for the guard.
+    for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, standard);
+    const int kept = ::fcntl(line, F_DUPFD, guards_end + 1);
+    ::dup2(kept, guards_end);
+    ::close_range(guards_end + 1, std::numeric_limits<unsigned>::max(), 0);
+    if (::chdir("/") != 0) return;  // keeps a file system busy, no more
+}
+
+[[noreturn]] void kill_and_exit(pid_t group) noexcept {
+    if (group > 0) ::kill(-group, SIGKILL);
+    ::_exit(1);
+}
+
+[[noreturn]] void stand_guard() noexcept {
+    pid_t group = 0;
+    instant deadline = never;
+    for (;;) {
+        pollfd line{guards_end, POLLIN, 0};
+        const int ready = ::poll(&line, 1, timeout_ms(deadline));
+        if (ready == 0 && boot_now() >= deadline) kill_and_exit(group);
+        if (ready <= 0) continue;
+        message text{};
+        const ssize_t size = ::read(guards_end, &text, sizeof text);
+        if (size < 0 && errno == EINTR) continue;
+        if (size != sizeof text) kill_and_exit(group);
+        switch (text.what) {
+            case kind::group:
+                group = static_cast<pid_t>(text.value);
+                break;
+            case kind::deadline:
+                deadline = instant(std::chrono::nanoseconds(text.value));
+                break;
+            case kind::finished:
+                ::_exit(0);
+        }
+    }
+}
+
+}  // namespace
+
+guard::guard() {
+    pipe_ends line = make_pipe();
+    const unique_fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    if (!nowhere) throw_errno("/dev/null");
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+        let_go_of_everything(line.read.get(), nowhere.get());
+        stand_guard();
+    }
+    const int why = errno;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    errno = why;
+    if (pid_ < 0) throw_errno("fork");
+    line_ = std::move(line.write);
+}
+
+guard::~guard() {
+    finish();
+}
+
+void guard::enlist_this_process() const noexcept {
+    write_message(line_.get(), {kind::group, ::getpid()});
+}
+
+void guard::allow_until(instant deadline) noexcept {
+    write_message(line_.get(), {kind::deadline, deadline.time_since_epoch().count()});
+}
+
+guard::verdict guard::finish() noexcept {
+    if (pid_ < 0) return verdict::kept_still;
+    write_message(line_.get(), {kind::finished, 0});
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
+    pid_ = -1;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 1 ? verdict::killed : verdict::kept_still;
+}
+
+}  // namespace holdfast::cli

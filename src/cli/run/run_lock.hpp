@@ -1,0 +1,44 @@
+// The lock that a run is about: a plain one, or one side of a read-write lock.
+//
+// As with flock(1), -s is shared and -x is exclusive, and they exclude each other. A run with neither takes a plain
+// lock, which is another kind of key in Redis: one that other programs use too. The two kinds cannot be had under one
+// name at the same time; who tries is told which option the others have chosen.
+#pragma once
+
+#include "cli/inspect/lock_state.hpp"
+
+#include <holdfast/mutex.hpp>
+#include <holdfast/shared_mutex.hpp>
+
+#include <chrono>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+namespace holdfast::cli {
+
+// How long to wait: not at all (zero), so long, or without limit (nothing).
+using patience = std::optional<std::chrono::milliseconds>;
+
+enum class side { plain, writing, reading };
+
+class run_lock {
+public:
+    // Throws holdfast::error if name or options cannot be.
+    run_lock(const client& link, const std::string& name, side which, const shared_mutex_options& options);
+
+    // Empty: not had in time. Throws holdfast::error; errc::cancelled when stopped.
+    holdfast::lease acquire(patience limit, std::stop_token stop);
+
+private:
+    lockable& exclusive() { return plain_ ? static_cast<lockable&>(*plain_) : *shared_; }
+
+    side side_;
+    std::optional<mutex> plain_;
+    std::optional<shared_mutex> shared_;
+};
+
+// What to do about a key that is not of the wanted kind.
+std::string advice_on_kind(const lock_state& found, side wanted);
+
+}  // namespace holdfast::cli

@@ -1,0 +1,73 @@
+#include "cli/run/waiting.hpp"
+
+#include "cli/terminal/system.hpp"
+
+#include <poll.h>
+
+#include <array>
+#include <thread>
+
+namespace holdfast::cli {
+namespace {
+
+// Reads signals while the main thread stands in line.
+class signal_reader {
+public:
+    signal_reader(signal_inbox& signals, waiting_display* line)
+        : signals_(signals), line_(line), thread_([this] { read(); }) {}
+    ~signal_reader() { finish(); }
+
+    std::stop_token asked_to_stop() const { return stop_.get_token(); }
+
+    // Ends the reading; then what has come is known.
+    std::optional<int> finish() {
+        done_.raise();
+        if (thread_.joinable()) thread_.join();
+        return signal_;
+    }
+
+private:
+    void read() {
+        for (;;) {
+            std::array<pollfd, 2> events{{{signals_.fd(), POLLIN, 0}, {done_.fd(), POLLIN, 0}}};
+            if (::poll(events.data(), events.size(), -1) < 0) continue;
+            while (const auto signal = signals_.take()) {
+                // All others are meant for the command, which does not exist yet.
+                if (*signal == SIGTSTP) stop();
+                if (!asks_to_end(*signal) || signal_) continue;
+                signal_ = signal;
+                stop_.request_stop();
+            }
+            if (events[1].revents != 0) return;
+        }
+    }
+
+    void stop() {
+        if (line_ != nullptr) line_->clear();
+        stop_this_process();
+    }
+
+    signal_inbox& signals_;
+    waiting_display* line_;
+    event done_;
+    std::stop_source stop_;
+    std::optional<int> signal_;
+    std::thread thread_;
+};
+
+}  // namespace
+
+waited wait_for_lock(run_lock& lock, patience limit, signal_inbox& signals, waiting_display* line) {
+    signal_reader reader(signals, line);
+    waited result;
+    try {
+        result.hold = lock.acquire(limit, reader.asked_to_stop());
+    } catch (const error& why) {
+        if (why.condition() != errc::cancelled) throw;
+    }
+    result.signal = reader.finish();
+    if (result.signal) result.hold.release();
+    return result;
+}
+
+}  // namespace holdfast::cli

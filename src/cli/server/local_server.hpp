@@ -1,0 +1,40 @@
+// A redis-server of the user's own, for locks that need to hold on this machine only.
+//
+// It listens on a unix socket in a private directory and nowhere else, keeps nothing on disk and evicts
+// nothing. The first who needs it starts it, and it goes on after them. However many come first at once,
+// they take turns, and all but one find it running.
+#pragma once
+
+#include "cli/server/local_home.hpp"
+
+#include <holdfast/client.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace holdfast::cli {
+
+enum class found { running, started };
+
+// Returns when it answers. Throws trouble if there is no redis-server to start, or it does not come up.
+found start_local_server(const local_home& home);
+
+// The URL of the local server, which then runs.
+std::string use_local_server();
+
+struct local_status {
+    long long pid = 0;
+    std::string version;
+    std::chrono::seconds uptime{0};
+    std::vector<std::string> held;  // keys of the locks somebody holds
+};
+
+// Nothing if it does not run.
+std::optional<local_status> ask_local_status(const local_home& home);
+
+// Returns when it is gone, also where its files were removed. The caller has the turn.
+void stop_local_server(const local_home& home);
+
+}  // namespace holdfast::cli

@@ -1,0 +1,136 @@
+#include "cli/terminal/waiting_display.hpp"
+
+#include "api/runtime/recovery.hpp"
+#include "cli/inspect/holder.hpp"
+#include "cli/inspect/lock_merge.hpp"
+#include "cli/terminal/text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+
+namespace holdfast::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto patience_of_people = 1s;
+constexpr auto between_redraws = 500ms;
+constexpr std::string_view start_of_line = "\r\x1b[K";
+
+// A job in the background would write over what the user types.
+bool may_draw() {
+    return ::isatty(STDERR_FILENO) == 1 && ::tcgetpgrp(STDERR_FILENO) == ::getpgrp();
+}
+
+std::size_t columns() {
+    winsize told{};
+    return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &told) == 0 && told.ws_col > 1 ? told.ws_col : 80;
+}
+
+client_facts self() {
+    std::array<char, HOST_NAME_MAX + 1> host{};
+    if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+    return {host.data(), std::to_string(::getpid()), "", ""};
+}
+
+void write_out(std::string_view text) noexcept {
+    if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // nobody looks any more
+}
+
+}  // namespace
+
+std::string describe_wait(const lock_state& lock, const client_facts& self, milliseconds waited) {
+    const auto us = std::ranges::find_if(lock.waiters, [&self](const lock_waiter& waiter) {
+        return waiter.client && waiter.client->pid == self.pid && waiter.client->host == self.host;
+    });
+    std::string place;
+    if (us != lock.waiters.end()) {
+        place = fmt::format(", place {} of {}", us - lock.waiters.begin() + 1, lock.waiters.size());
+    } else if (!lock.waiters.empty()) {
+        place = fmt::format(", {} in line", lock.waiters.size());
+    }
+    const std::string who = lock.is_free() ? "is about to be handed over" : "is " + describe_holders(lock);
+    return fmt::format("holdfast: '{}' {}; waiting {}{}", excerpt(lock.where.name.text()), who, about(waited), place);
+}
+
+std::string describe_recovery(const engine::recovery& found, milliseconds max_lease, naming how) {
+    std::vector<std::string> names;
+    for (const engine::recovery::node& each : found.nodes) names.push_back(each.server);
+    const bool one = names.size() == 1;
+    const std::string who = how == naming::counted ? counted(names.size(), "server")
+                                                   : fmt::format("server{} {}", one ? "" : "s", fmt::join(names, ", "));
+    return fmt::format("{} started {} ago and vote{} in {} (--max-lease)", who,
+                       about(std::max(max_lease - found.enough_in, 0ms)), one ? "s" : "", about(found.enough_in));
+}
+
+waiting_display::waiting_display(server_set servers, lock_ref lock, const client& waiter, milliseconds max_lease)
+    : servers_(std::move(servers)),
+      lock_(std::move(lock)),
+      waiter_(waiter),
+      max_lease_(max_lease),
+      thread_([this](const std::stop_token& over) { show(over); }) {}
+
+waiting_display::~waiting_display() {
+    thread_.request_stop();
+    thread_.join();
+    clear();
+}
+
+void waiting_display::clear() noexcept {
+    const std::lock_guard guard(mutex_);
+    if (drawn_) write_out(start_of_line);
+    drawn_ = false;
+}
+
+void waiting_display::show(const std::stop_token& over) {
+    auto rest = std::chrono::milliseconds(patience_of_people);
+    for (;;) {
+        {
+            std::unique_lock guard(mutex_);
+            wake_.wait_for(guard, over, rest, [] { return false; });
+        }
+        if (over.stop_requested()) return;
+        rest = between_redraws;
+        if (may_draw()) draw(text());
+    }
+}
+
+std::string waiting_display::text() {
+    const auto waited = std::chrono::floor<milliseconds>(std::chrono::steady_clock::now() - began_);
+    std::string trouble;
+    try {
+        const engine::recovery starting = api::recovery_of(*waiter_.shared_core(), lock_.keys);
+        if (starting.enough_in > 0ms) {
+            const std::string begin =
+                fmt::format("holdfast: waiting {} for '{}': ", about(waited), excerpt(lock_.name.text()));
+            std::string whole = begin + describe_recovery(starting, max_lease_, naming::by_name);
+            if (clip(whole, columns() - 1) == whole) return whole;
+            return begin + describe_recovery(starting, max_lease_, naming::counted);  // the end tells how long
+        }
+        const lock_state seen = look_at(servers_, lock_);
+        const std::vector<silence>& silent = servers_.silent();
+        const std::size_t answers = servers_.size() - silent.size();
+        if (answers >= servers_.majority()) return describe_wait(seen, self(), waited);
+        trouble = fmt::format("{} of {} servers answered", answers, servers_.size());
+        for (const silence& one : silent) trouble += "; " + one.why;
+    } catch (const error& why) {
+        trouble = why.what();
+    }
+    return fmt::format("holdfast: waiting {} for '{}': {}", about(waited), excerpt(lock_.name.text()),
+                       printable(trouble));
+}
+
+void waiting_display::draw(const std::string& text) {
+    const std::lock_guard guard(mutex_);
+    // The last column stays empty: some terminals begin a new line when it is filled.
+    write_out(std::string(start_of_line) + clip(text, columns() - 1));
+    drawn_ = true;
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,129 @@
+#include "redis/resp/error_reply.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string>
+#include <utility>
+
+namespace holdfast::redis {
+namespace {
+
+constexpr std::size_t longest_quote = 300;
+
+constexpr std::array<std::pair<std::string_view, errc>, 19> prefixes{{
+    {"WRONGPASS", errc::wrong_password},
+    {"NOAUTH", errc::auth_required},
+    {"NOPERM", errc::no_permission},
+    {"DENIED", errc::no_permission},
+    {"WRONGTYPE", errc::wrong_type},
+    {"OOM", errc::out_of_memory},
+    {"READONLY", errc::read_only},
+    {"LOADING", errc::loading},
+    {"MASTERDOWN", errc::read_only},
+    {"UNBLOCKED", errc::read_only},  // what waited there when it became a replica
+    {"BUSY", errc::busy_script},
+    {"MISCONF", errc::misconfigured},
+    {"NOREPLICAS", errc::misconfigured},
+    {"NOPROTO", errc::too_old},
+    {"UNKILLABLE", errc::busy_script},
+    // The first two are followed where the server is known to be one of a Cluster.
+    {"MOVED", errc::moving},
+    {"ASK", errc::moving},
+    {"TRYAGAIN", errc::moving},
+    {"CLUSTERDOWN", errc::cluster_down},
+}};
+
+// A command that fails inside a script keeps its code in front in Redis 7; Redis 6.2 puts it behind
+// "ERR Error running script (call to f_...): @user_script:3: ".
+std::string_view inner_error(std::string_view text) {
+    constexpr std::string_view wrapped = "ERR Error running script";
+    if (!text.starts_with(wrapped)) return text;
+    for (const auto& [prefix, code] : prefixes) {
+        const auto at = text.find(std::string(" -").append(prefix));
+        if (at != std::string_view::npos) return text.substr(at + 2);
+        const auto bare = text.find(std::string(" ").append(prefix).append(" "));
+        if (bare != std::string_view::npos) return text.substr(bare + 1);
+    }
+    return text;
+}
+
+bool is_part_of_word(char c) {
+    return std::isalpha(static_cast<unsigned char>(c)) != 0;
+}
+
+bool has_word(std::string_view text, std::string_view word) {
+    for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+        const auto end = at + word.size();
+        if ((at == 0 || !is_part_of_word(text[at - 1])) && (end == text.size() || !is_part_of_word(text[end])))
+            return true;
+    }
+    return false;
+}
+
+// A right that the user lacks inside a script has no code of its own, and each server has its own words for it:
+//   Redis 6.2, 7.0         ERR The user executing the script can't run this command or subcommand ...
+//   Redis 8.0, Valkey 8.1  ERR ACL failure in script: User locks has no permissions to run the 'set' command ...
+// So this looks for the words that such a sentence has. It reads up to the first quotation mark only: names of keys and
+// arguments stand behind it. Errors of our own scripts begin with "holdfast:".
+bool is_right_lacking_in_script(std::string_view text) {
+    if (!text.starts_with("ERR ") || text.starts_with("ERR holdfast:")) return false;
+    std::string head(text.substr(0, text.find_first_of("'\"`")));
+    std::transform(head.begin(), head.end(), head.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return has_word(head, "acl") || has_word(head, "permission") || has_word(head, "permissions") ||
+           has_word(head, "user executing the script can");
+}
+
+bool has_code(std::string_view text, std::string_view code) {
+    return text.starts_with(code) && (text.size() == code.size() || text[code.size()] == ' ');
+}
+
+std::string printable(std::string_view text) {
+    std::string out(text.substr(0, longest_quote));
+    std::replace_if(
+        out.begin(), out.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+    if (text.size() > longest_quote) out += "...";
+    return out;
+}
+
+}  // namespace
+
+failure classify_error(std::string_view text, std::string_view server) {
+    failure result{errc::server_error, std::string(server) + ": " + printable(text)};
+    if (is_right_lacking_in_script(text)) result.code = errc::no_permission;
+    const std::string_view inner = inner_error(text);
+    for (const auto& [prefix, code] : prefixes) {
+        if (has_code(inner, prefix)) result.code = code;
+    }
+    return result;
+}
+
+bool is_permanent(errc code) noexcept {
+    switch (code) {
+        case errc::wrong_password:
+        case errc::auth_required:
+        case errc::no_permission:
+        case errc::too_old:
+        case errc::no_such_database:
+        case errc::protocol_error:
+        case errc::reply_too_large:
+        case errc::tls_failed:
+        case errc::certificate_untrusted:
+        case errc::certificate_mismatch:
+        case errc::certificate_expired:
+        case errc::tls_expected:
+        case errc::tls_unexpected:
+        case errc::server_error:
+        case errc::bad_topology:
+            return true;
+        default:
+            return false;
+    }
+}
+
+bool spoils_link(errc code) noexcept {
+    return code == errc::auth_required || code == errc::read_only;
+}
+
+}  // namespace holdfast::redis

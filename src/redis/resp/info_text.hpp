@@ -1,0 +1,22 @@
+// What a server says of itself in INFO and CLIENT INFO.
+#pragma once
+
+#include "redis/resp/resp_reply.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace holdfast::redis {
+
+// The value of `name` in lines or words of the form name<separator>value.
+std::string find_field(std::string_view text, std::string_view name);
+
+struct replication_facts {
+    bool is_replica = false;
+    std::string history;  // another one when it was a replica meanwhile
+};
+
+// Of the answer to INFO replication.
+replication_facts read_replication(const reply_view& reply);
+
+}  // namespace holdfast::redis

@@ -1,0 +1,261 @@
+#include "redis/session/ack_queue.hpp"
+
+#include "redis/cluster/redirect.hpp"
+#include "redis/resp/error_reply.hpp"
+#include "redis/session/command_writer.hpp"
+#include "redis/session/session.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace holdfast::redis {
+using std::chrono::milliseconds;
+
+// One command of a burst.
+class ack_queue::part final : public command {
+public:
+    using answer = void (ack_queue::*)(const reply_view&, instant);
+    using end = void (ack_queue::*)(const failure&, instant);
+
+    part(ack_queue& owner, answer answered, end failed) : owner_(owner), answered_(answered), failed_(failed) {}
+    void on_reply(const reply_view& reply, instant now) override { (owner_.*answered_)(reply, now); }
+    void on_failure(const failure& why, instant now) override { (owner_.*failed_)(why, now); }
+
+private:
+    ack_queue& owner_;
+    const answer answered_;
+    const end failed_;
+};
+
+// What one request of a burst is about is still there, and something was written behind it.
+class ack_queue::showing final : public command {
+public:
+    showing(const command& request, const std::string& server)
+        : server_(server), trouble_({errc::outcome_unknown, server + ": not sent"}) {
+        copy_script(request);
+    }
+    // None: it was so.
+    const std::optional<failure>& trouble() const noexcept { return trouble_; }
+    milliseconds left() const noexcept { return left_; }
+
+    void on_reply(const reply_view& reply, instant) override {
+        trouble_.reset();
+        left_ = std::min(milliseconds(reply.to_integer().value_or(0)), longest);
+        if (reply.is_error()) {
+            trouble_ = classify_error(reply.text(), server_);
+            // It was stopped in its middle, or because the Cluster is down.
+            if (trouble_->code == errc::server_error && read_redirect(reply.text(), {})) trouble_->code = errc::moving;
+            if (reply.text().starts_with("NOSCRIPT")) trouble_->code = errc::outcome_unknown;  // flushed just now
+        } else if (left_ <= milliseconds(0)) {
+            trouble_ = {errc::moving, server_ + ": what was granted is not there any more"};
+        }
+    }
+    void on_failure(const failure& why, instant) override { trouble_ = why; }
+
+private:
+    // A server can say anything; no lease is longer, and clocks can count as far.
+    static constexpr milliseconds longest = std::chrono::hours(24 * 36500);
+
+    const std::string server_;
+    std::optional<failure> trouble_;
+    milliseconds left_{0};
+};
+
+ack_queue::ack_queue(session& own_link) : ack_queue(own_link, encoded{}) {}
+
+ack_queue::ack_queue(session& own_link, const std::string& client_id)
+    : ack_queue(own_link, encoded{encoded_command({"PUBLISH", "hf:ack:" + client_id, "1"})}) {}
+
+ack_queue::ack_queue(session& own_link, encoded message)
+    : link_(own_link),
+      message_(std::move(message.text)),
+      say_(std::make_unique<part>(*this, &ack_queue::said, &ack_queue::not_said)),
+      look_(std::make_unique<part>(*this, &ack_queue::looked, &ack_queue::not_said)),
+      wait_(std::make_unique<part>(*this, &ack_queue::counted, &ack_queue::failed)) {}
+
+ack_queue::~ack_queue() = default;
+
+void ack_queue::submit(command& request, const question& about) {
+    routing::begin(request);
+    routing::set_waiting(request);
+    if (newest_run_ != about.run_id) {
+        newest_run_ = about.run_id;
+        ++runs_;
+    }
+    entries& to = about.run_id.empty() && !is_in_cluster() ? nameless_ : queue_;
+    to.push_back({&request, about.wanted, runs_});
+    spots_[&request] = {&to, std::prev(to.end())};
+}
+
+bool ack_queue::withdraw(command& request) {
+    const auto found = spots_.find(&request);
+    if (found == spots_.end()) return false;
+    found->second.of->erase(found->second.at);
+    spots_.erase(found);
+    routing::set_idle(request);
+    if (burst_.empty()) take_back_burst();
+    return true;
+}
+
+// Nobody is left for whom it should be sent; a WAIT in vain would keep others waiting.
+void ack_queue::take_back_burst() {
+    command& first = showings_.empty() ? static_cast<command&>(*say_) : *showings_.front();
+    if (!link_.withdraw(first)) return;
+    for (const auto& each : showings_) link_.withdraw(*each);
+    link_.withdraw(*look_);
+    link_.withdraw(*wait_);
+}
+
+void ack_queue::give_up(const failure& why, instant now) {
+    while (!queue_.empty()) routing::fail(take_first(queue_), why, now);
+    failed(why, now);
+}
+
+command& ack_queue::take_first(entries& from) {
+    command& request = *from.front().request;
+    from.pop_front();
+    spots_.erase(&request);
+    return request;
+}
+
+void ack_queue::move(entries::iterator each, entries& to) {
+    spot& where = spots_.at(each->request);
+    to.splice(to.end(), *where.of, each);
+    where.of = &to;
+}
+
+bool ack_queue::is_under_way() const noexcept {
+    return wait_->life() == command::state::waiting || wait_->life() == command::state::written;
+}
+
+void ack_queue::flush(instant now) {
+    refuse_those_without_run(now);
+    if (!queue_.empty() && !is_under_way()) begin_burst(now);
+}
+
+void ack_queue::refuse_those_without_run(instant now) {
+    while (!nameless_.empty()) {
+        routing::fail(take_first(nameless_),
+                      {errc::no_permission,
+                       link_.settings().display() +
+                           ": replicas can be asked for only if INFO is allowed, which tells one run from another"},
+                      now);
+    }
+}
+
+// All who want the same as the first. The others are next.
+void ack_queue::begin_burst(instant now) {
+    const acknowledgement wanted = queue_.front().wanted;
+    for (auto next = queue_.begin(); next != queue_.end();) {
+        const auto each = next++;
+        if (each->wanted == wanted) move(each, burst_);
+    }
+    look_->set_payload(encoded_command({"INFO", "replication"}));
+    wait_->set_payload(
+        encoded_command({"WAIT", std::to_string(wanted.replicas), std::to_string(wanted.within.count())}));
+    shown_ = {};
+    say(now);
+    link_.submit(*look_, now);
+    link_.submit(*wait_, now);
+}
+
+void ack_queue::say(instant now) {
+    if (!is_in_cluster()) {
+        why_not_said_ = failure{errc::outcome_unknown, link_.settings().display() + ": not sent"};
+        say_->set_payload(message_);
+        return link_.submit(*say_, now);
+    }
+    why_not_said_.reset();
+    showings_.clear();
+    std::vector<const script*> brought;
+    for (entry& each : burst_) {
+        showings_.push_back(std::make_unique<showing>(*each.request, link_.settings().display()));
+        each.shows = showings_.back().get();
+        // The first of its kind brings the text along, and then the server knows it; unless that one is sent elsewhere.
+        const script* const source = each.shows->source();
+        if (std::find(brought.begin(), brought.end(), source) == brought.end()) {
+            each.shows->send_text();
+            brought.push_back(source);
+        }
+        link_.submit(*each.shows, now);
+        each.shows->abandon();  // or it would be sent again behind the WAIT, which says nothing of that
+    }
+}
+
+void ack_queue::said(const reply_view& reply, instant) {
+    why_not_said_.reset();
+    if (reply.is_error()) why_not_said_ = classify_error(reply.text(), link_.settings().display());
+}
+
+void ack_queue::looked(const reply_view& reply, instant) {
+    if (reply.is_error()) {
+        why_not_said_ = classify_error(reply.text(), link_.settings().display());
+    } else {
+        shown_ = read_replication(reply);
+    }
+}
+
+void ack_queue::not_said(const failure& why, instant) {
+    why_not_said_ = why;
+}
+
+bool ack_queue::leads_elsewhere(const std::optional<failure>& trouble) const {
+    const bool is_another = !is_in_cluster() && link_.facts().run_id != newest_run_;
+    return shown_.is_replica || is_another || (trouble && spoils_link(trouble->code));
+}
+
+// The same process, and another history: it was a replica meanwhile.
+bool ack_queue::has_new_history() {
+    const std::string run = std::exchange(last_run_, link_.facts().run_id);
+    const std::string history = std::exchange(last_history_, shown_.history);
+    const bool has_lost = run == last_run_ && history != last_history_;
+    if (has_lost) ++lost_histories_;
+    return has_lost;
+}
+
+void ack_queue::counted(const reply_view& reply, instant now) {
+    const std::string& server = link_.settings().display();
+    std::optional<failure> trouble = why_not_said_;
+    if (!trouble && reply.is_error()) trouble = classify_error(reply.text(), server);
+    // It became one after it had said what it is.
+    if (reply.is_error() && reply.text().starts_with("ERR WAIT cannot be used")) shown_.is_replica = true;
+    if (leads_elsewhere(trouble)) {
+        failed(wrong_server(), now);
+        return link_.distrust(wrong_server(), now);
+    }
+    if (trouble) return failed(*trouble, now);
+    if (has_new_history()) {
+        while (!queue_.empty()) move(queue_.begin(), burst_);  // they, too, may be about what was done before
+        return failed(wrong_server(), now);
+    }
+    const unsigned run = runs_;  // who is told may name another
+    while (!burst_.empty()) {
+        const std::optional<failure> why = why_not(burst_.front(), run);
+        const showing* const shows = burst_.front().shows;
+        command& request = take_first(burst_);
+        if (!why) {
+            if (shows != nullptr) request.on_shown(shows->left(), shows->written_at());
+            routing::answer(request, reply, now);
+        } else {
+            routing::fail(request, *why, now);
+        }
+    }
+}
+
+// None: the number is about it, too.
+std::optional<failure> ack_queue::why_not(const entry& each, unsigned run) const {
+    if (each.shows != nullptr) return each.shows->trouble();
+    return each.run == run ? std::nullopt : std::optional(wrong_server());
+}
+
+failure ack_queue::wrong_server() const {
+    return {errc::outcome_unknown,
+            link_.settings().display() + ": another server than before was asked for its replicas"};
+}
+
+void ack_queue::failed(const failure& why, instant now) {
+    while (!burst_.empty()) routing::fail(take_first(burst_), why, now);
+}
+
+}  // namespace holdfast::redis

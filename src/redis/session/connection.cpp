@@ -1,0 +1,86 @@
+#include "redis/session/connection.hpp"
+
+#include "base/boot_clock.hpp"
+
+namespace holdfast::redis {
+namespace {
+constexpr std::size_t read_at_least = 16 * 1024;
+}
+
+connection::connection(boost::asio::io_context& context, serial_section& section, server_settings settings,
+                       session_listener& listener, std::uint64_t jitter_seed)
+    : context_(context), section_(section), session_(std::move(settings), listener, jitter_seed) {}
+
+connection::~connection() {
+    hang_up();
+}
+
+void connection::pump(instant now) {
+    if (session_.take_hang_up_wish()) hang_up();
+    if (session_.take_connect_wish()) connect(now);
+    while (stream_ && !sending_ && session_.has_output()) {
+        sending_ = stream_->write(session_.begin_write(now)) == net::stream::sending::under_way;
+        if (!sending_) session_.end_write();
+    }
+}
+
+void connection::close(instant now) {
+    session_.close(now);
+    pump(now);
+}
+
+void connection::connect(instant now) {
+    hang_up();
+    try {
+        stream_ = net::make_stream(context_, section_, session_.settings().endpoint(), *this);
+        stream_->connect();
+    } catch (const error& unusable) {
+        return session_.failed({unusable.condition(), unusable.what()}, now);
+    } catch (const std::exception& unusable) {
+        return session_.failed({errc::unreachable, session_.settings().display() + ": " + unusable.what()}, now);
+    }
+}
+
+void connection::hang_up() {
+    if (!stream_) return;
+    stream_->close();
+    given_up_ = stream_;
+    stream_.reset();
+    sending_ = false;
+}
+
+void connection::read_more() {
+    stream_->read(session_.prepare(read_at_least));
+}
+
+// A handler may have been waiting for the section while its occupant gave the link up. What it brings is void.
+
+void connection::on_reached() {
+    if (!session_.wishes_hang_up()) session_.reached();
+}
+
+void connection::on_connected() {
+    if (session_.wishes_hang_up()) return;
+    session_.connected(boot_now());
+    read_more();
+}
+
+void connection::on_received(std::size_t count) {
+    if (session_.wishes_hang_up()) return;
+    const std::shared_ptr<net::stream> link = stream_;
+    session_.received(count, boot_now());
+    // If the session gave this link up while it listened, the wish is still to be carried out: no further read.
+    if (session_.linked()) read_more();
+}
+
+void connection::on_sent() {
+    if (session_.wishes_hang_up()) return;
+    sending_ = false;
+    session_.end_write();
+}
+
+void connection::on_stream_failed(failure why) {
+    if (!session_.wishes_hang_up()) session_.failed(std::move(why), boot_now());
+}
+
+}  // namespace holdfast::redis

@@ -1,0 +1,55 @@
+// Moves the bytes of one session through one stream after another.
+//
+// All state lives inside the client's serial section. pump() is called after every event: it does what the
+// session wishes and sends what it has.
+#pragma once
+
+#include "net/stream.hpp"
+#include "redis/session/session.hpp"
+
+#include <memory>
+
+namespace holdfast::redis {
+
+class connection final : private net::stream_listener {
+public:
+    connection(boost::asio::io_context& context, serial_section& section, server_settings settings,
+               session_listener& listener, std::uint64_t jitter_seed);
+    ~connection();
+    connection(const connection&) = delete;
+    connection& operator=(const connection&) = delete;
+
+    redis::session& session() noexcept { return session_; }
+    const redis::session& session() const noexcept { return session_; }
+
+    // Connects, hangs up and sends, as the session wishes. Cheap when there is nothing to do.
+    void pump(instant now);
+    // A write is under way, and others wait for its end.
+    bool is_sending() const noexcept { return sending_; }
+    // Ends the session and the stream at once.
+    void close(instant now);
+    // Ends the stream, and nobody is told.
+    void drop() { hang_up(); }
+    // No operation on the session's buffers is under way any more, not even one that was given up.
+    bool is_quiet() const noexcept { return !stream_ && given_up_.expired(); }
+
+private:
+    void on_reached() override;
+    void on_connected() override;
+    void on_received(std::size_t count) override;
+    void on_sent() override;
+    void on_stream_failed(failure why) override;
+
+    void connect(instant now);
+    void hang_up();
+    void read_more();
+
+    boost::asio::io_context& context_;
+    serial_section& section_;
+    redis::session session_;
+    std::shared_ptr<net::stream> stream_;
+    std::weak_ptr<net::stream> given_up_;  // keeps itself alive while its operations end
+    bool sending_ = false;
+};
+
+}  // namespace holdfast::redis

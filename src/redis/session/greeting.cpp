@@ -1,0 +1,161 @@
+#include "redis/session/greeting.hpp"
+
+#include "redis/cluster/slot_map.hpp"
+#include "redis/resp/error_reply.hpp"
+#include "redis/resp/info_text.hpp"
+#include "redis/session/command_writer.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <compare>
+#include <string_view>
+#include <vector>
+
+namespace holdfast::redis {
+
+// The number is a difference of two wall clock readings (server.unixtime - server.stat_starttime), each cut to whole
+// seconds: a server that was started at .9 says "1" a tenth of a second later. The reading at the start is by time(),
+// which may be behind by a tick of the kernel, at most 10 ms. A clock that was set back since then makes the difference
+// small, or negative.
+std::chrono::milliseconds least_uptime(std::chrono::seconds told) noexcept {
+    constexpr std::chrono::milliseconds error{1010};
+    return std::max<std::chrono::milliseconds>(told - error, std::chrono::milliseconds(0));
+}
+
+std::chrono::milliseconds known_for(const server_facts& facts, std::string_view last_run_id) {
+    const bool is_another = !last_run_id.empty() && last_run_id != facts.run_id;
+    return is_another ? std::chrono::milliseconds(0) : facts.up_at_least.value_or(std::chrono::milliseconds(0));
+}
+
+}  // namespace holdfast::redis
+
+namespace holdfast::redis::greeting {
+namespace {
+
+struct version_number {
+    int major = 0;
+    int minor = 0;
+    auto operator<=>(const version_number&) const = default;
+};
+
+constexpr version_number oldest{6, 2};
+constexpr version_number oldest_cluster{7, 0};
+constexpr version_number oldest_with_shard_ids{7, 2};  // all of Valkey is later
+
+version_number read_version(std::string_view text) {
+    version_number read;
+    const auto dot = text.find('.');
+    std::from_chars(text.data(), text.data() + std::min(dot, text.size()), read.major);
+    if (dot != std::string_view::npos) std::from_chars(text.data() + dot + 1, text.data() + text.size(), read.minor);
+    return read;
+}
+
+std::optional<failure> refused_hello(std::string_view text, const server_settings& settings) {
+    failure why = classify_error(text, settings.display());
+    if (text.find("unknown command") != std::string_view::npos) why.code = errc::too_old;
+    return why;
+}
+
+}  // namespace
+
+std::string hello(const server_settings& settings) {
+    std::vector<argument> words{"HELLO", "3"};
+    if (!settings.password.empty() || !settings.user.empty()) {
+        words.insert(words.end(), {"AUTH", settings.user.empty() ? "default" : std::string_view(settings.user),
+                                   settings.password.reveal()});
+    }
+    if (!settings.client_name.empty()) words.insert(words.end(), {"SETNAME", settings.client_name});
+    std::string out;
+    append_command(out, words);
+    return out;
+}
+
+std::string select(const server_settings& settings) {
+    std::string out;
+    append_command(out, {"SELECT", std::to_string(settings.database)});
+    return out;
+}
+
+std::optional<failure> read_hello(const reply_view& reply, const server_settings& settings, server_facts& facts) {
+    if (reply.is_error()) return refused_hello(reply.text(), settings);
+    if (reply.type() != resp_type::map) {
+        return failure{errc::too_old, settings.display() + ": HELLO 3 was not answered in RESP3"};
+    }
+    for (std::size_t i = 0; i + 1 < reply.size(); i += 2) {
+        const std::string_view field = reply[i].text();
+        const reply_view value = reply[i + 1];
+        if (field == "version") facts.version = value.text();
+        if (field == "role") facts.role = value.text();
+        if (field == "mode") facts.mode = value.text();
+        if (field == "id") facts.client_id = value.to_integer().value_or(0);
+    }
+    if (read_version(facts.version) < oldest) {
+        return failure{errc::too_old, settings.display() + " runs version " + facts.version};
+    }
+    return std::nullopt;
+}
+
+std::optional<failure> refuse_use(const server_settings& settings, const server_facts& facts) {
+    const bool in_cluster = facts.mode == "cluster";
+    if (settings.use == link_use::cluster) {
+        if (!in_cluster) {
+            return failure{errc::bad_topology, settings.display() + " is not a member of a Cluster; use redis://"};
+        }
+        if (read_version(facts.version) < oldest_cluster) {
+            return failure{errc::too_old,
+                           settings.display() + " runs version " + facts.version + "; a Cluster must be 7.0 or later"};
+        }
+        return std::nullopt;  // a replica's link is good for asking about the others
+    }
+    if (in_cluster && settings.use == link_use::server) {
+        return failure{errc::bad_topology, settings.display() + " is a member of a Cluster; use redis+cluster://"};
+    }
+    if (facts.role == "replica") return failure{errc::read_only, settings.display() + " is a replica"};
+    return std::nullopt;
+}
+
+std::optional<failure> read_select(const reply_view& reply, const server_settings& settings) {
+    if (!reply.is_error()) return std::nullopt;
+    failure why = classify_error(reply.text(), settings.display());
+    if (why.code == errc::server_error) why.code = errc::no_such_database;
+    return why;
+}
+
+void read_client_info(const reply_view& reply, server_facts& facts) {
+    if (!reply.is_error() && !reply.is_aggregate()) facts.client_address = find_field(reply.text(), "addr=");
+}
+
+void read_server_info(const reply_view& reply, server_facts& facts) {
+    if (reply.is_error() || reply.is_aggregate()) return;
+    facts.run_id = find_field(reply.text(), "run_id:");
+    const auto number = [&](const char* field) -> std::optional<std::int64_t> {
+        const std::string text = find_field(reply.text(), field);
+        std::int64_t value = 0;
+        const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), value);
+        return bad == std::errc() && !text.empty() ? std::optional(value) : std::nullopt;
+    };
+    if (const auto up = number("uptime_in_seconds:")) facts.up_at_least = least_uptime(std::chrono::seconds(*up));
+    if (const auto clock = number("server_time_usec:")) facts.clock = std::chrono::microseconds(*clock);
+}
+
+std::string kill_previous(const server_facts& previous, const server_facts& present) {
+    const bool same_run = !previous.run_id.empty() && previous.run_id == present.run_id;
+    if (!same_run || previous.client_address.empty() || previous.client_id == present.client_id) return {};
+    std::string out;
+    append_command(out, {"CLIENT", "KILL", "ID", std::to_string(previous.client_id), "ADDR", previous.client_address});
+    return out;
+}
+
+std::string shards(const server_settings& settings, const server_facts& facts) {
+    if (settings.use != link_use::cluster || facts.role == "replica") return {};
+    if (read_version(facts.version) < oldest_with_shard_ids) return {};
+    std::string out;
+    append_command(out, {"CLUSTER", "SHARDS"});
+    return out;
+}
+
+void read_shards(const reply_view& reply, const server_settings& settings, server_facts& facts) {
+    facts.in_a_shard = is_in_a_shard({settings.host, settings.port}, reply, settings.kind);
+}
+
+}  // namespace holdfast::redis::greeting

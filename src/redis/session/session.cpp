@@ -1,0 +1,374 @@
+#include "redis/session/session.hpp"
+
+#include "base/assert.hpp"
+#include "redis/resp/error_reply.hpp"
+#include "redis/session/command_writer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::redis {
+namespace {
+
+constexpr char tls_alert = 0x15;
+constexpr unsigned most_doublings = 16;
+
+}  // namespace
+
+void session_listener::on_stranded(std::deque<command*> unwritten, const failure&, instant) {
+    HOLDFAST_ASSERT(unwritten.empty());  // whoever makes links into a Cluster takes them back
+}
+
+// One word of the greeting (or a PING): its answer goes to a member function; losing the link is told elsewhere.
+class session::greeting_command final : public command {
+public:
+    greeting_command(session& owner, answer then) : owner_(owner), then_(then) {}
+    void on_reply(const reply_view& reply, instant now) override { (owner_.*then_)(reply, now); }
+    void on_failure(const failure&, instant) override {}
+
+private:
+    session& owner_;
+    answer then_;
+};
+
+class session::subscribe_command final : public command {
+public:
+    subscribe_command(session& owner, const std::string& channel) : owner_(owner), channel_(channel) {
+        set_subscription(channel_);
+    }
+    void on_reply(const reply_view& reply, instant now) override { owner_.subscribed(channel_, reply, now); }
+    void on_failure(const failure&, instant) override {}
+
+private:
+    session& owner_;
+    const std::string channel_;
+};
+
+session::session(server_settings settings, session_listener& listener, std::uint64_t jitter_seed)
+    : settings_(std::move(settings)),
+      listener_(listener),
+      wires_(resp_limits{.max_bulk_bytes = settings_.max_reply_bytes}),
+      jitter_(jitter_seed),
+      ping_(std::make_unique<greeting_command>(*this, &session::ignored)) {
+    ping_->set_payload(encoded_command({"PING"}));
+}
+
+session::~session() = default;
+
+bool session::linked() const noexcept {
+    return state_ == state::greeting || state_ == state::settling || state_ == state::up;
+}
+
+void session::submit(command& request, instant now) {
+    wires_.submit(request);
+    if (state_ == state::closed) {
+        wires_.fail_waiting({errc::client_closed, settings_.display()}, now);
+    } else {
+        hurry(now);
+    }
+}
+
+// Never tries more often than the shortest rest allows. Only on_timer() connects: this may be a callback of the very
+// link that is being taken down.
+void session::hurry(instant now) {
+    if (state_ != state::resting) return;
+    rest_until_ = std::min(rest_until_, std::max(now, attempt_started_ + settings_.backoff_min));
+}
+
+void session::subscribe(std::string channel) {
+    const auto [address, is_new] = channels_.insert(std::move(channel));
+    if (!is_new || (state_ != state::up && state_ != state::settling)) return;
+    send_subscription(*address);
+    if (state_ == state::settling) ++greetings_open_;  // the others are under way already
+}
+
+void session::close(instant now) {
+    if (state_ == state::closed) return;
+    const bool had_link = linked();
+    state_ = state::closed;
+    hang_up_wish_ = true;
+    seek_wish_ = connect_wish_ = false;
+    const failure why{errc::client_closed, settings_.display()};
+    wires_.link_down(why, now);
+    wires_.fail_waiting(why, now);
+    if (had_link) listener_.on_link_down(why, now);
+}
+
+void session::start_attempt(instant now) {
+    greetings_.clear();
+    attempt_started_ = now;
+    if (settings_.sentinels && !std::exchange(found_unasked_, false)) {
+        state_ = state::seeking;
+        seek_wish_ = true;
+    } else {
+        start_connecting();
+    }
+}
+
+void session::start_connecting() {
+    state_ = state::connecting;
+    shaking_hands_ = false;
+    connect_wish_ = true;
+}
+
+void session::found(const server_address& there, instant now) {
+    if (state_ == state::closed) return;
+    const bool moved = server_address{settings_.host, settings_.port} != there;
+    const bool asked = state_ == state::seeking;
+    if (state_ != state::seeking && state_ != state::resting) {
+        if (!moved) return;
+        end_link({errc::unreachable,
+                  settings_.display() + ": its sentinels say that the primary is now at " + to_text(there)},
+                 news::moved, now);
+    }
+    settings_.host = there.host;
+    settings_.port = there.port;
+    if (state_ == state::seeking) {
+        seek_wish_ = false;
+        attempt_started_ = now;
+        start_connecting();
+    } else {
+        // Only on_timer() connects: see hurry().
+        found_unasked_ = true;
+        rest_until_ = now;
+    }
+    // Unasked means that somebody took over. Answers may go to and fro while the sentinels disagree.
+    if (moved && !asked) failed_attempts_ = 0;
+}
+
+void session::connected(instant now) {
+    HOLDFAST_ASSERT(state_ == state::connecting);
+    state_ = state::greeting;
+    wires_.link_up();
+    heard_bytes_ = false;
+    last_heard_ = now;
+    facts_ = {};
+    send_greeting(greeting::hello(settings_), &session::greeted);
+    if (settings_.database != 0) send_greeting(greeting::select(settings_), &session::selected);
+    send_greeting(encoded_command({"CLIENT", "INFO"}), &session::told_client_info);
+    send_greeting(encoded_command({"INFO", "server"}), &session::told_server_info);
+}
+
+void session::send_greeting(std::string payload, answer then) {
+    auto& request = *greetings_.emplace_back(std::make_unique<greeting_command>(*this, then));
+    request.set_payload(std::move(payload));
+    wires_.submit_first(request);
+    ++greetings_open_;
+}
+
+void session::greeted(const reply_view& reply, instant now) {
+    auto why = greeting::read_hello(reply, settings_, facts_);
+    if (!why) why = greeting::refuse_use(settings_, facts_);
+    if (why) return lose_link(std::move(*why), now);
+    greeting_answered(now);
+}
+
+void session::selected(const reply_view& reply, instant now) {
+    if (auto why = greeting::read_select(reply, settings_)) return lose_link(std::move(*why), now);
+    greeting_answered(now);
+}
+
+void session::told_client_info(const reply_view& reply, instant now) {
+    greeting::read_client_info(reply, facts_);
+    greeting_answered(now);
+}
+
+void session::told_server_info(const reply_view& reply, instant now) {
+    greeting::read_server_info(reply, facts_);
+    greeting_answered(now);
+}
+
+void session::told_shards(const reply_view& reply, instant now) {
+    greeting::read_shards(reply, settings_, facts_);
+    greeting_answered(now);
+}
+
+void session::ignored(const reply_view&, instant now) {
+    if (state_ == state::settling) greeting_answered(now);
+}
+
+void session::subscribed(const std::string& channel, const reply_view& reply, instant now) {
+    if (reply.is_error()) {
+        const failure why = classify_error(reply.text(), settings_.display());
+        if (!is_permanent(why.code)) return lose_link(why, now);  // tried again on the next link
+        // Nobody but those who listen there need suffer: holds go on being renewed and released.
+        channels_.erase(channel);
+        listener_.on_subscription_refused(why, now);
+    }
+    if (state_ == state::settling) greeting_answered(now);
+}
+
+void session::greeting_answered(instant now) {
+    if (--greetings_open_ > 0) return;
+    if (state_ == state::greeting) {
+        settle(now);
+    } else if (state_ == state::settling) {
+        come_up(now);
+    }
+}
+
+void session::settle(instant now) {
+    state_ = state::settling;
+    if (std::string kill = greeting::kill_previous(previous_, facts_); !kill.empty()) {
+        send_greeting(std::move(kill), &session::ignored);
+    }
+    if (std::string question = greeting::shards(settings_, facts_); !question.empty()) {
+        send_greeting(std::move(question), &session::told_shards);
+    }
+    for (const std::string& channel : channels_) {
+        send_subscription(channel);
+        ++greetings_open_;
+    }
+    if (greetings_open_ == 0) come_up(now);
+}
+
+void session::send_subscription(const std::string& channel) {
+    wires_.submit_first(*greetings_.emplace_back(std::make_unique<subscribe_command>(*this, channel)));
+}
+
+void session::come_up(instant now) {
+    state_ = state::up;
+    was_up_ = true;
+    failed_attempts_ = 0;
+    last_heard_ = now;
+    previous_ = facts_;
+    wires_.open_gate();
+    listener_.on_link_up(facts_, now);
+}
+
+void session::received(std::size_t count, instant now) {
+    HOLDFAST_ASSERT(linked());
+    last_heard_ = now;
+    const bool first = !std::exchange(heard_bytes_, true);
+    if (first && settings_.kind != transport::tls && count > 0 && room_.front() == tls_alert) {
+        return lose_link({errc::tls_expected, settings_.display() + " answered with a TLS alert"}, now);
+    }
+    wires_.commit(count);
+    if (auto why = wires_.deliver(listener_, now)) {
+        why->detail.insert(0, settings_.display() + ": ");
+        lose_link(std::move(*why), now);
+    }
+}
+
+void session::failed(failure why, instant now) {
+    // Whoever hangs up before a word is said may speak TLS, or not speak it. One we spoke to before is only in trouble.
+    const bool silent = state_ == state::greeting && !heard_bytes_;
+    const bool shaking_hands = state_ == state::connecting && shaking_hands_;
+    if (was_up_ || why.code != errc::unreachable) return lose_link(std::move(why), now);
+    // Only a guess: a proxy hangs up as well, as long as the server behind it is starting.
+    if (silent && settings_.kind == transport::tcp) why.code = errc::tls_expected;
+    if (shaking_hands) why.code = errc::tls_unexpected;
+    end_link(std::move(why), news::suspected, now);
+}
+
+void session::lose_link(failure why, instant now) {
+    end_link(std::move(why), news::failed, now);
+}
+
+void session::end_link(failure why, news what, instant now) {
+    if (state_ == state::closed || state_ == state::resting) return;
+    const bool was_linked_up = state_ == state::up;
+    state_ = state::resting;
+    hang_up_wish_ = true;
+    seek_wish_ = connect_wish_ = false;
+    greetings_open_ = 0;
+    rest_until_ = now + next_rest();
+    last_failure_ = std::move(why);
+    const failure told = last_failure_;  // the callbacks below may change last_failure_
+    wires_.link_down(told, now);
+    const bool strands = settings_.use == link_use::cluster;
+    const bool is_final = what == news::failed && is_permanent(told.code);
+    if (!strands && is_final) wires_.fail_waiting(told, now);
+    if (!strands && !is_final && what != news::moved && !was_up_) wires_.fail_impatient(told, now);
+    if (was_linked_up) listener_.on_link_down(told, now);
+    if (strands) listener_.on_stranded(wires_.take_waiting(), told, now);
+}
+
+std::chrono::nanoseconds session::next_rest() {
+    const unsigned doublings = std::min(failed_attempts_++, most_doublings);
+    const std::chrono::nanoseconds whole =
+        std::min<std::chrono::nanoseconds>(settings_.backoff_min * (1LL << doublings), settings_.backoff_max);
+    return jitter_.spread(whole);
+}
+
+failure session::why_not_up() const {
+    if (state_ == state::up) {
+        return {errc::request_timed_out, settings_.display() + " took no more requests before the deadline"};
+    }
+    if (failed_attempts_ == 0 && last_failure_.detail.empty()) {
+        return {errc::unreachable, settings_.display() + ": not connected before the deadline"};
+    }
+    return last_failure_;
+}
+
+failure session::why_too_slow() const {
+    const std::string within = " in " + std::to_string(settings_.connect_timeout.count()) + " ms";
+    if (state_ != state::connecting) {
+        return {errc::request_timed_out, settings_.display() + " did not answer the greeting" + within};
+    }
+    // A plain port takes a TLS greeting for the beginning of a long line and waits for its end. But a server that we
+    // spoke to before hangs: no reason to give up what waits, it may go on or be replaced.
+    if (shaking_hands_) {
+        return {was_up_ ? errc::request_timed_out : errc::tls_unexpected,
+                settings_.display() + " did not answer the TLS handshake" + within};
+    }
+    return {errc::unreachable, settings_.display() + ": no connection" + within};
+}
+
+void session::check_health(instant now) {
+    const instant oldest = wires_.oldest_unanswered();
+    if (oldest != never && now >= oldest + settings_.request_timeout) {
+        return lose_link({errc::request_timed_out, settings_.display() + " has not answered a request in " +
+                                                       std::to_string(settings_.request_timeout.count()) + " ms"},
+                         now);
+    }
+    const bool idle = oldest == never && now >= last_heard_ + settings_.health_interval;
+    if (idle && ping_->life() != command::state::waiting) wires_.submit_first(*ping_);
+}
+
+void session::on_timer(instant now) {
+    switch (state_) {
+        case state::resting:
+            if (now >= rest_until_) start_attempt(now);
+            break;
+        case state::seeking:  // takes as long as it takes to ask them all
+            break;
+        case state::connecting:
+        case state::greeting:
+        case state::settling:
+            if (now >= attempt_started_ + settings_.connect_timeout) lose_link(why_too_slow(), now);
+            break;
+        case state::up:
+            check_health(now);
+            break;
+        case state::closed:
+            break;
+    }
+    // Last: an attempt or a link that ends in the same instant is the reason that callers are told.
+    wires_.expire(why_not_up(), now);
+}
+
+instant session::deadline() const noexcept {
+    const instant waiting = wires_.earliest_deadline();
+    switch (state_) {
+        case state::resting:
+            return std::min(waiting, rest_until_);
+        case state::seeking:
+            return waiting;
+        case state::connecting:
+        case state::greeting:
+        case state::settling:
+            return std::min(waiting, attempt_started_ + settings_.connect_timeout);
+        case state::up: {
+            const instant oldest = wires_.oldest_unanswered();
+            const instant health =
+                oldest == never ? last_heard_ + settings_.health_interval : oldest + settings_.request_timeout;
+            return std::min(waiting, health);
+        }
+        case state::closed:
+            return never;
+    }
+    return never;
+}
+
+}  // namespace holdfast::redis

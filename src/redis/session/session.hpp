@@ -1,0 +1,167 @@
+// The life of a connection to one server: connect, greet, be up, break, rest, connect again.
+//
+//     resting --time, or a caller--> connecting --connected--> greeting --> settling --> up
+//        ^                               |                        |            |          |
+//        +-------------------------------+------------------------+------------+----------+   any failure
+//
+// Where sentinels know the address, `seeking` comes before each `connecting`: the driver asks them and calls found().
+// It may call that at any other time, too, when they have named another primary: then the link is left and made anew
+// there.
+//
+// Sans-I/O: the driver asks take_connect_wish() / take_hang_up_wish() / has_output() after every event and
+// does what they say; time is an argument. Lives in the client's serial section.
+//
+// Invariants:
+//  (1) Nobody's command is written before the link is up: greeted, the old link ended, subscriptions in
+//  place. (2) Every command ends: it is answered, or its link is lost (outcome unknown; an answer that takes
+//  longer than
+//      request_timeout is a lost link), or its deadline comes while it waits.
+//  (3) After a failure that no retry will cure, what waits is told at once. Else it waits for the next link until its
+//      own deadline; but before the very first link only those wait that want to (wait_for_first_link()), and the
+//      others are told with each failed attempt. In a Cluster nothing waits here: see on_stranded().
+//  (4) Nothing of a link that was given up reaches the listener.
+#pragma once
+
+#include "redis/session/greeting.hpp"
+#include "redis/session/jitter.hpp"
+#include "redis/session/multiplexer.hpp"
+
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace holdfast::redis {
+
+// Told in the serial section. May submit commands; must not block.
+class session_listener : public push_listener {
+public:
+    virtual void on_link_up(const server_facts& facts, instant now) = 0;
+    virtual void on_link_down(const failure& why, instant now) = 0;
+    // The server will never let us listen there. The link goes on without; subscribe() again to try again.
+    virtual void on_subscription_refused(const failure& why, instant now) = 0;
+    // Of link_use::cluster only: a link or an attempt is over, and these, perhaps none, were not written. They are
+    // idle, and the listener's to submit elsewhere: the one who owns their keys by then may be another.
+    virtual void on_stranded(std::deque<command*> unwritten, const failure& why, instant now);
+
+protected:
+    ~session_listener() = default;
+};
+
+class session {
+public:
+    // `jitter_seed` spreads the reconnects of many clients.
+    session(server_settings settings, session_listener& listener, std::uint64_t jitter_seed);
+    ~session();
+    session(const session&) = delete;
+    session& operator=(const session&) = delete;
+
+    const server_settings& settings() const noexcept { return settings_; }
+    // Between connected() and the loss of that link.
+    bool linked() const noexcept;
+    bool up() const noexcept { return state_ == state::up; }
+    // The last link or attempt is over, and none has come up since.
+    bool has_failed() const noexcept { return failed_attempts_ > 0; }
+    // What ended the last link or attempt.
+    const failure& last_failure() const noexcept { return last_failure_; }
+    // Why nothing can be sent now, as far as known.
+    failure why_not_up() const;
+    const server_facts& facts() const noexcept { return facts_; }
+
+    // --- for the layer above
+    // ----------------------------------------------------------------------------------
+    void submit(command& request, instant now);
+    // Somebody wants it up now: cuts the rest after a failure short.
+    void hurry(instant now);
+    // Nothing that was submitted is on its way.
+    bool idle() const noexcept { return wires_.waiting() == 0 && wires_.unanswered() == 0; }
+    bool is_waiting(const command& request) const { return wires_.is_waiting(request); }
+    void filter_refusals(refusal_filter* by) noexcept { wires_.filter_refusals(by); }
+    bool withdraw(command& request) { return wires_.withdraw(request); }
+    // Subscribes now if the link is up, and again on every later link before it counts as up.
+    void subscribe(std::string channel);
+    // An answer showed that this link is of no more use; it is dropped and made anew.
+    void distrust(failure why, instant now) { lose_link(std::move(why), now); }
+    // Ends everything: written commands as unknown, waiting ones as client_closed. No wish follows but hang-up.
+    void close(instant now);
+
+    // --- for the driver
+    // ---------------------------------------------------------------------------------------
+    // Somebody is to say where the server is: found() or, if nobody knows, failed().
+    bool take_seek_wish() noexcept { return std::exchange(seek_wish_, false); }
+    // The server is there now: to be used at once, whatever was thought before.
+    void found(const server_address& there, instant now);
+    bool take_connect_wish() noexcept { return std::exchange(connect_wish_, false); }
+    // The link was given up, but the driver has not closed it yet: whatever still comes from it counts no more.
+    bool wishes_hang_up() const noexcept { return hang_up_wish_; }
+    bool take_hang_up_wish() noexcept { return std::exchange(hang_up_wish_, false); }
+    bool has_output() const noexcept { return linked() && wires_.has_output(); }
+    std::string_view begin_write(instant now) { return wires_.begin_write(now); }
+    void end_write() noexcept { wires_.end_write(); }
+    std::span<char> prepare(std::size_t at_least) { return room_ = wires_.prepare(at_least); }
+    void received(std::size_t count, instant now);
+    // The peer was reached; the TLS handshake is under way.
+    void reached() noexcept { shaking_hands_ = true; }
+    void connected(instant now);
+    void failed(failure why, instant now);
+    void on_timer(instant now);
+    // When on_timer() should be called at the latest.
+    instant deadline() const noexcept;
+
+private:
+    enum class state : std::uint8_t { resting, seeking, connecting, greeting, settling, up, closed };
+    class greeting_command;
+    class subscribe_command;
+    using answer = void (session::*)(const reply_view&, instant);
+
+    void start_attempt(instant now);
+    void start_connecting();
+    void send_greeting(std::string payload, answer then);
+    void greeted(const reply_view& reply, instant now);
+    void selected(const reply_view& reply, instant now);
+    void told_client_info(const reply_view& reply, instant now);
+    void told_server_info(const reply_view& reply, instant now);
+    void told_shards(const reply_view& reply, instant now);
+    void ignored(const reply_view& reply, instant now);
+    void subscribed(const std::string& channel, const reply_view& reply, instant now);
+    void greeting_answered(instant now);
+    void settle(instant now);
+    void come_up(instant now);
+    void send_subscription(const std::string& channel);
+    void lose_link(failure why, instant now);
+    // suspected: the reason is a guess, and another attempt may go well.
+    enum class news { failed, suspected, moved };
+    void end_link(failure why, news what, instant now);
+    void check_health(instant now);
+    failure why_too_slow() const;
+    std::chrono::nanoseconds next_rest();
+
+    server_settings settings_;
+    session_listener& listener_;
+    multiplexer wires_;
+    std::span<char> room_;  // where the driver was told to put what it reads
+    state state_ = state::resting;
+    bool seek_wish_ = false;
+    bool found_unasked_ = false;  // where the next attempt goes
+    bool connect_wish_ = false;
+    bool hang_up_wish_ = false;
+    bool was_up_ = false;
+    bool shaking_hands_ = false;
+    bool heard_bytes_ = false;  // since this link was connected
+    instant attempt_started_{};
+    instant rest_until_{};
+    instant last_heard_{};
+    unsigned failed_attempts_ = 0;
+    jitter jitter_;
+    failure last_failure_{errc::unreachable, ""};
+    server_facts facts_;
+    server_facts previous_;  // of the last link that was up; its client_id is 0 if there was none
+    std::set<std::string, std::less<>> channels_;
+    std::vector<std::unique_ptr<command>> greetings_;  // under way on this link
+    std::unique_ptr<greeting_command> ping_;
+    std::size_t greetings_open_ = 0;
+};
+
+}  // namespace holdfast::redis

@@ -1,0 +1,40 @@
+// Zeroing with OPENSSL_cleanse: a plain memset of memory that is about to be freed is removed by the optimiser.
+#include "redis/url/secret.hpp"
+
+#include <openssl/crypto.h>
+
+#include <utility>
+
+namespace holdfast::redis {
+
+void wipe(std::string& text) noexcept {
+    text.resize(text.capacity());  // never reallocates, and makes the whole buffer ours to write
+    OPENSSL_cleanse(text.data(), text.size());
+    text.clear();
+}
+
+secret::secret(std::string text) : text_(std::move(text)) {
+    wipe(text);  // a short text was copied, not moved
+}
+
+secret::secret(secret&& other) noexcept : text_(std::move(other.text_)) {
+    wipe(other.text_);
+}
+
+secret& secret::operator=(const secret& other) {
+    return *this = secret(other);
+}
+
+secret& secret::operator=(secret&& other) noexcept {
+    if (this == &other) return *this;
+    wipe(text_);
+    text_.swap(other.text_);
+    wipe(other.text_);
+    return *this;
+}
+
+secret::~secret() {
+    wipe(text_);
+}
+
+}  // namespace holdfast::redis

@@ -1,0 +1,95 @@
+// Why quoting goes through the redacted text: a piece that the grammar calls an option may be half of a
+// password with a bare '?' in it. What redact() left visible is safe to say; nothing else is.
+#include "redis/url/url_text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <holdfast/errors.hpp>
+
+#include "redis/resp/characters.hpp"
+#include "redis/url/secret.hpp"
+#include "redis/url/server_url.hpp"
+
+namespace holdfast::redis {
+namespace {
+
+constexpr std::string_view hex = "0123456789ABCDEF";
+
+char hex_value(char digit) {
+    const char upper = digit >= 'a' ? static_cast<char>(digit - 'a' + 'A') : digit;
+    return static_cast<char>(hex.find(upper));
+}
+
+}  // namespace
+
+std::string to_lower(std::string_view text) {
+    std::string lower(text);
+    for (char& c : lower) {
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    }
+    return lower;
+}
+
+std::optional<std::string> percent_decode(std::string_view text) {
+    std::string plain;
+    plain.reserve(text.size());  // never reallocates: no half-decoded password is left behind on the heap
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] != '%') {
+            plain.push_back(text[i]);
+            continue;
+        }
+        if (text.size() - i < 3 || !is_hex_digit(text[i + 1]) || !is_hex_digit(text[i + 2])) {
+            wipe(plain);
+            return std::nullopt;
+        }
+        plain.push_back(static_cast<char>(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2])));
+        i += 2;
+    }
+    return plain;
+}
+
+std::string percent_encode(std::string_view text, std::string_view also_plain) {
+    std::string encoded;
+    for (const char c : text) {
+        const bool unreserved = is_letter(c) || is_digit(c) || std::string_view("-._~").find(c) != text.npos;
+        if (unreserved || also_plain.find(c) != also_plain.npos) {
+            encoded.push_back(c);
+            continue;
+        }
+        const auto byte = static_cast<unsigned char>(c);
+        encoded.append({'%', hex[byte / 16], hex[byte % 16]});
+    }
+    return encoded;
+}
+
+std::optional<std::uint32_t> parse_number(std::string_view text, std::uint32_t largest) noexcept {
+    std::uint32_t value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, problem] = std::from_chars(text.data(), end, value);
+    if (problem != std::errc{} || stop != end || value > largest) return std::nullopt;
+    return value;
+}
+
+bool may_be_host(std::string_view text) noexcept {
+    constexpr std::size_t longest_name = 253;
+    return !text.empty() && text.size() <= longest_name &&
+           std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
+}
+
+examined_url::examined_url(std::string_view text) : shown_(redact(text)) {}
+
+void examined_url::refuse(const std::string& why) const {
+    throw error(errc::bad_url, "\"" + shown_ + "\": " + why);
+}
+
+std::string examined_url::quote(std::string_view piece) const {
+    const bool visible = shown_.find(piece) != std::string::npos;
+    return "\"" + std::string(visible ? piece : "***") + "\"";
+}
+
+std::string examined_url::decode(std::string_view what, std::string_view piece) const {
+    if (auto plain = percent_decode(piece)) return std::move(*plain);
+    refuse("bad percent escape in " + std::string(what) + ": '%' needs two hex digits after it, and '%' itself is %25");
+}
+
+}  // namespace holdfast::redis

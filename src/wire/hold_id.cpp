@@ -1,0 +1,93 @@
+#include "wire/hold_id.hpp"
+
+#include "base/assert.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <span>
+
+namespace holdfast::wire {
+namespace {
+
+constexpr std::string_view mark = "hf_";
+constexpr std::size_t client_digits = 16;
+constexpr std::size_t random_digits = 22;
+constexpr std::size_t most_counter_digits = 20;
+constexpr std::string_view digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
+
+// Six random bits a character, ten characters a draw.
+void fill_random(std::span<char> out, random_source& source) {
+    while (!out.empty()) {
+        std::uint64_t bits = source.next();
+        const std::span now = out.first(std::min<std::size_t>(out.size(), 10));
+        for (char& one : now) {
+            one = digits[bits & 63U];
+            bits >>= 6U;
+        }
+        out = out.subspan(now.size());
+    }
+}
+
+constexpr auto is_digit = [] {
+    std::array<bool, 256> all{};
+    for (const char one : digits) all[static_cast<unsigned char>(one)] = true;
+    return all;
+}();
+
+bool all_digits(std::string_view text) noexcept {
+    return std::all_of(text.begin(), text.end(), [](char one) { return is_digit[static_cast<unsigned char>(one)]; });
+}
+
+}  // namespace
+
+client_id::client_id(random_source& source) : text_(mark) {
+    text_.resize(mark.size() + client_digits);
+    fill_random(std::span(text_).subspan(mark.size()), source);
+}
+
+hold_id::hold_id(std::uint64_t counter, random_source& source) : counter_(counter) {
+    fill_random(random_, source);
+}
+
+// All but the counter is of fixed length, and so is copied without a call.
+hold_id::spelled hold_id::spell(const client_id& client) const noexcept {
+    constexpr std::size_t client_length = mark.size() + client_digits;
+    HOLDFAST_ASSERT(client.text().size() == client_length);
+    spelled out;
+    std::memcpy(out.text_, client.text().data(), client_length);
+    char* at = out.text_ + client_length;
+    *at++ = '.';
+    at = std::to_chars(at, at + most_counter_digits, counter_).ptr;
+    *at++ = '.';
+    static_assert(client_length + 1 + most_counter_digits + 1 + random_digits <= sizeof out.text_);
+    std::memcpy(at, random_.data(), random_digits);
+    out.size_ = static_cast<std::size_t>(at - out.text_) + random_digits;
+    return out;
+}
+
+std::string_view client_of(std::string_view id) noexcept {
+    constexpr std::size_t length = mark.size() + client_digits;
+    if (id.size() < length + 2 + random_digits || !id.starts_with(mark) || id[length] != '.') return {};
+    const auto second_dot = id.find('.', length + 1);
+    if (second_dot == std::string_view::npos || id.size() - second_dot - 1 != random_digits) return {};
+    const std::string_view counter = id.substr(length + 1, second_dot - length - 1);
+    if (counter.find_first_not_of("0123456789") != std::string_view::npos) return {};
+    if (!all_digits(id.substr(mark.size(), client_digits)) || !all_digits(id.substr(second_dot + 1))) return {};
+    return id.substr(0, length);
+}
+
+std::optional<std::uint64_t> counter_of(std::string_view id) noexcept {
+    const std::string_view client = client_of(id);
+    if (client.empty()) return std::nullopt;
+    std::uint64_t counter = 0;
+    const auto [end, bad] = std::from_chars(id.data() + client.size() + 1, id.data() + id.size(), counter);
+    return bad == std::errc() && *end == '.' ? std::optional(counter) : std::nullopt;
+}
+
+bool is_ours(std::string_view id) noexcept {
+    return !client_of(id).empty();
+}
+
+}  // namespace holdfast::wire

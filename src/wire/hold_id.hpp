@@ -1,0 +1,63 @@
+// Who holds a lock, as it is written on the wire.
+//
+//     hf_<client: 16 characters>.<counter>.<random: 22 characters>
+//
+// The client part is drawn once per client and tells tools whose card to read; the random part, 128 bits, is
+// drawn anew for every outermost acquisition, so that an id is never used twice and cannot be guessed. A
+// holder whose id is not of this form is a foreign program.
+#pragma once
+
+#include "base/random_source.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace holdfast::wire {
+
+class client_id {
+public:
+    explicit client_id(random_source& source);
+    const std::string& text() const noexcept { return text_; }
+
+private:
+    std::string text_;
+};
+
+// Kept as its parts, but for the client, because there may be a hundred thousand of them.
+class hold_id {
+public:
+    // The text, on the stack.
+    class spelled {
+    public:
+        operator std::string_view() const noexcept { return {text_, size_}; }
+
+    private:
+        friend class hold_id;
+        char text_[64];  // 3 + 16 + 1 + 20 + 1 + 22 is 63
+        std::size_t size_ = 0;
+    };
+
+    hold_id() = default;
+    hold_id(std::uint64_t counter, random_source& source);
+    std::uint64_t counter() const noexcept { return counter_; }
+    spelled spell(const client_id& client) const noexcept;
+    std::string text(const client_id& client) const { return std::string(std::string_view(spell(client))); }
+
+private:
+    static constexpr std::size_t random_digits = 22;
+
+    std::uint64_t counter_ = 0;
+    std::array<char, random_digits> random_{};
+};
+
+// The counter of an id of ours; nothing for a foreign one.
+std::optional<std::uint64_t> counter_of(std::string_view id) noexcept;
+// True for an id that some holdfast client minted.
+bool is_ours(std::string_view id) noexcept;
+// The client part of one of our ids; empty for a foreign one.
+std::string_view client_of(std::string_view id) noexcept;
+
+}  // namespace holdfast::wire

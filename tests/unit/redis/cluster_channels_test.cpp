@@ -1,0 +1,341 @@
+// Sharded channels are heard wherever their slot is.
+#include <gmock/gmock.h>
+
+#include "unit/redis/cluster_driver.hpp"
+
+namespace holdfast::redis::cluster_channels_test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::bulk;
+using ::testing::ElementsAre;
+using testing::encoded;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::key_a;
+using testing::key_b;
+using testing::name_of;
+using testing::node_answer;
+using testing::one;
+using testing::recorded_command;
+using testing::shard_answer;
+using testing::shards_answer;
+using testing::three;
+using testing::two;
+using testing::two_halves;
+
+const std::string channel = "wake:{b}:me";  // in the slot of b
+const std::string asking = encoded({"ASKING"});
+const std::string on = encoded({"SSUBSCRIBE", channel});
+const std::string b_moved = "-MOVED 3300 two:7002\r\n";
+const std::string forbidden = "-NOPERM this user has no permissions to access one of the channels\r\n";
+const std::string down_b = "down!" + name_of(errc::moving) + ": b";
+
+std::string message(const std::string& text) {
+    return ">3\r\n" + bulk("smessage") + bulk(channel) + bulk(text);
+}
+std::string left() {
+    return ">3\r\n" + bulk("sunsubscribe") + bulk(channel) + ":0\r\n";
+}
+
+class ClusterChannels : public testing::cluster_fixture {
+protected:
+    void listen() {
+        router.subscribe(channel, now);
+        settle();
+    }
+    void listen_at_one() {
+        start_with_both();
+        listen();
+        ASSERT_EQ(sent(one), on);
+        confirm(one, channel);
+    }
+
+    /// After a member of a later version has given that answer about its shards.
+    void expect_listened_to_after(const std::string& answer) {
+        start_with_both();
+        listen();
+        fail(one);
+        sent(one);
+        come_up(one, {.version = "8.0.2"});
+        EXPECT_EQ(sent(one), shards_question);
+        say(one, answer);
+        EXPECT_THAT(sent(one), HasSubstr(on));
+    }
+
+    /// How long it takes until it is asked for again.
+    std::chrono::milliseconds rest_after_refusal() {
+        sent(one);
+        say(one, "-CLUSTERDOWN Hash slot not served\r\n");
+        for (std::chrono::milliseconds rest{0}; rest < 1s; rest += 1ms) {
+            if (sent(one).find(on) != std::string::npos) return rest;
+            pass(1ms);
+        }
+        return 1s;
+    }
+};
+
+TEST_F(ClusterChannels, AreAskedForAtTheOwnerBeforeTheQuestionThatNamesThem) {
+    start_with_both();
+    recorded_command b = get("GET", key_b);
+    router.subscribe(channel, now);
+    router.submit(b, now);
+    settle();
+    EXPECT_EQ(sent(one), on + encoded({"GET", key_b}));
+    confirm(one, channel);
+    say(one, "+1\r\n" + message("hello"));
+    EXPECT_THAT(log, ElementsAre("GET=1", "push " + channel + " hello"));
+}
+
+TEST_F(ClusterChannels, AreAskedForWhenTheLinkComesUpBeforeWhatWaited) {
+    recorded_command b = get("GET", key_b);
+    router.start(now);
+    router.subscribe(channel, now);
+    submit(b);
+    come_up(one);
+    say(one, testing::two_halves());
+    EXPECT_EQ(sent(one), shards_question + on + encoded({"GET", key_b}));
+    confirm(one, channel);
+    say(one, "+1\r\n");
+    fail(one);
+    log.clear();
+    come_up(one);
+    EXPECT_THAT(sent(one), HasSubstr(on)) << "on every later link, too";
+    EXPECT_THAT(log, ElementsAre("up one: b c"));
+}
+
+TEST_F(ClusterChannels, FollowTheirSlot) {
+    listen_at_one();
+    recorded_command b = get("GET", key_b);
+    submit(b);
+    say(one, b_moved);
+    EXPECT_EQ(sent(two), on + encoded({"GET", key_b}));
+    EXPECT_THAT(log, ElementsAre(down_b, "up two: b"));
+    confirm(two, channel);
+    say(two, message("new"));
+    say(one, message("old"));
+    EXPECT_EQ(log.back(), "push " + channel + " new") << "the former owner's word counts no more";
+}
+
+TEST_F(ClusterChannels, FollowTheMap) {
+    listen_at_one();
+    fail(one);
+    say(asked_for_map(), shards_answer({shard_answer({{0, 16383}}, {node_answer(two)})}));
+    EXPECT_EQ(sent(two), on);
+}
+
+// Often the first that is heard of a move: everybody who waits there has to ask.
+TEST_F(ClusterChannels, AnUnaskedEndMeansToSubscribeAgainAndToAsk) {
+    listen_at_one();
+    recorded_command poll = get("poll", key_b);
+    when_up = [&] {
+        if (poll.life() == command::state::idle) router.submit(poll, now);
+    };
+    say(one, left());
+    EXPECT_THAT(log, ElementsAre(down_b, "up one: b"));
+    EXPECT_EQ(sent(one), on + encoded({"poll", key_b}));
+    log.clear();
+    say(one, b_moved + b_moved);  // to the subscription, and to the poll
+    EXPECT_THAT(log, ElementsAre(down_b, "up two: b"));
+    EXPECT_EQ(sent(two), on + encoded({"poll", key_b}));
+    asked_for_map();
+}
+
+TEST_F(ClusterChannels, AreReasonEnoughToMakeALink) {
+    start();
+    listen();
+    confirm(one, channel);
+    say(one, left());
+    say(one, "-MOVED 3300 three:7003\r\n");
+    ASSERT_TRUE(has_link(three));
+    come_up(three);
+    EXPECT_EQ(sent(three), on);
+    EXPECT_EQ(log.back(), "up three: b");
+}
+
+TEST_F(ClusterChannels, AnEndAtAFormerOwnerIsNoNews) {
+    listen_at_one();
+    recorded_command b = get("GET", key_b);
+    submit(b);
+    say(one, b_moved);
+    log.clear();
+    say(one, left());
+    EXPECT_THAT(log, IsEmpty());
+}
+
+// The member where the slot is moving to would find nobody listening.
+TEST_F(ClusterChannels, AreAskedForWhereASlotIsMovingTo) {
+    listen_at_one();
+    recorded_command first = get("GET", key_b);
+    recorded_command second = get("SET", key_b);
+    submit(first);
+    submit(second);
+    sent(one);
+    say(one, "-ASK 3300 two:7002\r\n-ASK 3300 two:7002\r\n");
+    EXPECT_EQ(sent(two), asking + on + asking + encoded({"GET", key_b}) + asking + encoded({"SET", key_b})) << "once";
+    say(two, "+OK\r\n");
+    confirm(two, channel);
+    say(two, "+OK\r\n+1\r\n+OK\r\n+2\r\n" + message("there"));
+    say(one, message("here"));
+    EXPECT_THAT(log, ElementsAre("GET=1", "SET=2", "push " + channel + " there", "push " + channel + " here"));
+}
+
+TEST_F(ClusterChannels, AreKeptForAWhileWhenNobodyWantsThem) {
+    listen_at_one();
+    router.unsubscribe(channel, now);
+    settle();
+    EXPECT_EQ(sent(one), "");
+    listen();
+    EXPECT_EQ(sent(one), "") << "it is still on";
+    say(one, message("again"));
+    EXPECT_THAT(log, ElementsAre("push " + channel + " again"));
+}
+
+TEST_F(ClusterChannels, TheOldestOfManyIdleOnesIsLeft) {
+    listen_at_one();
+    router.unsubscribe(channel, now);
+    for (int i = 0; i < 256; ++i) {
+        const std::string other = "wake:{b}:" + std::to_string(i);
+        router.subscribe(other, now);
+        router.unsubscribe(other, now);
+    }
+    settle();
+    EXPECT_THAT(sent(one), HasSubstr(encoded({"SUNSUBSCRIBE", channel}) + encoded({"PING", channel})));
+    for (int i = 0; i < 256; ++i) confirm(one, "wake:{b}:" + std::to_string(i));
+    log.clear();
+    say(one, left() + bulk(channel));
+    EXPECT_THAT(log, IsEmpty()) << "that was asked for";
+    listen();
+    EXPECT_EQ(sent(one), on);
+}
+
+TEST_F(ClusterChannels, TheEndOfOneThatWasLeftIsNotTheEndOfTheNext) {
+    listen_at_one();
+    router.unsubscribe(channel, now);
+    for (int i = 0; i < 256; ++i) {
+        const std::string other = "wake:{b}:" + std::to_string(i);
+        router.subscribe(other, now);
+        router.unsubscribe(other, now);
+    }
+    listen();
+    for (int i = 0; i < 256; ++i) confirm(one, "wake:{b}:" + std::to_string(i));
+    sent(one);
+    say(one, left() + bulk(channel));
+    confirm(one, channel);
+    EXPECT_THAT(log, IsEmpty());
+    EXPECT_EQ(sent(one), "");
+    say(one, message("hello"));
+    EXPECT_THAT(log, ElementsAre("push " + channel + " hello"));
+}
+
+// It has taken a subscription once more after it was told to be a replica, as replicas do.
+TEST_F(ClusterChannels, DoNotKeepALinkWhereTheyAreNotHeard) {
+    listen_at_one();
+    say(one, left());
+    confirm(one, channel);
+    say(asked_for_map(),
+        shards_answer({shard_answer({{0, 16383}}, {node_answer(two), node_answer(one, {.role = "replica"})})}));
+    EXPECT_EQ(sent(two), on);
+    EXPECT_THAT(members.closed, ElementsAre("one"));
+}
+
+TEST_F(ClusterChannels, OneThatIsForbiddenIsToldAndForgotten) {
+    start_with_both();
+    listen();
+    sent(one);
+    say(one, forbidden);
+    EXPECT_THAT(log, ElementsAre("refused " + channel + "!" + name_of(errc::no_permission)));
+    listen();
+    EXPECT_EQ(sent(one), on) << "the right may have been given meanwhile";
+}
+
+// Rights are each member's own: the new owner may forbid what the old one has not even answered yet.
+TEST_F(ClusterChannels, OneThatIsForbiddenHereMayStillBeOnItsWayElsewhere) {
+    start_with_both();
+    listen();
+    pass(10s);
+    ASSERT_EQ(asked_for_map(), two);
+    say(two, shards_answer({shard_answer({{0, 16383}}, {node_answer(two)})}));
+    ASSERT_EQ(sent(two), on) << "both are asked, and neither has answered";
+    log.clear();
+    say(two, forbidden);
+    EXPECT_THAT(log, ElementsAre("refused " + channel + "!" + name_of(errc::no_permission)));
+    listen();
+    EXPECT_EQ(sent(two), on);
+    say(one, forbidden);  // of the subscription that was given up
+    EXPECT_EQ(log.size(), 1U);
+    confirm(two, channel);
+    say(two, message("hello"));
+    EXPECT_EQ(log.back(), "push " + channel + " hello");
+}
+
+TEST_F(ClusterChannels, OneThatIsRefusedForAWhileIsAskedForAgain) {
+    start_with_both();
+    listen();
+    sent(one);
+    say(one, "-CLUSTERDOWN Hash slot not served\r\n");
+    EXPECT_THAT(log, IsEmpty());
+    EXPECT_EQ(sent(one), "");
+    pass(5ms);
+    EXPECT_EQ(sent(one), on);
+}
+
+TEST_F(ClusterChannels, TheLongerTheyAreRefusedTheLongerTheyRest) {
+    start_with_both();
+    pass(10s);
+    ASSERT_EQ(asked_for_map(), two);  // who does not answer
+    listen();
+    std::chrono::milliseconds longest{0};
+    for (int i = 0; i < 10; ++i) longest = std::max(longest, rest_after_refusal());
+    EXPECT_GE(longest, 100ms);
+    EXPECT_LE(longest, 200ms);
+    confirm(one, channel);
+    say(one, left());
+    EXPECT_LE(rest_after_refusal(), 5ms) << "once it was on all is forgotten";
+}
+
+// Whoever moves slots tells one member after the other, and may die in between.
+TEST_F(ClusterChannels, ThatAreSentInACircleRest) {
+    start_with_both();
+    listen();
+    int followed = 0;
+    for (bool is_under_way = true; is_under_way;) {
+        is_under_way = false;
+        for (const server_address& address : {one, two}) {
+            if (sent(address).find(on) == std::string::npos) continue;
+            ASSERT_LT(++followed, 10);
+            is_under_way = true;
+            say(address, address == one ? b_moved : "-MOVED 3300 one:7001\r\n");
+        }
+    }
+    EXPECT_EQ(followed, 6) << "the first, and five redirects";
+    pass(5ms);
+    EXPECT_THAT(sent(one) + sent(two), HasSubstr(on)) << "after a rest it goes on";
+}
+
+// Scripts tell listeners by SPUBLISH, which ends a member that is in no shard: see slot_map.hpp.
+TEST_F(ClusterChannels, AreNotListenedToAtAMemberThatIsInNoShard) {
+    start_with_both();
+    fail(one);
+    sent(one);
+    come_up(one, {.version = "8.0.2"});
+    EXPECT_EQ(sent(one), shards_question) << "before it takes anything else";
+    say(one, shards_answer({shard_answer({{8192, 16383}}, {node_answer(two)})}));
+    listen();
+    recorded_command b = get("GET", key_b);
+    submit(b);
+    EXPECT_EQ(sent(one), encoded({"GET", key_b})) << "all else goes on";
+    say(one, "+1\r\n");
+    EXPECT_EQ(log.back(), "GET=1");
+}
+
+TEST_F(ClusterChannels, AreListenedToWhenTheMemberHasStartedAgain) {
+    expect_listened_to_after(two_halves());
+}
+
+TEST_F(ClusterChannels, AreListenedToAtAMemberThatDoesNotTell) {
+    expect_listened_to_after("-NOPERM this user has no permissions to run the 'cluster|shards' command\r\n");
+}
+
+}  // namespace
+}  // namespace holdfast::redis::cluster_channels_test

@@ -1,0 +1,191 @@
+// Our reader beside hiredis', on everything RESP2 can say: sound bytes and damaged ones, in random pieces.
+//
+// Both must give the same replies, up to the first fault. The differences that are meant are those of
+// `deliberate_difference`, one by one; hiredis 0.14 is laxer there, or older than RESP3.
+#include <gtest/gtest.h>
+#include <hiredis/hiredis.h>
+
+#include <memory>
+
+#include "unit/redis/resp_random.hpp"
+
+namespace holdfast::redis::resp_hiredis_test {
+namespace {
+
+using namespace testing;
+
+// hiredis builds our trees: its own replies would reserve whatever a damaged length announces.
+tree* address(const redisReadTask* task, tree value) {
+    if (task->parent == nullptr) return new tree{std::move(value)};
+    auto* const parent = static_cast<tree*>(task->parent->obj);
+    parent->children.push_back(std::move(value));
+    return &parent->children.back();  // the parent grows again only when this one is complete
+}
+
+void* create_string(const redisReadTask* task, char* bytes, std::size_t length) {
+    const resp_type type = task->type == REDIS_REPLY_STATUS  ? resp_type::simple_string
+                           : task->type == REDIS_REPLY_ERROR ? resp_type::simple_error
+                                                             : resp_type::bulk_string;
+    return address(task, leaf(type, {bytes, length}));
+}
+void* create_array(const redisReadTask* task, int) {
+    return address(task, array({}));
+}
+void* create_integer(const redisReadTask* task, long long value) {
+    return address(task, number(value));
+}
+void* create_nil(const redisReadTask* task) {
+    return address(task, null());
+}
+void free_root(void* root) {
+    delete static_cast<tree*>(root);
+}
+
+struct hiredis_outcome {
+    std::vector<tree> replies;
+    std::string error;  // empty: it waits for more
+};
+
+template <class NextSize>
+hiredis_outcome parse_with_hiredis(std::string_view bytes, NextSize next_size) {
+    static redisReplyObjectFunctions functions{create_string, create_array, create_integer, create_nil, free_root};
+    const std::unique_ptr<redisReader, decltype(&redisReaderFree)> reader{redisReaderCreateWithFunctions(&functions),
+                                                                          redisReaderFree};
+    hiredis_outcome result;
+    while (!bytes.empty()) {
+        const std::size_t size = std::clamp<std::size_t>(next_size(), 1, bytes.size());
+        redisReaderFeed(reader.get(), bytes.data(), size);
+        bytes.remove_prefix(size);
+        for (;;) {
+            void* reply = nullptr;
+            if (redisReaderGetReply(reader.get(), &reply) != REDIS_OK) {
+                result.error = reader->errstr;
+                return result;
+            }
+            if (reply == nullptr) break;
+            const std::unique_ptr<tree> root{static_cast<tree*>(reply)};
+            result.replies.push_back(std::move(*root));
+        }
+    }
+    return result;
+}
+
+struct our_outcome {
+    std::vector<tree> replies;
+    resp_fault fault = resp_fault::none;
+    std::string text;
+};
+
+template <class NextSize>
+our_outcome parse_with_ours(std::string_view bytes, NextSize next_size) {
+    // hiredis 0.14 has eight levels.
+    resp_reader reader{{.max_depth = 8}};
+    our_outcome result;
+    while (!bytes.empty()) {
+        const std::size_t size = std::clamp<std::size_t>(next_size(), 1, bytes.size());
+        feed(reader, bytes.substr(0, size));
+        bytes.remove_prefix(size);
+        drain(reader, result.replies);
+    }
+    result.fault = reader.fault();
+    result.text = reader.fault_text();
+    return result;
+}
+
+// hiredis 0.14 ends at the type byte of what RESP3 added; where we go on, the replies before must be the same.
+bool stopped_at_resp3(const hiredis_outcome& theirs) {
+    for (const char type : std::string_view{"_,#!=(%~>|"}) {
+        if (theirs.error == "Protocol error, got \"" + std::string(1, type) + "\" as reply type byte") return true;
+    }
+    return false;
+}
+
+// We refused where hiredis went on or still waits. Why that is meant:
+bool deliberate_difference(const our_outcome& ours) {
+    // Limits of ours. Depth is not among them: it is the same here.
+    if (ours.fault == resp_fault::too_many_elements || ours.fault == resp_fault::bulk_too_long ||
+        ours.fault == resp_fault::line_too_long) {
+        return true;
+    }
+    // hiredis looks for the pair \r\n and lets either stand alone in a line; Redis never sends them so.
+    if (ours.text.starts_with("newline without carriage return, at ")) return true;
+    if (ours.text.starts_with("carriage return without newline, at ")) return true;
+    // hiredis skips the two bytes behind a string without a look at them.
+    return ours.text.starts_with("string does not end where it said, at ");
+}
+
+void expect_same_prefix(const our_outcome& ours, const hiredis_outcome& theirs) {
+    const std::size_t both = std::min(ours.replies.size(), theirs.replies.size());
+    for (std::size_t i = 0; i < both; ++i) EXPECT_EQ(ours.replies[i], theirs.replies[i]) << "reply " << i;
+}
+
+void expect_agreement(const our_outcome& ours, const hiredis_outcome& theirs) {
+    expect_same_prefix(ours, theirs);
+    const std::size_t our_count = ours.replies.size();
+    const std::size_t their_count = theirs.replies.size();
+    if (!theirs.error.empty() && stopped_at_resp3(theirs) && our_count >= their_count) return;
+    if (ours.fault == resp_fault::none) {
+        EXPECT_EQ(theirs.error, "");
+        EXPECT_EQ(our_count, their_count);
+        return;
+    }
+    EXPECT_LE(our_count, their_count) << ours.text << " / " << theirs.error;
+    const bool refused_by_both = !theirs.error.empty() && our_count == their_count;
+    EXPECT_TRUE(refused_by_both || deliberate_difference(ours)) << ours.text << " / " << theirs.error;
+}
+
+TEST(Hiredis, ReadsTheSameFromSoundBytes) {
+    for (std::uint32_t seed = 1; seed <= 3'000; ++seed) {
+        SCOPED_TRACE(seed);
+        reply_generator random{seed, reply_generator::protocol::resp2};
+        std::string bytes;
+        const std::size_t count = 1 + random.below(6);
+        for (std::size_t i = 0; i < count; ++i) bytes += random.encode(random.reply(6));
+        const auto any_size = [&] { return 1 + random.below(30); };
+        const our_outcome ours = parse_with_ours(bytes, any_size);
+        const hiredis_outcome theirs = parse_with_hiredis(bytes, any_size);
+        ASSERT_EQ(ours.text, "");
+        ASSERT_EQ(theirs.error, "");
+        ASSERT_EQ(ours.replies.size(), count);
+        ASSERT_EQ(ours.replies, theirs.replies);
+    }
+}
+
+TEST(Hiredis, ReadsTheSameFromDamagedBytes) {
+    std::size_t refused_by_both = 0;
+    std::size_t stricter = 0;
+    for (std::uint32_t seed = 1; seed <= 30'000 && !HasFailure(); ++seed) {
+        SCOPED_TRACE(seed);
+        reply_generator random{seed, reply_generator::protocol::resp2};
+        std::string bytes;
+        for (std::size_t count = 1 + random.below(4); count > 0; --count) bytes += random.encode(random.reply());
+        bytes = random.damage(bytes);
+        const auto any_size = [&] { return 1 + random.below(30); };
+        const our_outcome ours = parse_with_ours(bytes, any_size);
+        const hiredis_outcome theirs = parse_with_hiredis(bytes, any_size);
+        expect_agreement(ours, theirs);
+        if (ours.fault != resp_fault::none) ++(theirs.error.empty() ? stricter : refused_by_both);
+    }
+    // Both kinds must have occurred, or the damage tests nothing.
+    EXPECT_GT(refused_by_both, 1'000u);
+    EXPECT_GT(stricter, 100u);
+}
+
+TEST(Hiredis, IsLaxerOnlyAsListed) {
+    struct {
+        const char* bytes;
+        const char* reason;
+    } const cases[] = {
+        {"+a\nb\r\n", "newline without carriage return"},
+        {"+a\rb\r\n", "carriage return without newline"},
+        {"$1\r\nabc", "string does not end where it said"},
+    };
+    for (const auto& c : cases) {
+        const auto whole = [] { return std::size_t{1000}; };
+        EXPECT_EQ(parse_with_hiredis(c.bytes, whole).replies.size(), 1u) << c.bytes;
+        EXPECT_TRUE(parse_with_ours(c.bytes, whole).text.starts_with(c.reason)) << c.bytes;
+    }
+}
+
+}  // namespace
+}  // namespace holdfast::redis::resp_hiredis_test
