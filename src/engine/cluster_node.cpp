@@ -75,7 +75,7 @@ void cluster_node::on_map(const redis::slot_map& fresh, instant now) {
     }
     has_map_ = true;
     host_.on_map();
-    agent_->on_owners_changed();
+    input_->on_owners_changed(now);
 }
 
 void cluster_node::get_to_know(primary& it, const redis::server_facts& facts, instant now) const {
@@ -92,17 +92,17 @@ void cluster_node::on_slots_up(const redis::slot_set& which, const redis::member
         host_.on_member_up(at.address, at.facts);
     }
     // What a link said of its clock was so when it came up.
-    agent_->on_link_up({.clock = is_new ? at.facts.clock : std::nullopt}, locks_in_slots(which), now);
+    input_->on_link_up({.clock = is_new ? at.facts.clock : std::nullopt}, locks_in_slots(which), now);
     host_.on_slots_up(which, now);
 }
 
 void cluster_node::on_slots_down(const redis::slot_set& which, const failure& why, instant now) {
     if (why.code != errc::moving) host_.on_member_down(why);
-    agent_->on_link_down(locks_in_slots(which), now);
+    input_->on_link_down(locks_in_slots(which), now);
 }
 
 void cluster_node::on_channel_refused(const std::string& channel, const failure& why, instant now) {
-    agent_->on_subscription_refused(why, locks_of_channel(channel), now);
+    input_->on_subscription_refused(why, locks_of_channel(channel), now);
 }
 
 }  // namespace holdfast::engine

@@ -1,6 +1,6 @@
 // A whole Cluster as one of the nodes that vote.
 //
-// Between the node_agent, who knows locks, and the router, who knows slots: every lock has the slot of its key, so
+// Between the node_input, who knows locks, and the router, who knows slots: every lock has the slot of its key, so
 // whatever happens to slots has happened to the locks that are there. Besides, it keeps in mind which primaries are
 // believed: a replica that took over may lack what the old primary had granted.
 //
@@ -13,7 +13,7 @@
 //  (2) Whoever moves bytes calls router().on_timer() after every event of a link, as the router wants it.
 #pragma once
 
-#include "engine/node_agent.hpp"
+#include "engine/engine.hpp"
 #include "redis/cluster/cluster_router.hpp"
 
 #include <cstdint>
@@ -49,7 +49,7 @@ public:
                  std::uint64_t jitter_seed);
 
     // Before anything else: whom events are for.
-    void attach(node_agent& mine) noexcept { agent_ = &mine; }
+    void attach(node_input& mine) noexcept { input_ = &mine; }
     redis::cluster_router& router() noexcept { return router_; }
     const redis::cluster_router& router() const noexcept { return router_; }
 
@@ -78,14 +78,14 @@ private:
     void on_slots_up(const redis::slot_set& which, const redis::member_link& at, instant now) override;
     void on_slots_down(const redis::slot_set& which, const failure& why, instant now) override;
     void on_map(const redis::slot_map& fresh, instant now) override;
-    void on_push(const redis::reply_view& message, instant now) override { agent_->on_push(message, now); }
+    void on_push(const redis::reply_view& message, instant now) override { input_->on_push(message, now); }
     void on_channel_refused(const std::string& channel, const failure& why, instant now) override;
 
     void get_to_know(primary& it, const redis::server_facts& facts, instant now) const;
 
     cluster_host& host_;
     const milliseconds mistrusted_for_;
-    node_agent* agent_ = nullptr;
+    node_input* input_ = nullptr;
     std::map<redis::server_address, primary> primaries_;  // those of the present map
     bool has_map_ = false;
     redis::cluster_router router_;

@@ -4,29 +4,189 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
 #include <utility>
 
 namespace holdfast::engine {
 
 engine::engine(engine_settings settings, const std::vector<node_link>& nodes, random_source& random, observer& watcher)
-    : settings_(std::move(settings)), random_(random), watcher_(watcher), client_(random) {
+    : settings_(settings),
+      watcher_(watcher),
+      client_(random),
+      clock_(nodes.size()),
+      holds_(nodes.size(), random),
+      held_(settings_, holds_, nodes_, *this),
+      acquisitions_(settings_, holds_, nodes_, held_, clock_, *this) {
     for (const node_link& node : nodes) {
-        agents_.push_back(
-            std::make_unique<node_agent>(node_agent_settings{.request_timeout = settings_.request_timeout,
-                                                             .fence_retention = settings_.fence_retention,
-                                                             .lost_margin_percent = settings_.lost_margin_percent,
-                                                             .clock_skew = settings_.clock_skew,
-                                                             .most_renewals = settings_.most_renewals,
-                                                             .server = node.server,
-                                                             .listens = node.listens},
-                                         client_, *node.out, random_, *this));
+        inputs_.emplace_back(*this, nodes_.size());
+        nodes_.add(std::make_unique<node_agent>(node_settings{.request_timeout = settings_.request_timeout,
+                                                              .fence_retention = settings_.fence_retention,
+                                                              .lost_margin_percent = settings_.lost_margin_percent,
+                                                              .clock_skew = settings_.clock_skew,
+                                                              .most_renewals = settings_.most_renewals,
+                                                              .server = node.server,
+                                                              .listens = node.listens},
+                                                node_surroundings{client_, random, clock_, *this}, *node.out));
     }
 }
 
-engine::~engine() {
-    agents_.clear();  // before the node_holds that they know
-    holds_.clear_and_dispose(hold::deleter{});
+// --- the loop
+
+void engine::run(instant now) {
+    if (running_) return;  // an effect has led back here: the loop goes on with what was appended
+    running_ = true;
+    for (;;) {
+        if (!events_.empty()) {
+            take_event(events_.take(), now);
+        } else if (!effects_.empty()) {
+            carry_out(effects_.take());
+        } else {
+            break;
+        }
+    }
+    running_ = false;
+    holds_.free_forgotten();
 }
+
+void engine::take_event(const node_event& event, instant now) {
+    switch (event.what) {
+        case node_event::kind::links_changed:
+            return acquisitions_.on_links_changed(now);
+        case node_event::kind::owners_changed:
+            return acquisitions_.on_owners_changed();
+        case node_event::kind::clock_read:
+            return acquisitions_.on_clock_read(now);
+        default:
+            break;
+    }
+    hold& h = *event.at->whole;
+    if (h.phase == hold_phase::forgotten) return;
+    acquisitions_.answered(h);
+    if (acquires(event, h, now)) own(h);
+    settle(h);
+}
+
+// True: the caller has acquired it by this.
+bool engine::acquires(const node_event& event, hold& h, instant now) {
+    node_hold& n = *event.at;
+    const bool is_held = h.phase == hold_phase::held;
+    switch (event.what) {
+        case node_event::kind::granted:
+            return acquisitions_.on_granted(n, event.got, now);
+        case node_event::kind::raised:
+            return acquisitions_.on_raised(n, now);
+        case node_event::kind::queued:
+            acquisitions_.on_queued(n, now);
+            return false;
+        case node_event::kind::refused:
+            on_refused(event, h, now);
+            break;
+        case node_event::kind::extended:
+            if (is_held) held_.on_extended(n);
+            break;
+        case node_event::kind::lost:
+            if (is_held) held_.on_lost(n, event.why, now);
+            if (h.phase == hold_phase::wanted) acquisitions_.on_lost(n, now);
+            break;
+        case node_event::kind::renewed:
+            if (is_held) held_.on_renewed(n, event, now);
+            break;
+        case node_event::kind::recalled:
+            if (is_held) held_.on_recalled(n, now);
+            return false;
+        case node_event::kind::changed:
+            if (is_held) held_.on_changed(n, event);
+            return false;
+        case node_event::kind::released:
+            held_.on_released(n, event);
+            return false;
+        case node_event::kind::gone:
+            held_.on_gone(n);
+            return false;
+        default:
+            return false;
+    }
+    return acquisitions_.recount(h, now);
+}
+
+void engine::on_refused(const node_event& event, hold& h, instant now) {
+    // Not of the upgrade that may be pending: a node was asked to vote for the hold, or could not keep its vote.
+    if (h.phase == hold_phase::held && !event.at->counts()) return held_.on_refused(*event.at, *event.why_not, now);
+    acquisitions_.on_refused(*event.at, *event.why_not, now);
+}
+
+// Nothing may be left of it.
+void engine::settle(hold& h) {
+    acquisitions_.answered(h);
+    holds_.forget_if_gone(h);
+}
+
+namespace {
+
+template <typename... Functions>
+struct overloaded : Functions... {
+    using Functions::operator()...;
+};
+template <typename... Functions>
+overloaded(Functions...) -> overloaded<Functions...>;
+
+void send(const effects::send& what) {
+    if (what.request->is_orphan()) return what.request->end();  // nobody wants it any more
+    what.to->submit(*what.request);
+}
+
+void withdraw(const effects::withdraw& what) {
+    const bool may_run = !what.request->is_orphan() || what.request->life() != redis::command::state::waiting;
+    if (!may_run && what.to->withdraw(*what.request)) what.request->end();
+}
+
+void confirm(const effects::confirm& what) {
+    if (what.request->is_orphan()) return what.request->end();
+    what.to->confirm(*what.request, *what.lock, what.wanted);
+}
+
+void answer(const effects::answered& what) {
+    if (!what.why_not) what.who->left_behind(what.holders, what.waiters);
+    what.who->answered(what.why_not.copy());
+}
+
+}  // namespace
+
+void engine::carry_out(effect what) {
+    std::visit(overloaded{
+                   [](const effects::send& e) { send(e); },
+                   [](const effects::withdraw& e) { withdraw(e); },
+                   [](const effects::confirm& e) { confirm(e); },
+                   [](const effects::distrust& e) { e.node->distrust(e.why); },
+                   [](const effects::subscribe& e) { e.at->subscribe(e.channel); },
+                   [](const effects::unsubscribe& e) { e.at->unsubscribe(e.channel); },
+                   [](const effects::want_link& e) { e.to->want_link(*e.lock); },
+                   [](const effects::acquired& e) { e.who->acquired(*e.what); },
+                   [](const effects::refused& e) { e.who->refused(*e.why); },
+                   [](const effects::answered& e) { answer(e); },
+                   [](const effects::validity& e) {
+                       if (e.of->listener() != nullptr) e.of->listener()->on_validity(e.of->valid_until());
+                   },
+                   [](const effects::token& e) {
+                       if (e.of->listener() != nullptr) e.of->listener()->on_token(e.of->token());
+                   },
+                   [](const effects::lost& e) {
+                       if (e.what->listener() != nullptr) e.what->listener()->on_lost(e.why);
+                   },
+                   [](const effects::gone& e) { e.told->on_gone(); },
+                   [this](const effects::seen_acquired& e) { watcher_.on_acquired(e.waited, e.got); },
+                   [this](const effects::seen_reentered&) { watcher_.on_reentered(); },
+                   [this](const effects::seen_refused&) { watcher_.on_refused(); },
+                   [this](const effects::seen_released& e) { watcher_.on_released(e.held); },
+                   [this](const effects::seen_renewed&) { watcher_.on_renewed(); },
+                   [this](const effects::seen_renewal_failed& e) { watcher_.on_renewal_failed(e.why); },
+                   [this](const effects::seen_lost& e) { watcher_.on_lost(e.lock->lock(), e.why); },
+                   [this](const effects::seen_votes& e) { watcher_.on_votes(e.lock->lock(), e.what, e.count); },
+               },
+               what);
+}
+
+// --- owners
 
 std::size_t engine::owned_lock_hash::operator()(const owned_lock& key) const noexcept {
     const auto owner = std::hash<std::uint64_t>{}(static_cast<std::uint64_t>(key.owner));
@@ -39,78 +199,116 @@ hold* engine::find(owner_id owner, const lock_keys& keys) {
     return found == owned_.end() ? nullptr : found->second;
 }
 
-node_agent& engine::agent_of(const node_hold& b) noexcept {
-    return *agents_[b.node()];
+void engine::own(hold& h) {
+    if (h.terms().owner == owner_id::nobody) return;
+    owned_.emplace(owned_lock{h.terms().owner, h.terms().keys->lock()}, &h);
 }
 
-bool engine::was_reached() const noexcept {
-    const auto reached =
-        std::count_if(agents_.begin(), agents_.end(), [](const auto& one) { return one->was_reached(); });
-    return static_cast<std::size_t>(reached) >= majority();
-}
-
-std::size_t engine::links_up(const hold& h) const {
-    return votes(h, [this](const node_hold& b) { return agents_[b.node()]->link_is_up(b); });
-}
-
-void engine::forget_if_gone(hold& h) {
-    check_pace(h);
-    if (h.in_hand_) return;
-    if (votes(h, [](const node_hold& b) { return !b.is_gone(); }) > 0) return;
-    HOLDFAST_ASSERT(!h.is_asked_for() && !is_waited_for(h, answer_to::release) &&
-                    !is_waited_for(h, answer_to::renewal));
-    if (h.state_ != state::leaving) return;
-    drop_pending(h);
-    holds_.erase_and_dispose(holds_.iterator_to(h), hold::deleter{});
-}
-
-void engine::drop_pending(hold& h) noexcept {
-    if (!h.pending_) return;
-    timers_.cancel(*h.pending_);
-    spare_pending_.give_back(std::move(h.pending_));
-}
-
-pending_work& engine::under_way(hold& h) {
-    if (!h.pending_) {
-        h.pending_ = spare_pending_.take();
-        h.pending_->whole = &h;
-    }
-    return *h.pending_;
-}
-
-void engine::disown(hold& h) {
-    const auto owned = owned_.find(owned_lock{h.terms_.owner, h.terms_.keys->lock()});
+void engine::disown(const hold& h) {
+    if (h.terms().owner == owner_id::nobody) return;
+    const auto owned = owned_.find(owned_lock{h.terms().owner, h.terms().keys->lock()});
     if (owned != owned_.end() && owned->second == &h) owned_.erase(owned);
 }
 
-// Where there is one node, a hold that is simply held has no pending_work, and needs no memory for them.
-void engine::set_timer(hold& h) {
-    if (!h.pending_) return;
-    pending_work& all = *h.pending_;
-    instant due = h.is_asked_for() && (several() || h.held_back_) ? all.acquisition.limit.deadline : never;
-    due = std::min({due, all.acquisition.reach_by, all.acquisition.gather_until, all.heal_at});
-    due = std::min(due, std::min(all.releasing.answer_by, all.renewing.answer_by));
-    due = std::min(due, all.changing.answer_by);
-    if (due != never) return timers_.set(all, due);
-    timers_.cancel(all);
-    const bool idle = !h.is_asked_for() && !is_waited_for(h, answer_to::release) &&
-                      !is_waited_for(h, answer_to::renewal) && !is_waited_for(h, answer_to::change);
-    if (idle && !several()) drop_pending(h);
+bool engine::reads_a_stripe(const acquire_terms& terms) {
+    if (terms.want != access::exclusive || terms.owner == owner_id::nobody) return false;
+    const std::span stripes(terms.keys.get(), terms.stripes);
+    return std::ranges::any_of(stripes, [&](const lock_keys& stripe) {
+        const hold* const mine = find(terms.owner, stripe);
+        return mine != nullptr && mine->exclusive == 0;
+    });
 }
 
-void engine::keep_listening(const lock_keys& keys) {
-    for (const auto& each : agents_) each->keep_listening(keys);
+// --- requests
+
+void engine::refuse(acquire_completion& request, errc code, std::string detail) {
+    add(effects::refused{&request, rare(code, std::move(detail))});
 }
 
-void engine::on_timer(instant now) {
-    for (const auto& one : agents_) one->on_timer(now);
-    while (timed* const due = timers_.take_due(now)) check(*static_cast<pending_work&>(*due).whole, now);
+void engine::acquire(acquire_completion& request, acquire_terms terms, instant now) {
+    begin(request, terms, now);
+    run(now);
 }
 
-instant engine::deadline() const noexcept {
-    instant first = timers_.earliest();
-    for (const auto& one : agents_) first = std::min(first, one->deadline());
-    return first;
+void engine::begin(acquire_completion& request, const acquire_terms& terms, instant now) {
+    if (reads_a_stripe(terms)) {
+        return refuse(request, errc::would_deadlock, "the caller reads it, and a striped lock cannot be upgraded");
+    }
+    if (hold* const mine = find(terms.owner, *terms.keys)) return reenter(*mine, request, terms, now);
+    acquisitions_.acquire(holds_.make(hold_terms(terms)), request, terms.limit, now);
+}
+
+void engine::reenter(hold& mine, acquire_completion& request, const acquire_terms& terms, instant now) {
+    held_.lose_if_ran_out(mine, now);
+    if (mine.phase != hold_phase::held) {
+        return refuse(request, errc::lost, "the hold was lost; release it as often as it was taken first");
+    }
+    if (mine.terms().kind != terms.kind) {
+        return refuse(request, errc::wrong_type, "the caller holds a lock of another kind by this name");
+    }
+    if (terms.acknowledged_by.replicas() > mine.terms().acknowledged_by.replicas()) {
+        return refuse(request, errc::not_replicated, "the caller holds it by a lock that asks for fewer replicas");
+    }
+    if (terms.want == access::exclusive) return reenter_exclusive(mine, request, terms.limit, now);
+    if (is_too_deep(mine)) return refuse(request, errc::too_deep);
+    ++mine.shared;
+    reentered(mine, request, now);
+}
+
+void engine::reentered(hold& h, acquire_completion& request, instant now) {
+    add(effects::seen_reentered{});
+    if (h.terms().renewing == renewal::none) held_.renew_nodes(h, now);
+    add(effects::acquired{&request, &h});
+}
+
+void engine::upgrade(hold& h, acquire_completion& request, patience limit, instant now) {
+    held_.lose_if_ran_out(h, now);
+    reenter_exclusive(h, request, limit, now);
+    run(now);
+}
+
+void engine::reenter_exclusive(hold& h, acquire_completion& request, patience limit, instant now) {
+    if (h.phase != hold_phase::held) return refuse(request, errc::lost);
+    if (is_too_deep(h)) return refuse(request, errc::too_deep);
+    if (h.exclusive > 0) {
+        ++h.exclusive;
+        return reentered(h, request, now);
+    }
+    if (h.terms().upgrading == upgrades::refused) {
+        return refuse(request, errc::would_deadlock, "a striped lock cannot be upgraded");
+    }
+    if (h.is_asked_for()) return refuse(request, errc::too_many, "an upgrade of this hold is under way");
+    acquisitions_.upgrade(h, request, limit, now);
+}
+
+void engine::cancel(acquire_completion& request, errc why, instant now) {
+    hold* const h = request.subject;
+    if (h == nullptr) return;
+    acquisitions_.fail(*h, {why, "", {}, {}}, now);
+    settle(*h);
+    run(now);
+}
+
+void engine::release(hold& h, access level, hold_completion* request, instant answer_by, instant now) {
+    held_.release(h, level, request, answer_by, now);
+    if (h.phase == hold_phase::leaving) disown(h);
+    settle(h);
+    run(now);
+}
+
+void engine::downgrade(hold& h, hold_completion& request, instant answer_by, instant now) {
+    ++h.shared;
+    release(h, access::exclusive, &request, answer_by, now);
+}
+
+void engine::renew(hold& h, hold_completion& request, instant now) {
+    held_.renew(h, request, now);
+    run(now);
+}
+
+void engine::keep_listening(const lock_keys& keys, instant now) {
+    for (const auto& each : nodes_) each->keep_listening(keys);
+    run(now);
 }
 
 void engine::abandon(owner_id owner, instant now) {
@@ -119,12 +317,86 @@ void engine::abandon(owner_id owner, instant now) {
         if (key.owner == owner) left.push_back(held);
     }
     for (hold* const held : left) {
-        if (held->state_ == state::held) lose(*held, errc::not_held, now);
         disown(*held);
-        for (node_hold& b : held->votes()) agent_of(b).abandon(b);
-        held->state_ = state::leaving;
-        forget_if_gone(*held);
+        held_.abandon(*held, now);
+        settle(*held);
     }
+    run(now);
+}
+
+// --- events
+
+void engine::mark_links_changed(const lock_set& which) {
+    tell({.what = node_event::kind::links_changed});
+    if (!nodes_.several()) return;
+    for (hold& h : holds_.all()) {
+        if (which.has(*h.terms().keys)) h.links_changed = true;
+    }
+}
+
+void engine::on_link_up(std::size_t node, const node_facts& facts, const lock_set& which, instant now) {
+    if (facts.clock) clock_.set(node, *facts.clock, now);
+    nodes_[node].on_link_up(which, now);
+    mark_links_changed(which);
+    run(now);
+}
+
+void engine::on_link_down(std::size_t node, const lock_set& which, instant now) {
+    nodes_[node].on_link_down(which);
+    mark_links_changed(which);
+    run(now);
+}
+
+void engine::on_owners_changed(instant now) {
+    tell({.what = node_event::kind::owners_changed});
+    run(now);
+}
+
+void engine::on_subscription_refused(std::size_t node, const failure& why, const lock_set& which, instant now) {
+    nodes_[node].on_subscription_refused(why, which, now);
+    run(now);
+}
+
+void engine::on_push(std::size_t node, const redis::reply_view& message, instant now) {
+    nodes_[node].on_push(message, now);
+    run(now);
+}
+
+void engine::on_timer(instant now) {
+    for (const auto& each : nodes_) each->on_timer(now);
+    run(now);
+    while (hold* const due = holds_.take_due(now)) {
+        held_.on_timer(*due, now);
+        acquisitions_.on_timer(*due, now);
+        settle(*due);
+    }
+    run(now);
+}
+
+instant engine::deadline() const noexcept {
+    instant first = holds_.earliest();
+    for (const auto& each : nodes_) first = std::min(first, each->deadline());
+    return first;
+}
+
+void node_input::on_link_up(const node_facts& facts, const lock_set& which, instant now) {
+    whole_.on_link_up(number_, facts, which, now);
+}
+
+void node_input::on_link_down(const lock_set& which, instant now) {
+    whole_.on_link_down(number_, which, now);
+}
+
+void node_input::on_owners_changed(instant now) {
+    whole_.on_owners_changed(now);
+}
+
+void node_input::on_subscription_refused(const failure& why, const lock_set& which, instant now) {
+    whole_.on_subscription_refused(number_, why, which, now);
+}
+
+void node_input::on_push(const redis::reply_view& message, instant now) {
+    whole_.on_push(number_, message, now);
 }
 
 }  // namespace holdfast::engine

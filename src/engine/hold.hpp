@@ -1,142 +1,124 @@
-// What somebody has, or wants: one id at every node, and its levels.
+// A hold: what somebody has, or wants, under one id at every node, and its levels.
 //
-// The nodes' node_holds are counted: it is held while a majority of them are. A hold lives until the last of its
-// node_holds is gone, which may be long after its owner has forgotten it.
+// It is held while a majority of its node holds are. A hold lives until the last of its node holds is gone, which may
+// be long after its owner has forgotten it.
 //
-// A client may have a hundred thousand of them. So hold and node_holds are one piece of memory, and what is needed only
-// while something is under way exists only then.
+// A client may have a hundred thousand holds. So what is needed only while something is pending exists only then.
 #pragma once
 
-#include "engine/node_hold.hpp"
+#include "engine/node/node_hold.hpp"
 #include "engine/terms.hpp"
 #include "engine/timer_heap.hpp"
-#include "wire/hold_id.hpp"
 
 #include <boost/intrusive/list.hpp>
 
+#include <array>
 #include <memory>
-#include <new>
-#include <optional>
 #include <span>
+#include <string>
 
 namespace holdfast::engine {
 
-class hold;
+// An acquisition, or an upgrade, at all nodes.
+struct acquisition {
+    acquire_completion* request = nullptr;
+    patience limit = {};
+    instant asked_at{};
+    instant reach_by = never;      // enough nodes must have been reached once; see engine_settings::first_connect
+    instant gather_until = never;  // some votes, no majority: until then others may still come
+    milliseconds gather_for{0};    // the last such wait
+    rare_refusal said_no = {};     // the first node's reason that was not silence
+};
 
-// What is under way about a hold: a acquisition, answers that somebody waits for, the next look at nodes that do not
-// vote.
+// The nodes' answers to a release, a renewal or a downgrade for which a caller waits. Done when a majority has done it;
+// failed when no majority can have.
+struct answer_count {
+    hold_completion* request = nullptr;
+    instant answer_by = never;
+    bool asked_in_vain = false;  // a link broke before its answer
+    std::size_t done = 0;
+    std::size_t open = 0;
+    std::size_t holders = 0;  // the most that a node told of
+    std::size_t waiters = 0;
+    rare_refusal why_not = {};
+};
+
+// What is pending about a hold.
 struct pending_work final : timed {
-    // Answers of the nodes to a release, a renewal or a downgrade that somebody waits for.
-    struct count_of_nodes {
-        hold_completion* request = nullptr;
-        instant answer_by = never;
-        bool asked_in_vain = false;  // a link broke before its answer
-        std::size_t done = 0;
-        std::size_t open = 0;
-        std::size_t holders = 0;  // the most that a node told of
-        std::size_t waiters = 0;
-    };
-    struct poll_of_nodes : count_of_nodes {
-        void clear() noexcept {
-            count_of_nodes::operator=({});
-            why_not.reset();
-        }
+    hold* whole = nullptr;
+    acquisition asked = {};
+    // Its position in every node's queue; empty where there is only one node, which then makes the ticket.
+    std::string ticket = {};
+    instant heal_at = never;  // when nodes that do not vote for it are asked again
+    std::array<answer_count, 3> answers = {};
 
-        rare_refusal why_not = {};
-    };
-    // An acquisition or an upgrade.
-    struct search_terms {
-        acquire_completion* request = nullptr;
-        patience limit = {};
-        instant asked_at{};
-        instant reach_by = never;      // enough nodes must have been reached once; see engine_settings::first_connect
-        instant gather_until = never;  // some votes, no majority: until then others may still come
-        milliseconds gather_for{0};    // the last such wait
-    };
-    struct search : search_terms {
-        void clear() noexcept {
-            search_terms::operator=({});
-            said_no.reset();
-        }
-
-        rare_refusal said_no = {};  // the first node's reason that was not silence
-    };
-
+    answer_count& about(answer_to what) noexcept { return answers[static_cast<std::size_t>(what)]; }
+    const answer_count& about(answer_to what) const noexcept { return answers[static_cast<std::size_t>(what)]; }
+    bool is_waited_for() const noexcept {
+        return asked.request != nullptr || answers[0].request != nullptr || answers[1].request != nullptr ||
+               answers[2].request != nullptr;
+    }
     // Its timer is not set.
     void clear() noexcept {
         whole = nullptr;
-        acquisition.clear();
+        asked = {};
         ticket.clear();
         heal_at = never;
-        releasing.clear();
-        renewing.clear();
-        changing.clear();
+        answers = {};
     }
-
-    hold* whole = nullptr;
-    search acquisition = {};
-    // Its place in every node's line; empty where there is only one node, which then says.
-    std::string ticket = {};
-    instant heal_at = never;  // when nodes that do not vote for it are asked again
-    poll_of_nodes releasing = {};
-    poll_of_nodes renewing = {};
-    poll_of_nodes changing = {};
 };
+
+enum class hold_phase : std::uint8_t { wanted, held, lost, leaving, forgotten };
 
 class hold final : public boost::intrusive::list_base_hook<> {
 public:
-    struct deleter {
-        void operator()(hold* h) const noexcept;
-    };
-    // Wanted from now on, with a node_hold for each node.
-    static std::unique_ptr<hold, deleter> make(hold_id id, hold_terms terms, std::size_t nodes);
+    hold(hold_id id, hold_terms terms, std::size_t nodes);
     hold(const hold&) = delete;
     hold& operator=(const hold&) = delete;
 
+    // --- what callers and listeners may read
     const hold_id& id() const noexcept { return id_; }
-    fencing_token token() const noexcept { return token_; }
-    instant valid_until() const noexcept { return valid_until_; }
     const hold_terms& terms() const noexcept { return terms_; }
-    // See pending_work.
-    std::string_view ticket() const noexcept { return pending_ ? pending_->ticket : std::string_view(); }
+    fencing_token token() const noexcept { return token_now; }
+    instant valid_until() const noexcept { return valid_until_now; }
     // How many releases of that kind are due.
-    unsigned levels(access kind) const noexcept { return kind == access::shared ? shared_ : exclusive_; }
-    void listen(std::shared_ptr<hold_listener> listener) noexcept { listener_ = std::move(listener); }
+    unsigned levels(access kind) const noexcept { return kind == access::shared ? shared : exclusive; }
+    void listen(std::shared_ptr<hold_listener> told) noexcept { listener_ = std::move(told); }
     const std::shared_ptr<hold_listener>& listener() const noexcept { return listener_; }
+    std::shared_ptr<hold_listener> take_listener() noexcept { return std::exchange(listener_, nullptr); }
+
+    // --- what the nodes ask
+    // Empty unless several nodes are asked.
+    std::string_view ticket() const noexcept { return pending ? pending->ticket : std::string_view(); }
+    // Somebody waits for what the node hold is asked for; otherwise it would be one vote more.
+    bool is_asked_for() const noexcept { return pending && pending->asked.request != nullptr; }
+
+    // --- the quorum's own
+    std::span<node_hold> nodes() const noexcept { return {nodes_.get(), count_}; }
+    node_hold& at(std::size_t number) const noexcept { return nodes_[number]; }
+    bool ran_out(instant now) const noexcept { return now >= valid_until_now; }
+    bool is_waited_for(answer_to what) const noexcept { return pending && pending->about(what).request != nullptr; }
+
+    std::unique_ptr<pending_work> pending;  // while there is any
+    fencing_token token_now = 0;
+    instant valid_until_now{};
+    instant granted_at{};
+    unsigned exclusive = 0;  // n acquires need n releases
+    unsigned shared = 0;
+    std::uint16_t told_votes = 0;  // as the observer knows
+    hold_phase phase = hold_phase::wanted;
+    bool shrunk : 1 = false;     // some node stopped voting for it
+    bool withdrawn : 1 = false;  // not to be asked for before a majority can be reached
+    bool held_back : 1 = false;  // not to be asked for before others of its lock are answered
+    bool paced : 1 = false;      // counts as unanswered in its lock's pace
+    bool links_changed = false;  // since the quorum looked last
 
 private:
-    friend class engine;
-    enum class state : std::uint8_t { wanted, held, lost, leaving };
-
-    hold(hold_id id, hold_terms terms, std::size_t nodes) noexcept;
-    ~hold();
-
-    // They stand right behind the hold.
-    node_hold& vote(std::size_t number) const noexcept {
-        return std::launder(reinterpret_cast<node_hold*>(const_cast<hold*>(this) + 1))[number];
-    }
-    std::span<node_hold> votes() const noexcept { return {&vote(0), nodes_}; }
-
-    bool is_asked_for() const noexcept { return pending_ && pending_->acquisition.request != nullptr; }
-
-    hold_id id_;
-    hold_terms terms_;
-    std::unique_ptr<pending_work> pending_;  // while there are any
+    const hold_id id_;
+    const hold_terms terms_;
     std::shared_ptr<hold_listener> listener_;
-    fencing_token token_ = 0;
-    instant valid_until_{};
-    instant granted_at_{};
-    unsigned exclusive_ = 0;  // n acquires need n releases
-    unsigned shared_ = 0;
-    std::uint16_t nodes_;
-    std::uint16_t told_votes_ = 0;  // how many were left, as the hook knows
-    state state_ = state::wanted;
-    bool in_hand_ : 1 = false;    // see engine::in_hand
-    bool opening_ : 1 = false;    // not all nodes have been asked yet
-    bool shrunk_ : 1 = false;     // some node stopped voting for it
-    bool withdrawn_ : 1 = false;  // not to be asked for before a majority can be reached
-    bool held_back_ : 1 = false;  // not to be asked for before others of its lock are answered
-    bool paced_ : 1 = false;      // counts as unanswered in its lock's pace
+    std::unique_ptr<node_hold[]> nodes_;
+    const std::uint16_t count_;
 };
 
 }  // namespace holdfast::engine

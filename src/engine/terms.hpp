@@ -68,14 +68,13 @@ private:
     std::unique_ptr<refusal> why_;
 };
 
-enum class how { asked, handed_over };
+inline rare_refusal rare(errc code, std::string detail) {
+    rare_refusal why;
+    why = refusal{code, std::move(detail), {}, {}};
+    return why;
+}
 
-// What a node said when it ended, changed or renewed something.
-struct node_answer {
-    std::optional<refusal> why_not;
-    std::size_t holders = 0;
-    std::size_t waiters = 0;
-};
+enum class how : std::uint8_t { asked, handed_over };
 
 // How long to wait for a lock.
 struct patience {
@@ -162,15 +161,13 @@ public:
     virtual void acquired(hold& held) = 0;
     virtual void refused(const refusal& why) = 0;
 
+    hold* subject = nullptr;  // the engine's own: what is asked for while it is
+
 protected:
     ~acquire_completion() = default;
-
-private:
-    friend class engine;
-    hold* subject_ = nullptr;
 };
 
-// Told once per release(), renew() or downgrade(): code is success or why not.
+// Told once per release(), renew() or downgrade().
 class hold_completion {
 public:
     // Before answered(), where the server told: who hold the lock now, and who wait.

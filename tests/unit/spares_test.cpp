@@ -1,67 +1,54 @@
-// What is used again must not remember its last use.
 #include "engine/spares.hpp"
 
-#include "unit/engine/engine_fixture.hpp"
+#include <gtest/gtest.h>
+
+#include "engine/hold.hpp"
 
 namespace holdfast::engine::spares_test {
 namespace {
 
-using namespace std::chrono_literals;
+// What is given back must come out as new: the next hold must not see the last one's ticket, deadlines or answers.
+TEST(Spares, GiveWhatIsPendingOutAsNew) {
+    spares<pending_work> some;
+    auto used = some.take();
+    const pending_work* const same = used.get();
+    used->asked.asked_at = instant(std::chrono::seconds(1));
+    used->asked.gather_for = milliseconds(5);
+    used->asked.said_no = refusal{};
+    used->ticket = "1700";
+    used->heal_at = {};
+    used->about(answer_to::renewal).done = 2;
+    used->about(answer_to::release).why_not = refusal{};
+    some.give_back(std::move(used));
 
-const instant later{5s};
-
-void expect_as_new(const pending_work::poll_of_nodes& poll) {
-    EXPECT_EQ(poll.request, nullptr);
-    EXPECT_EQ(poll.answer_by, never);
-    EXPECT_FALSE(poll.asked_in_vain);
-    EXPECT_EQ(poll.done + poll.open + poll.holders + poll.waiters, 0U);
-    EXPECT_FALSE(poll.why_not);
-}
-
-void use(pending_work::poll_of_nodes& poll, hold_completion& by) {
-    poll.request = &by;
-    poll.answer_by = later;
-    poll.asked_in_vain = true;
-    poll.done = poll.open = poll.holders = poll.waiters = 1;
-    poll.why_not = refusal{errc::lost, "", {}, {}};
-}
-
-TEST(Spares, WhatIsTakenAgainIsTheSameObjectAsNew) {
-    testing::counting_random random;
-    const auto whole = hold::make(hold_id(1, random), hold_terms(acquire_terms{}), 1);
-    testing::recorded_request wanted;
-    testing::recorded_answer asked;
-    spares<pending_work> kept;
-    std::unique_ptr<pending_work> used = kept.take();
-    pending_work* const place = used.get();
-    used->whole = whole.get();
-    used->acquisition.request = &wanted;
-    used->heal_at = used->acquisition.asked_at = used->acquisition.reach_by = used->acquisition.gather_until = later;
-    used->acquisition.limit = {waiting::not_at_all, later};
-    used->acquisition.gather_for = 7ms;
-    used->acquisition.said_no = refusal{errc::busy, "somebody has it", {}, {}};
-    used->ticket = "1700000000000000";
-    use(used->releasing, asked);
-    use(used->renewing, asked);
-    use(used->changing, asked);
-    kept.give_back(std::move(used));
-
-    const std::unique_ptr<pending_work> again = kept.take();
-    ASSERT_EQ(again.get(), place);
-    EXPECT_EQ(again->whole, nullptr);
+    const auto again = some.take();
+    ASSERT_EQ(again.get(), same);
+    EXPECT_EQ(again->asked.asked_at, instant());
+    EXPECT_EQ(again->asked.gather_for, milliseconds(0));
+    EXPECT_FALSE(again->asked.said_no);
+    EXPECT_TRUE(again->ticket.empty());
     EXPECT_EQ(again->heal_at, never);
-    EXPECT_EQ(again->ticket, "");
-    EXPECT_EQ(again->acquisition.request, nullptr);
-    EXPECT_EQ(again->acquisition.limit.wait, waiting::in_queue);
-    EXPECT_EQ(again->acquisition.limit.deadline, never);
-    EXPECT_EQ(again->acquisition.asked_at, instant{});
-    EXPECT_EQ(again->acquisition.reach_by, never);
-    EXPECT_EQ(again->acquisition.gather_until, never);
-    EXPECT_EQ(again->acquisition.gather_for, 0ms);
-    EXPECT_FALSE(again->acquisition.said_no);
-    expect_as_new(again->releasing);
-    expect_as_new(again->renewing);
-    expect_as_new(again->changing);
+    EXPECT_EQ(again->about(answer_to::renewal).done, 0U);
+    EXPECT_FALSE(again->about(answer_to::release).why_not);
+}
+
+TEST(Spares, GiveANodesRequestsOutAsNew) {
+    spares<node_requests> some;
+    auto used = some.take();
+    const node_requests* const same = used.get();
+    used->acquisition.at = acquire_stage::queued;
+    used->acquisition.ticket = "1700";
+    used->acquisition.holder = "somebody";
+    used->acquisition.trouble = refusal{};
+    used->release_again_at = {};
+    some.give_back(std::move(used));
+
+    const auto again = some.take();
+    ASSERT_EQ(again.get(), same);
+    EXPECT_TRUE(again->idle());
+    EXPECT_TRUE(again->acquisition.ticket.empty());
+    EXPECT_TRUE(again->acquisition.holder.empty());
+    EXPECT_FALSE(again->acquisition.trouble);
 }
 
 TEST(Spares, NothingIsKeptOfWhatIsNotThere) {
@@ -74,7 +61,7 @@ TEST(RareRefusal, IsNoneUntilOneIsGiven) {
     rare_refusal why;
     EXPECT_FALSE(why);
     EXPECT_FALSE(why.copy());
-    why = refusal{errc::busy, "taken", 3ms, "somebody"};
+    why = refusal{errc::busy, "taken", milliseconds(3), "somebody"};
     ASSERT_TRUE(why);
     EXPECT_EQ(why->code, errc::busy);
     EXPECT_EQ((*why).holder, "somebody");

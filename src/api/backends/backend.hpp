@@ -24,7 +24,7 @@ public:
     // How the engine reaches it.
     virtual engine::node_link link() = 0;
     // Before anything else: whom events are for, and whose card is shown there.
-    virtual void attach(engine::node_agent& mine, const std::string& client_id) = 0;
+    virtual void attach(engine::node_input& mine, const std::string& client_id) = 0;
 
     // Connected; in a Cluster to any primary.
     virtual bool up() const = 0;

@@ -21,7 +21,7 @@ engine::node_link cluster_backend::link() {
     return {&node_, settings_.display(), engine::channels::one_per_tag};
 }
 
-void cluster_backend::attach(engine::node_agent& mine, const std::string& client_id) {
+void cluster_backend::attach(engine::node_input& mine, const std::string& client_id) {
     node_.attach(mine);
     card_ = std::make_unique<client_card>(client_id);
 }

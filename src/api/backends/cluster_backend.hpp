@@ -17,7 +17,7 @@ public:
     cluster_backend(const surroundings& where, redis::server_settings settings);
 
     engine::node_link link() override;
-    void attach(engine::node_agent& mine, const std::string& client_id) override;
+    void attach(engine::node_input& mine, const std::string& client_id) override;
     bool up() const override { return node_.router().anybody_is_up(); }
     void submit(redis::command& request, instant now) override { node_.router().submit(request, now); }
     std::vector<redis::server_settings> members() const override;

@@ -23,8 +23,8 @@ engine::node_link server_backend::link() {
     return {this, settings().display()};
 }
 
-void server_backend::attach(engine::node_agent& mine, const std::string& client_id) {
-    agent_ = &mine;
+void server_backend::attach(engine::node_input& mine, const std::string& client_id) {
+    input_ = &mine;
     client_id_ = client_id;
     card_ = std::make_unique<client_card>(client_id);
 }
@@ -111,7 +111,7 @@ void server_backend::on_link_up(const redis::server_facts& facts, instant now) {
     }
     run_id_ = facts.run_id;
     acks_.follow(settings(), run_id_, now);
-    agent_->on_link_up({.clock = facts.clock}, engine::all_locks(), now);
+    input_->on_link_up({.clock = facts.clock}, engine::all_locks(), now);
     card_->on_link_up();
     card_->refresh(*this, now);
 }
@@ -119,7 +119,7 @@ void server_backend::on_link_up(const redis::server_facts& facts, instant now) {
 void server_backend::on_link_down(const failure& why, instant now) {
     watcher_.on_link_down(why);
     card_->on_link_down();
-    agent_->on_link_down(engine::all_locks(), now);
+    input_->on_link_down(engine::all_locks(), now);
 }
 
 // Where another server answers than the one that our own link goes to, that link is the older one, and the server was
@@ -131,11 +131,11 @@ void server_backend::on_ack_link_up(const redis::server_facts& facts, instant no
 }
 
 void server_backend::on_subscription_refused(const failure& why, instant now) {
-    agent_->on_subscription_refused(why, engine::all_locks(), now);
+    input_->on_subscription_refused(why, engine::all_locks(), now);
 }
 
 void server_backend::on_push(const redis::reply_view& message, instant now) {
-    agent_->on_push(message, now);
+    input_->on_push(message, now);
 }
 
 void server_backend::submit(redis::command& request) {

@@ -1,13 +1,13 @@
-// A server that votes: its connection, and the node_agent that speaks to it. Lives in the core's serial section.
+// A server that votes: its connection, and the node_input that speaks to it. Lives in the core's serial section.
 //
 // Where sentinels say which server it is, the connection goes where they say, and moves when they say otherwise. To the
-// node_agent that is a link that went down and came up again.
+// node_input that is a link that went down and came up again.
 #pragma once
 
 #include "api/backends/ack_links.hpp"
 #include "api/backends/backend.hpp"
 #include "api/backends/client_card.hpp"
-#include "engine/node_agent.hpp"
+#include "engine/engine.hpp"
 #include "redis/sentinel/sentinel_links.hpp"
 #include "redis/session/connection.hpp"
 
@@ -24,7 +24,7 @@ public:
     server_backend(const surroundings& where, redis::server_settings settings);
 
     engine::node_link link() override;
-    void attach(engine::node_agent& mine, const std::string& client_id) override;
+    void attach(engine::node_input& mine, const std::string& client_id) override;
     bool up() const override { return connection_.session().up(); }
     void submit(redis::command& request, instant now) override { session().submit(request, now); }
     // Where the sentinels say that the primary is, and who asks for its replicas.
@@ -73,7 +73,7 @@ private:
     instant primary_since_{};      // as the sentinels say
     redis::connection connection_;
     std::unique_ptr<redis::sentinel_links> sentinels_;  // none: the server is where the URL says
-    engine::node_agent* agent_ = nullptr;
+    engine::node_input* input_ = nullptr;
     std::unique_ptr<client_card> card_;
     ack_links acks_;
 };

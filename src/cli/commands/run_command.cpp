@@ -134,7 +134,7 @@ private:
     // Of `holdfast release`, also where this run does not wait for the lock.
     void hear_recalls(const client& link) const {
         api::core& core = *link.shared_core();
-        core.enter_with([&core, keys = lock_.keys] { core.engine().keep_listening(keys); });
+        core.enter_with([&core, keys = lock_.keys] { core.engine().keep_listening(keys, boot_now()); });
     }
 
     // To look at the lock with: one server over the link that is there.

@@ -20,7 +20,7 @@ public:
     cluster_way(client& owner, const redis::server_settings& cluster, std::uint64_t jitter_seed, network& net);
 
     engine::node_link link() override;
-    void attach(engine::node_agent& mine) override { node_.attach(mine); }
+    void attach(engine::node_input& mine) override { node_.attach(mine); }
     /// News of slots are told here, and what follows from them is sent by the settle() after it.
     void catch_up() override;
     void settle() override;

@@ -73,20 +73,20 @@ void port::on_link_up(const redis::server_facts& facts, instant now) {
         owner().trouble_passes(trusted_from_ + owner().slept());
     }
     run_id_ = facts.run_id;
-    agent_->on_link_up({.clock = facts.clock}, engine::all_locks(), now);
+    input_->on_link_up({.clock = facts.clock}, engine::all_locks(), now);
 }
 
 void port::on_link_down(const failure&, instant now) {
     owner().trouble_passes();
-    agent_->on_link_down(engine::all_locks(), now);
+    input_->on_link_down(engine::all_locks(), now);
 }
 
 void port::on_subscription_refused(const failure& why, instant now) {
-    agent_->on_subscription_refused(why, engine::all_locks(), now);
+    input_->on_subscription_refused(why, engine::all_locks(), now);
 }
 
 void port::on_push(const redis::reply_view& message, instant now) {
-    agent_->on_push(message, now);
+    input_->on_push(message, now);
 }
 
 }  // namespace holdfast::sim

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/node_agent.hpp"
+#include "engine/engine.hpp"
 #include "world/ack_plug.hpp"
 #include "world/way.hpp"
 
@@ -16,7 +16,7 @@ public:
          network& net);
 
     engine::node_link link() override { return {this, "sim"}; }
-    void attach(engine::node_agent& mine) override { agent_ = &mine; }
+    void attach(engine::node_input& mine) override { input_ = &mine; }
     void catch_up() override;
     void settle() override;
     void on_timer() override;
@@ -45,7 +45,7 @@ private:
     void confirm(redis::command& request, const engine::lock_keys& lock, redis::acknowledgement wanted) override;
 
     network& net_;
-    engine::node_agent* agent_ = nullptr;
+    engine::node_input* input_ = nullptr;
     std::string run_id_;
     instant trusted_from_{};
     std::unique_ptr<ack_plug> acks_;

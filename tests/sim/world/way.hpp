@@ -18,7 +18,7 @@ public:
 
     virtual engine::node_link link() = 0;
     /// Whom events are for; before anything else.
-    virtual void attach(engine::node_agent& mine) = 0;
+    virtual void attach(engine::node_input& mine) = 0;
 
     /// Before anybody's settle().
     virtual void catch_up() = 0;

@@ -185,7 +185,7 @@ TEST_F(EngineDowngrade, ARecallOrRevocationWithoutATokenMeansAnyGrantOfThatId) {
 }
 
 TEST_F(EngineDowngrade, ARecallIsHeardAlsoIfNobodyEverWaited) {
-    subject.keep_listening(*keys);
+    subject.keep_listening(*keys, now);
     EXPECT_THAT(server.take_subscriptions(), ::testing::SizeIs(1));
 }
 

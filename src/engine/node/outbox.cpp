@@ -1,4 +1,4 @@
-#include "engine/outbox.hpp"
+#include "engine/node/outbox.hpp"
 
 namespace holdfast::engine {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/wake_channels.hpp"
+#include "engine/node/wake_channels.hpp"
 
 #include "base/assert.hpp"
 
@@ -6,8 +6,8 @@
 
 namespace holdfast::engine {
 
-wake_channels::wake_channels(channels kind, std::string client, outbox& out)
-    : kind_(kind), client_(std::move(client)), out_(out), name_("hf:wake:" + client_) {}
+wake_channels::wake_channels(channels kind, std::string client, outbox& out, agenda& todo)
+    : kind_(kind), client_(std::move(client)), out_(out), todo_(todo), name_("hf:wake:" + client_) {}
 
 const std::string& wake_channels::of(const lock_keys& lock) {
     if (!is_common()) name_ = wire::channel_of(lock, client_);
@@ -26,13 +26,13 @@ void wake_channels::leave(const lock_keys& lock) {
     if (--found->second.listeners > 0) return;
     const bool was_subscribed = found->second.subscribed;
     by_name_.erase(found);
-    if (was_subscribed) out_.unsubscribe(name_);
+    if (was_subscribed) todo_.add(effects::unsubscribe{&out_, name_});
 }
 
 void wake_channels::subscribe(const lock_keys& lock) {
     const std::string& name = of(lock);
     bool& subscribed = is_common() ? common_subscribed_ : by_name_.at(name).subscribed;
-    if (!std::exchange(subscribed, true)) out_.subscribe(name);
+    if (!std::exchange(subscribed, true)) todo_.add(effects::subscribe{&out_, name});
 }
 
 void wake_channels::refused(const lock_set& which) {

@@ -1,11 +1,12 @@
-// Where a node tells that somebody's turn has come.
+// The channels on which a node wakes this client's waiters.
 //
-// One channel of a client serves all its locks on a single server; once subscribed it stays so. On a Cluster a channel
+// On a single server one channel of a client serves all its locks; once subscribed it stays so. On a Cluster a channel
 // is heard at the owner of its slot only, so there is one for each tag, in the slot of the locks that have this tag; it
-// is subscribed while anybody may be told something there.
+// is subscribed while a push may come there.
 #pragma once
 
-#include "engine/outbox.hpp"
+#include "engine/effects.hpp"
+#include "engine/node/outbox.hpp"
 
 #include <cstdint>
 #include <string>
@@ -18,14 +19,14 @@ enum class channels : std::uint8_t { one, one_per_tag };
 
 class wake_channels {
 public:
-    wake_channels(channels kind, std::string client, outbox& out);
+    wake_channels(channels kind, std::string client, outbox& out, agenda& todo);
 
-    // The channel of that lock; good until the next question.
+    // The channel of that lock; valid until the next call.
     const std::string& of(const lock_keys& lock);
     // The first word of what is pushed there.
     std::string_view push_kind() const noexcept { return is_common() ? "message" : "smessage"; }
 
-    // One more may be told something there, and one less.
+    // One more node hold may get a push there, and one less.
     void enter(const lock_keys& lock);
     void leave(const lock_keys& lock);
     // Of a lock with a listener, if it is not subscribed yet.
@@ -45,6 +46,7 @@ private:
     const channels kind_;
     const std::string client_;
     outbox& out_;
+    agenda& todo_;
     std::string name_;  // the common one's, or that of the lock that was last asked about
     bool common_subscribed_ = false;
     std::unordered_map<std::string, channel> by_name_;  // those of tags that anybody listens to

@@ -1,0 +1,195 @@
+// What the engine wants to have done, and what its node agents have found out.
+//
+// A function of the engine changes its own state and appends here what follows from the change: node events for the
+// quorum, effects for the world outside. One loop, engine::run(), works them off when the change is complete. Node
+// events come first, so that an effect always meets a state on which all nodes' results have been counted.
+//
+// While an effect is carried out, the outside may call the engine again (a listener releases its hold, a link breaks).
+// That changes the state and appends, too; the loop that is running goes on with what was appended.
+#pragma once
+
+#include "engine/terms.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace holdfast::engine {
+
+class call;
+class hold;
+class outbox;
+struct node_hold;
+
+// A result of one node, for the quorum.
+struct node_event {
+    enum class kind : std::uint8_t {
+        granted,
+        queued,
+        refused,   // the acquisition is over; what was held before is held still
+        extended,  // a poll has proved the hold anew
+        lost,
+        recalled,  // an operator wants the lock back; the node still has the hold
+        renewed,
+        changed,
+        released,
+        gone,            // nothing of it is left at the node, and nobody was told so otherwise
+        raised,          // its token is the one that was wished for
+        links_changed,   // of the holds that are marked
+        owners_changed,  // locks may have other owners now
+        clock_read,
+    };
+
+    kind what;
+    how got = how::asked;   // granted
+    errc why = errc::lost;  // lost
+    node_hold* at = nullptr;
+    rare_refusal why_not = {};  // refused; and of renewed, changed and released: none means done
+    std::size_t holders = 0;    // changed, released: who hold the lock now
+    std::size_t waiters = 0;    // changed, released: who still wait
+};
+
+enum class votes_now : std::uint8_t { fewer, more };
+
+struct vote_count {
+    std::size_t in_favour = 0;
+    std::size_t nodes = 0;
+};
+
+namespace effects {
+
+// --- to a node
+struct send {
+    outbox* to;
+    call* request;
+};
+struct withdraw {
+    outbox* to;
+    call* request;
+};
+struct confirm {
+    outbox* to;
+    call* request;
+    const lock_keys* lock;
+    redis::acknowledgement wanted;
+};
+struct distrust {
+    outbox* node;
+    failure why;
+};
+struct subscribe {
+    outbox* at;
+    std::string channel;
+};
+struct unsubscribe {
+    outbox* at;
+    std::string channel;
+};
+struct want_link {
+    outbox* to;
+    const lock_keys* lock;
+};
+
+// --- to the caller
+struct acquired {
+    acquire_completion* who;
+    hold* what;
+};
+struct refused {
+    acquire_completion* who;
+    rare_refusal why;
+};
+struct answered {
+    hold_completion* who;
+    rare_refusal why_not;
+    std::size_t holders;
+    std::size_t waiters;
+};
+
+// --- to the hold's listener, if it has one by then
+struct validity {
+    hold* of;
+};
+struct token {
+    hold* of;
+};
+struct lost {
+    hold* what;
+    errc why;
+};
+struct gone {
+    std::shared_ptr<hold_listener> told;
+};
+
+// --- to the observer
+struct seen_acquired {
+    std::chrono::nanoseconds waited;
+    how got;
+};
+struct seen_reentered {};
+struct seen_refused {};
+struct seen_released {
+    std::chrono::nanoseconds held;
+};
+struct seen_renewed {};
+struct seen_renewal_failed {
+    failure why;
+};
+struct seen_lost {
+    std::shared_ptr<const lock_keys> lock;
+    errc why;
+};
+struct seen_votes {
+    std::shared_ptr<const lock_keys> lock;
+    votes_now what;
+    vote_count count;
+};
+
+}  // namespace effects
+
+using effect =
+    std::variant<effects::send, effects::withdraw, effects::confirm, effects::distrust, effects::subscribe,
+                 effects::unsubscribe, effects::want_link, effects::acquired, effects::refused, effects::answered,
+                 effects::validity, effects::token, effects::lost, effects::gone, effects::seen_acquired,
+                 effects::seen_reentered, effects::seen_refused, effects::seen_released, effects::seen_renewed,
+                 effects::seen_renewal_failed, effects::seen_lost, effects::seen_votes>;
+
+// First in, first out. Keeps its memory.
+template <typename T>
+class work_list {
+public:
+    bool empty() const noexcept { return next_ == all_.size(); }
+    void add(T one) { all_.push_back(std::move(one)); }
+    T take() {
+        T one = std::move(all_[next_++]);
+        if (empty()) {
+            all_.clear();
+            next_ = 0;
+        }
+        return one;
+    }
+
+private:
+    std::vector<T> all_;
+    std::size_t next_ = 0;
+};
+
+// Where all parts of the engine append.
+class agenda {
+public:
+    void add(effect what) { effects_.add(std::move(what)); }
+    void tell(node_event what) { events_.add(std::move(what)); }
+    // The last step of every function that the outside calls.
+    virtual void run(instant now) = 0;
+
+protected:
+    ~agenda() = default;
+
+    work_list<node_event> events_;
+    work_list<effect> effects_;
+};
+
+}  // namespace holdfast::engine

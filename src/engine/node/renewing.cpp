@@ -1,0 +1,183 @@
+#include "engine/node/renewing.hpp"
+
+#include "engine/hold.hpp"
+#include "engine/passing.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::engine {
+namespace {
+
+using purpose = call::purpose;
+using wire::hold_answer;
+
+// Other programs that share a read-write lock set one expiry for all holders. If that ends before our next renewal
+// restores it, the hold is lost: so renewals come at a third of the shortest such expiry that was seen. Before one is
+// seen, go-redislock's is assumed, whose hash it is.
+constexpr milliseconds usual_foreign_ttl{5000};
+// What was seen is the rest of an expiry, which may be close to zero: renewals come no more often than this.
+constexpr milliseconds shortest_foreign_pace{100};
+
+// A renewal that failed for a reason that may pass is tried again after this part of the lease.
+constexpr int retry_part = 10;
+
+// Rounds down to a common beat, so that the renewals of many holds go out in one write.
+instant on_the_beat(instant exactly, std::chrono::nanoseconds pace) {
+    const auto beat = std::max(pace / 1000, std::chrono::nanoseconds(1));
+    return exactly - exactly.time_since_epoch() % beat;
+}
+
+}  // namespace
+
+// How long after the last proof the next renewal is due.
+std::chrono::nanoseconds renewing::pace(const node_hold& n) const {
+    const hold_terms& terms = core_.terms_of(n);
+    milliseconds ttl = n.foreign_ttl;
+    if (terms.kind == lock_kind::read_write && terms.keys->is_raw()) ttl = std::min(ttl, usual_foreign_ttl);
+    const milliseconds third = terms.lease / 3;
+    return ttl < terms.lease ? std::min(third, std::max(ttl / 3, shortest_foreign_pace)) : third;
+}
+
+void renewing::note_foreign_ttl(node_hold& n, std::optional<milliseconds> cut_to) {
+    if (cut_to) n.foreign_ttl = std::min(n.foreign_ttl, *cut_to);
+}
+
+void renewing::extend_validity(node_hold& n, instant proved_at) {
+    const hold_terms& terms = core_.terms_of(n);
+    n.valid_until = std::max(n.valid_until, proved_at + terms.lease - core_.drift(terms.lease));
+    if (terms.renewing == renewal::automatic && n.is_renewed) {
+        // Up to a tenth earlier, so that holds acquired together do not renew together.
+        const std::chrono::nanoseconds every = pace(n);
+        const auto jitter = static_cast<std::uint64_t>(every.count()) / 10;
+        const instant exactly =
+            proved_at + every -
+            std::chrono::nanoseconds(static_cast<std::int64_t>(core_.random().next() % (jitter + 1)));
+        n.renew_at = on_the_beat(exactly, every);
+    }
+}
+
+void renewing::on_timer(node_hold& n, instant now) {
+    if (now >= n.renew_at && n.pending().renewing == nullptr) send_when_due(n, now);
+}
+
+// Holds that were acquired within a moment come due within a moment. If that is more than the node can do, some wait:
+// at most an eighth of the lease. Otherwise thousands of requests pile up here.
+void renewing::send_when_due(node_hold& n, instant now) {
+    const milliseconds lease = core_.terms_of(n).lease;
+    const instant proved_at = n.valid_until - lease + core_.drift(lease);
+    const std::chrono::nanoseconds every = pace(n);
+    const instant latest = on_the_beat(proved_at + every + every * 3 / 8, every);
+    if (core_.calls().renewals_in_flight() < core_.settings().most_renewals || now >= latest) return send(n, now);
+    const auto room = static_cast<std::uint64_t>(std::chrono::nanoseconds(latest - now).count());
+    const std::chrono::nanoseconds least = every * 3 / 128;
+    const std::chrono::nanoseconds chance(static_cast<std::int64_t>(core_.random().next() % room));
+    n.renew_at = std::min(latest, on_the_beat(now + least + chance, every));
+}
+
+void renewing::stop(node_hold& n, instant now) {
+    core_.drop(n, &node_requests::renewing);
+    n.is_renewed = false;
+    n.renew_at = never;
+    core_.set_timer(n, now);
+}
+
+void renewing::renew(node_hold& n, instant now) {
+    if (n.pending().renewing == nullptr) send(n, now);
+    core_.set_timer(n, now);
+}
+
+void renewing::send(node_hold& n, instant now, purpose how_asked) {
+    const hold_terms& terms = core_.terms_of(n);
+    call& request = core_.calls().start(how_asked, n);
+    if (how_asked == purpose::renew_alone) {
+        wire::write(request, core_.lock_of(n, now),
+                    wire::renew_alone_request{.id = core_.id_of(n), .lease = terms.lease});
+    } else {
+        wire::write(request, core_.lock_of(n, now), wire::renew_request{.id = core_.id_of(n), .lease = terms.lease});
+    }
+    if (how_asked == purpose::renew) request.tell_if_moving();
+    if (how_asked != purpose::renew_again) request.pass_others();
+    // What was unclear may be plain by then.
+    const bool waits = how_asked == purpose::renew_again;
+    request.give_up_at(waits ? std::min(n.valid_until, now + terms.lease / retry_part) : n.valid_until);
+    core_.busy(n).renewing = &request;
+    core_.send(request);
+}
+
+std::optional<hold_answer> renewing::on_reply(node_hold& n, const call& asked, const redis::reply_view& reply,
+                                              instant now) {
+    const bool was_alone = asked.what() == purpose::renew_alone;
+    if (reply.is_error()) {
+        const failure why = core_.classify(reply);
+        const bool goes_alone =
+            why.code == errc::moving && core_.terms_of(n).kind == lock_kind::read_write && !was_alone;
+        goes_alone ? send(n, now, purpose::renew_alone) : on_failure(n, why, now);
+        return std::nullopt;
+    }
+    auto answer = was_alone ? wire::read_renew_alone(reply) : wire::read_hold(reply);
+    if (!answer) {
+        const refusal nonsense = core_.nonsense();
+        on_failure(n, {nonsense.code, nonsense.detail}, now);
+        return std::nullopt;
+    }
+    const bool is_loss =
+        answer->what == hold_answer::verdict::not_held || answer->what == hold_answer::verdict::held_by_other;
+    // A slot that moves back and forth: the member to which it moves again may not have the key yet.
+    const bool may_be_elsewhere = is_loss && asked.was_redirected() && asked.what() == purpose::renew;
+    if (may_be_elsewhere || answer->what == hold_answer::verdict::unclear) {
+        send(n, now, purpose::renew_again);
+    } else if (is_loss) {
+        core_.lose(n, answer->what == hold_answer::verdict::not_held ? errc::not_held : errc::held_by_other);
+    } else if (answer->what == hold_answer::verdict::done) {
+        if (n.ran_out(now)) {
+            core_.lose(n, errc::lost);
+            return std::nullopt;
+        }
+        note_foreign_ttl(n, answer->cut_to);
+        if (!confirms_.is_wanted(n)) extend_validity(n, asked.written_at());
+        return answer;
+    }
+    return std::nullopt;
+}
+
+void renewing::found(node_hold& n, const call& asked, const hold_answer& answer, instant now) {
+    if (!confirms_.is_wanted(n)) return done(n, now);
+    confirms_.ask(n, &node_requests::renewing, purpose::confirm_renewal,
+                  {.token = answer.token, .at = asked.written_at()});
+    core_.set_timer(n, now);
+}
+
+void renewing::done(node_hold& n, instant now) {
+    n.renewed_blindly = false;
+    core_.set_timer(n, now);
+    core_.tell(node_event::kind::renewed, n);
+}
+
+void renewing::on_failure(node_hold& n, const failure& why, instant now) {
+    core_.add(effects::seen_renewal_failed{why});
+    // Repeatable: if a broken link leaves the outcome unknown, the renewal is sent again on the next link.
+    const bool unknown = why.code == errc::outcome_unknown;
+    const milliseconds lease = core_.terms_of(n).lease;
+    const std::chrono::nanoseconds rest = std::min(std::chrono::nanoseconds(lease) / retry_part, pace(n));
+    // A lost link slows down what is sent on the next. Where the link is up, we have to slow down ourselves: a server
+    // that never knows the outcome would be asked as fast as it answers.
+    const bool at_once = unknown && !(core_.link_is_up(n) && std::exchange(n.renewed_blindly, true));
+    n.renew_at = at_once ? now : now + (unknown ? std::min<std::chrono::nanoseconds>(again_after, rest) : rest);
+    if (core_.terms_of(n).renewing == renewal::none) n.renew_at = never;
+    core_.set_timer(n, now);
+    core_.tell_failed(node_event::kind::renewed, n, {why.code, why.detail, {}, {}});
+}
+
+void renewing::on_confirmation(node_hold& n, const call& asked, const confirmation& said, instant now) {
+    if (said.why_not) {
+        // After a broken link or with another server it is sent at once. Otherwise it was not the renewal that failed.
+        const bool known_cause = said.why_not->code == errc::outcome_unknown || !said.is_unknown;
+        return on_failure(n, known_cause ? *said.why_not : failure{errc::not_replicated, said.why_not->detail}, now);
+    }
+    if (n.ran_out(now)) return core_.lose(n, errc::lost);
+    extend_validity(n, asked.shown().at);
+    done(n, now);
+}
+
+}  // namespace holdfast::engine

@@ -1,0 +1,231 @@
+#include "engine/quorum/holding.hpp"
+
+#include "base/assert.hpp"
+
+#include <utility>
+
+namespace holdfast::engine {
+namespace {
+
+// Nodes that do not vote for a hold are asked again after this part of its lease.
+constexpr int heal_part = 3;
+
+}  // namespace
+
+// --- validity
+
+void holding::update_validity(hold& h) {
+    const node_holds backing = nodes_.backing(h);
+    if (backing.size() < nodes_.majority()) return;
+    h.valid_until_now = nodes_.validity_of(backing);
+    if (h.listener() != nullptr) todo_.add(effects::validity{&h});
+}
+
+void holding::begin(hold& h, instant now) {
+    update_validity(h);
+    if (!nodes_.several() || h.terms().renewing != renewal::automatic) return;
+    holds_.pending(h).heal_at = now + h.terms().lease / heal_part;
+}
+
+void holding::one_more(hold& h) {
+    update_validity(h);
+    tell_votes(h, votes_now::more);
+}
+
+// A node votes for it no more, or never did. What is left may be a majority, also of a pending upgrade.
+void holding::one_less(hold& h, errc why, instant now) {
+    if (nodes_.backing(h).size() < nodes_.majority()) return lose(h, why, now);
+    update_validity(h);
+    tell_votes(h, votes_now::fewer);
+}
+
+// A node that is merely later than the others is nothing to tell of; one that comes back is.
+void holding::tell_votes(hold& h, votes_now what) {
+    if (!nodes_.several() || (what == votes_now::more && !h.shrunk)) return;
+    const std::size_t in_favour = nodes_.backing(h).size();
+    if (what == votes_now::fewer && in_favour == h.told_votes) return;
+    h.told_votes = static_cast<std::uint16_t>(in_favour);
+    h.shrunk = in_favour < nodes_.size();
+    todo_.add(effects::seen_votes{h.terms().keys, what, {.in_favour = in_favour, .nodes = nodes_.size()}});
+}
+
+void holding::lose_if_ran_out(hold& h, instant now) {
+    if (h.phase == hold_phase::held && h.ran_out(now)) lose(h, errc::lost, now);
+}
+
+void holding::lose(hold& h, errc why, instant now) {
+    h.phase = hold_phase::lost;
+    if (h.pending) h.pending->heal_at = never;
+    answers_.refuse(h, answer_to::renewal, errc::lost, "");
+    answers_.refuse(h, answer_to::change, errc::lost, "");
+    todo_.add(effects::seen_lost{h.terms().keys, why});
+    todo_.add(effects::lost{&h, why});
+    acquire_completion* const upgrade = holds_.end_acquisition(h);
+    holds_.set_timer(h);
+    for (node_hold& n : h.nodes()) nodes_.of(n).let_run_out(n, now);
+    if (upgrade != nullptr) todo_.add(effects::refused{upgrade, rare(errc::lost, "")});
+}
+
+// --- results of nodes
+
+void holding::on_lost(node_hold& n, errc why, instant now) {
+    const refusal is_lost{errc::lost, "", {}, {}};
+    answers_.count_refused(n, answer_to::renewal, is_lost);
+    answers_.count_refused(n, answer_to::change, is_lost);
+    one_less(*n.whole, why, now);
+}
+
+void holding::on_refused(node_hold& n, const refusal& why, instant now) {
+    answers_.count_refused(n, answer_to::renewal, why);
+    answers_.count_refused(n, answer_to::change, why);
+    one_less(*n.whole, why.code, now);
+}
+
+void holding::on_extended(node_hold& n) {
+    update_validity(*n.whole);
+}
+
+void holding::on_renewed(node_hold& n, const node_event& said, instant now) {
+    hold& h = *n.whole;
+    if (!said.why_not) {
+        const instant before = h.valid_until_now;
+        update_validity(h);
+        if (h.valid_until_now > before) todo_.add(effects::seen_renewed{});
+    }
+    // The outcome of a renewal whose link broke is unknown, and it is sent again on the next link.
+    const bool unknown = said.why_not && said.why_not->code == errc::outcome_unknown;
+    if (unknown && h.is_waited_for(answer_to::renewal)) {
+        h.pending->about(answer_to::renewal).asked_in_vain = true;
+        return nodes_.of(n).renew(n, now);
+    }
+    answers_.count(n, answer_to::renewal, said);
+    holds_.set_timer(h);
+}
+
+void holding::on_changed(node_hold& n, const node_event& said) {
+    hold& h = *n.whole;
+    update_validity(h);
+    answers_.count(n, answer_to::change, said);
+    holds_.set_timer(h);
+}
+
+void holding::on_released(node_hold& n, const node_event& said) {
+    answers_.count(n, answer_to::release, said);
+    holds_.set_timer(*n.whole);
+}
+
+void holding::on_gone(node_hold& n) {
+    answers_.count_refused(n, answer_to::release, {errc::outcome_unknown, nodes_.of(n).server(), {}, {}});
+}
+
+// The holder is told to stop, and the hold is renewed no longer; but the nodes keep it until the holder has stopped and
+// releases it, or the lease ends. So nobody else has the lock while the holder still works. One node's word is enough.
+void holding::on_recalled(node_hold& n, instant now) {
+    lose(*n.whole, errc::lost, now);
+}
+
+void holding::on_timer(hold& h, instant now) {
+    answers_.refuse_late(h, answer_to::release, now, errc::outcome_unknown, "the release goes on in the background");
+    answers_.refuse_late(h, answer_to::change, now, errc::outcome_unknown, "the downgrade goes on in the background");
+    const bool in_vain = h.pending && h.pending->about(answer_to::renewal).asked_in_vain;
+    const bool asked = in_vain || nodes_.links_up(h) >= nodes_.majority();
+    answers_.refuse_late(h, answer_to::renewal, now, asked ? errc::request_timed_out : errc::unreachable,
+                         nodes_[0].server());
+    heal(h, now);
+    holds_.set_timer(h);
+}
+
+// Nodes that do not vote for it (they forgot it, or were out of reach, or had another holder) are asked again, if what
+// is held is still what was asked for. Nobody waits for them, and lost is lost: this only makes a majority firmer.
+void holding::heal(hold& h, instant now) {
+    if (!h.pending || now < h.pending->heal_at) return;
+    h.pending->heal_at = now + h.terms().lease / heal_part;
+    const bool as_asked = (h.exclusive > 0) == (h.terms().want == access::exclusive);
+    if (!as_asked) return;
+    for (node_hold& n : h.nodes()) {
+        if (n.can_be_asked_again()) nodes_.of(n).ask(n, {waiting::not_at_all, never}, now);
+    }
+}
+
+// --- requests
+
+void holding::refuse_now(hold_completion* request, errc code) {
+    if (request != nullptr) todo_.add(effects::answered{request, rare(code, ""), 0, 0});
+}
+
+void holding::renew_nodes(hold& h, instant now) {
+    for (node_hold& n : h.nodes()) {
+        if (n.counts()) nodes_.of(n).renew(n, now);
+    }
+}
+
+void holding::renew(hold& h, hold_completion& request, instant now) {
+    lose_if_ran_out(h, now);
+    if (h.phase != hold_phase::held) return refuse_now(&request, errc::lost);
+    if (h.is_waited_for(answer_to::renewal)) {
+        return todo_.add(effects::answered{&request, rare(errc::too_many, "a renewal is under way"), 0, 0});
+    }
+    answers_.expect(h, answer_to::renewal, &request, now + settings_.request_timeout);
+    renew_nodes(h, now);
+    holds_.set_timer(h);
+}
+
+void holding::release(hold& h, access level, hold_completion* request, instant answer_by, instant now) {
+    HOLDFAST_ASSERT(h.levels(level) > 0);
+    --(level == access::shared ? h.shared : h.exclusive);
+    if (h.exclusive + h.shared > 0) return release_level(h, level, request, answer_by, now);
+    if (auto listener = h.take_listener()) todo_.add(effects::gone{std::move(listener)});
+    todo_.add(effects::seen_released{now - h.granted_at});
+    if (h.phase == hold_phase::lost) {
+        // The caller is told at once; what may be left on the servers is cleared all the same.
+        refuse_now(std::exchange(request, nullptr), errc::lost);
+    }
+    constexpr std::string_view meanwhile = "released meanwhile";
+    h.phase = hold_phase::leaving;
+    if (h.pending) h.pending->heal_at = never;
+    answers_.refuse(h, answer_to::renewal, errc::not_held, meanwhile);
+    answers_.refuse(h, answer_to::change, errc::not_held, meanwhile);
+    acquire_completion* const upgrade = holds_.end_acquisition(h);
+    answers_.expect(h, answer_to::release, request, answer_by);
+    for (node_hold& n : h.nodes()) nodes_.of(n).release(n, now);
+    holds_.set_timer(h);
+    if (upgrade != nullptr) todo_.add(effects::refused{upgrade, rare(errc::not_held, std::string(meanwhile))});
+}
+
+// Other levels remain: the nodes hear of it only if what they have becomes less.
+void holding::release_level(hold& h, access level, hold_completion* request, instant answer_by, instant now) {
+    if (h.phase != hold_phase::held) return refuse_now(request, errc::lost);
+    const bool downgrades = level == access::exclusive && h.exclusive == 0;
+    const bool stops_reading = level == access::shared && h.shared == 0;
+    if (!downgrades && request != nullptr) todo_.add(effects::answered{request, {}, 0, 0});
+    if (downgrades) {
+        // A node's answer to the last downgrade may still be missing, when a majority has granted the upgrade anew.
+        answers_.refuse(h, answer_to::change, errc::outcome_unknown, "downgraded again meanwhile");
+        answers_.expect(h, answer_to::change, request, answer_by);
+    }
+    if (downgrades || stops_reading) make_less(h, downgrades ? shape::reading : shape::writing, now);
+    holds_.set_timer(h);
+}
+
+void holding::make_less(hold& h, shape rest, instant now) {
+    for (node_hold& n : h.nodes()) {
+        node_agent& agent = nodes_.of(n);
+        // A node that has not answered yet would grant all that was asked for.
+        if (n.asks()) agent.give_up(n, now);
+        // Nor is one of use that would have nothing left.
+        if (rest == shape::writing && n.counts() && !n.writes()) {
+            answers_.count_refused(n, answer_to::renewal, {errc::not_held, "", {}, {}});
+            agent.release(n, now);
+        }
+        agent.make_less(n, rest, now);
+    }
+}
+
+// The owner will never release.
+void holding::abandon(hold& h, instant now) {
+    if (h.phase == hold_phase::held) lose(h, errc::not_held, now);
+    for (node_hold& n : h.nodes()) nodes_.of(n).abandon(n);
+    h.phase = hold_phase::leaving;
+}
+
+}  // namespace holdfast::engine
