@@ -97,6 +97,12 @@ struct want_link {
 struct acquired {
     acquire_completion* who;
     hold* what;
+    std::chrono::nanoseconds waited;
+    how got;
+};
+struct reentered {
+    acquire_completion* who;
+    hold* what;
 };
 struct refused {
     acquire_completion* who;
@@ -120,20 +126,13 @@ struct lost {
     hold* what;
     errc why;
 };
-struct gone {
-    std::shared_ptr<hold_listener> told;
-};
-
-// --- to the observer
-struct seen_acquired {
-    std::chrono::nanoseconds waited;
-    how got;
-};
-struct seen_reentered {};
-struct seen_refused {};
-struct seen_released {
+struct released {
+    std::shared_ptr<hold_listener> told;  // it has none any more
     std::chrono::nanoseconds held;
 };
+
+// --- to the observer, who also hears of the three above
+struct seen_refused {};
 struct seen_renewed {};
 struct seen_renewal_failed {
     failure why;
@@ -150,37 +149,46 @@ struct seen_votes {
 
 }  // namespace effects
 
-using effect =
-    std::variant<effects::send, effects::withdraw, effects::confirm, effects::distrust, effects::subscribe,
-                 effects::unsubscribe, effects::want_link, effects::acquired, effects::refused, effects::answered,
-                 effects::validity, effects::token, effects::lost, effects::gone, effects::seen_acquired,
-                 effects::seen_reentered, effects::seen_refused, effects::seen_released, effects::seen_renewed,
-                 effects::seen_renewal_failed, effects::seen_lost, effects::seen_votes>;
+using effect = std::variant<effects::send, effects::withdraw, effects::confirm, effects::distrust, effects::subscribe,
+                            effects::unsubscribe, effects::want_link, effects::acquired, effects::reentered,
+                            effects::refused, effects::answered, effects::validity, effects::token, effects::lost,
+                            effects::released, effects::seen_refused, effects::seen_renewed,
+                            effects::seen_renewal_failed, effects::seen_lost, effects::seen_votes>;
 
 // First in, first out. Keeps its memory.
 template <typename T>
 class work_list {
 public:
-    bool empty() const noexcept { return next_ == all_.size(); }
-    void add(T one) { all_.push_back(std::move(one)); }
-    T take() {
-        T one = std::move(all_[next_++]);
-        if (empty()) {
-            all_.clear();
-            next_ = 0;
-        }
-        return one;
+    // What next() returned last stays where it is.
+    template <typename... Parts>
+    void add(Parts&&... parts) {
+        const bool would_move = next_ > 0 && now_.size() == now_.capacity();
+        (would_move || !later_.empty() ? later_ : now_).emplace_back(std::forward<Parts>(parts)...);
+    }
+    // Null if there is none. Good until the next call.
+    T* next() {
+        if (next_ < now_.size()) return &now_[next_++];
+        if (next_ == 0) return nullptr;
+        now_.clear();
+        next_ = 0;
+        if (later_.empty()) return nullptr;
+        now_.swap(later_);
+        return &now_[next_++];
     }
 
 private:
-    std::vector<T> all_;
+    std::vector<T> now_;
+    std::vector<T> later_;
     std::size_t next_ = 0;
 };
 
 // Where all parts of the engine append.
 class agenda {
 public:
-    void add(effect what) { effects_.add(std::move(what)); }
+    template <typename Effect>
+    void add(Effect what) {
+        effects_.add(std::in_place_type<Effect>, std::move(what));
+    }
     void tell(node_event what) { events_.add(std::move(what)); }
     // The last step of every function that the outside calls.
     virtual void run(instant now) = 0;

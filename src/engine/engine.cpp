@@ -36,10 +36,10 @@ void engine::run(instant now) {
     if (running_) return;  // an effect has led back here: the loop goes on with what was appended
     running_ = true;
     for (;;) {
-        if (!events_.empty()) {
-            take_event(events_.take(), now);
-        } else if (!effects_.empty()) {
-            carry_out(effects_.take());
+        if (const node_event* const event = events_.next()) {
+            take_event(*event, now);
+        } else if (const effect* const what = effects_.next()) {
+            carry_out(*what);
         } else {
             break;
         }
@@ -152,7 +152,7 @@ void answer(const effects::answered& what) {
 
 }  // namespace
 
-void engine::carry_out(effect what) {
+void engine::carry_out(const effect& what) {
     std::visit(overloaded{
                    [](const effects::send& e) { send(e); },
                    [](const effects::withdraw& e) { withdraw(e); },
@@ -161,7 +161,14 @@ void engine::carry_out(effect what) {
                    [](const effects::subscribe& e) { e.at->subscribe(e.channel); },
                    [](const effects::unsubscribe& e) { e.at->unsubscribe(e.channel); },
                    [](const effects::want_link& e) { e.to->want_link(*e.lock); },
-                   [](const effects::acquired& e) { e.who->acquired(*e.what); },
+                   [this](const effects::acquired& e) {
+                       watcher_.on_acquired(e.waited, e.got);
+                       e.who->acquired(*e.what);
+                   },
+                   [this](const effects::reentered& e) {
+                       watcher_.on_reentered();
+                       e.who->acquired(*e.what);
+                   },
                    [](const effects::refused& e) { e.who->refused(*e.why); },
                    [](const effects::answered& e) { answer(e); },
                    [](const effects::validity& e) {
@@ -173,11 +180,11 @@ void engine::carry_out(effect what) {
                    [](const effects::lost& e) {
                        if (e.what->listener() != nullptr) e.what->listener()->on_lost(e.why);
                    },
-                   [](const effects::gone& e) { e.told->on_gone(); },
-                   [this](const effects::seen_acquired& e) { watcher_.on_acquired(e.waited, e.got); },
-                   [this](const effects::seen_reentered&) { watcher_.on_reentered(); },
+                   [this](const effects::released& e) {
+                       if (e.told != nullptr) e.told->on_gone();
+                       watcher_.on_released(e.held);
+                   },
                    [this](const effects::seen_refused&) { watcher_.on_refused(); },
-                   [this](const effects::seen_released& e) { watcher_.on_released(e.held); },
                    [this](const effects::seen_renewed&) { watcher_.on_renewed(); },
                    [this](const effects::seen_renewal_failed& e) { watcher_.on_renewal_failed(e.why); },
                    [this](const effects::seen_lost& e) { watcher_.on_lost(e.lock->lock(), e.why); },
@@ -256,9 +263,8 @@ void engine::reenter(hold& mine, acquire_completion& request, const acquire_term
 }
 
 void engine::reentered(hold& h, acquire_completion& request, instant now) {
-    add(effects::seen_reentered{});
     if (h.terms().renewing == renewal::none) held_.renew_nodes(h, now);
-    add(effects::acquired{&request, &h});
+    add(effects::reentered{&request, &h});
 }
 
 void engine::upgrade(hold& h, acquire_completion& request, patience limit, instant now) {

@@ -19,20 +19,26 @@
 
 namespace holdfast::engine {
 
-// An acquisition, or an upgrade, at all nodes.
-struct acquisition {
+struct acquisition_facts {
     acquire_completion* request = nullptr;
     patience limit = {};
     instant asked_at{};
     instant reach_by = never;      // enough nodes must have been reached once; see engine_settings::first_connect
     instant gather_until = never;  // some votes, no majority: until then others may still come
     milliseconds gather_for{0};    // the last such wait
-    rare_refusal said_no = {};     // the first node's reason that was not silence
 };
 
-// The nodes' answers to a release, a renewal or a downgrade for which a caller waits. Done when a majority has done it;
-// failed when no majority can have.
-struct answer_count {
+// An acquisition, or an upgrade, at all nodes.
+struct acquisition : acquisition_facts {
+    rare_refusal said_no = {};  // the first node's reason that was not silence
+
+    void clear() noexcept {
+        acquisition_facts::operator=({});
+        said_no.reset();
+    }
+};
+
+struct answer_count_facts {
     hold_completion* request = nullptr;
     instant answer_by = never;
     bool asked_in_vain = false;  // a link broke before its answer
@@ -40,7 +46,17 @@ struct answer_count {
     std::size_t open = 0;
     std::size_t holders = 0;  // the most that a node told of
     std::size_t waiters = 0;
+};
+
+// The nodes' answers to a release, a renewal or a downgrade for which a caller waits. Done when a majority has done it;
+// failed when no majority can have.
+struct answer_count : answer_count_facts {
     rare_refusal why_not = {};
+
+    void clear() noexcept {
+        answer_count_facts::operator=({});
+        why_not.reset();
+    }
 };
 
 // What is pending about a hold.
@@ -61,10 +77,10 @@ struct pending_work final : timed {
     // Its timer is not set.
     void clear() noexcept {
         whole = nullptr;
-        asked = {};
+        asked.clear();
         ticket.clear();
         heal_at = never;
-        answers = {};
+        for (answer_count& each : answers) each.clear();
     }
 };
 
@@ -94,8 +110,11 @@ public:
     bool is_asked_for() const noexcept { return pending && pending->asked.request != nullptr; }
 
     // --- the quorum's own
-    std::span<node_hold> nodes() const noexcept { return {nodes_.get(), count_}; }
-    node_hold& at(std::size_t number) const noexcept { return nodes_[number]; }
+    std::span<node_hold> nodes() noexcept { return {first(), count_}; }
+    std::span<const node_hold> nodes() const noexcept { return {const_cast<hold*>(this)->first(), count_}; }
+
+    static void* operator new(std::size_t size);
+    static void operator delete(void* room) noexcept;
     bool ran_out(instant now) const noexcept { return now >= valid_until_now; }
     bool is_waited_for(answer_to what) const noexcept { return pending && pending->about(what).request != nullptr; }
 
@@ -114,10 +133,13 @@ public:
     bool links_changed = false;  // since the quorum looked last
 
 private:
+    node_hold* first() noexcept { return count_ == 1 ? &only_ : several_.get(); }
+
     const hold_id id_;
     const hold_terms terms_;
     std::shared_ptr<hold_listener> listener_;
-    std::unique_ptr<node_hold[]> nodes_;
+    node_hold only_;                        // of one node, the rule: no memory of its own
+    std::unique_ptr<node_hold[]> several_;  // of several, instead
     const std::uint16_t count_;
 };
 

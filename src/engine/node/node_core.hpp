@@ -98,7 +98,10 @@ public:
     void tell(node_event what) { where_.todo.tell(std::move(what)); }
     void tell(node_event::kind what, node_hold& n) { tell({.what = what, .at = &n}); }
     void tell_failed(node_event::kind what, node_hold& n, refusal why);
-    void add(effect what) { where_.todo.add(std::move(what)); }
+    template <typename Effect>
+    void add(Effect what) {
+        where_.todo.add(std::move(what));
+    }
 
     // --- of answers
     failure classify(const redis::reply_view& error_reply);

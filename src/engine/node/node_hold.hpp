@@ -39,8 +39,7 @@ constexpr bool may_read(shape what) noexcept {
     return what == shape::reading || what == shape::both;
 }
 
-// An acquisition or an upgrade at one node.
-struct node_acquisition {
+struct node_acquisition_facts {
     acquire_stage at = acquire_stage::none;
     bool may_have_run = false;         // a copy of the request may have run without our knowing
     bool polled_on_this_link = false;  // so a push can be believed
@@ -54,21 +53,27 @@ struct node_acquisition {
     instant unknown_since = never;  // the grant is there, and nobody can tell how many replicas have it
     instant poll_at = never;
     milliseconds foreign_poll{0};  // the last interval of polling one holder of another program
-    std::string ticket = {};       // as the node told it
-    std::string holder = {};       // as the last answered poll saw it
-    rare_refusal trouble = {};     // of the server, as its last answer told it
+};
+
+// An acquisition or an upgrade at one node. Texts keep their memory when it is cleared: see spares.
+struct node_acquisition : node_acquisition_facts {
+    std::string ticket = {};    // as the node told it
+    std::string holder = {};    // as the last answered poll saw it
+    rare_refusal trouble = {};  // of the server, as its last answer told it
 
     // A position in the queue, and so its ticket, survives what is asked again at this node.
     void clear_but_for_ticket() noexcept {
-        std::string kept = std::move(ticket);
-        *this = {};
-        ticket = std::move(kept);
+        node_acquisition_facts::operator=({});
+        holder.clear();
+        trouble.reset();
     }
-    void clear() noexcept { *this = {}; }
+    void clear() noexcept {
+        clear_but_for_ticket();
+        ticket.clear();
+    }
 };
 
-// Requests that are not answered, each at most one of its sort, and those that will be sent again.
-struct node_requests {
+struct node_calls {
     call* asking = nullptr;
     call* renewing = nullptr;
     call* changing = nullptr;
@@ -77,6 +82,10 @@ struct node_requests {
     instant raise_again_at = never;
     instant release_again_at = never;
     instant change_again_at = never;
+};
+
+// Requests that are not answered, each at most one of its sort, and those that will be sent again.
+struct node_requests : node_calls {
     node_acquisition acquisition = {};
 
     bool idle() const noexcept {
@@ -84,7 +93,10 @@ struct node_requests {
                changing == nullptr && leaving == nullptr && raising == nullptr && raise_again_at == never &&
                release_again_at == never && change_again_at == never;
     }
-    void clear() noexcept { *this = {}; }
+    void clear() noexcept {
+        node_calls::operator=({});
+        acquisition.clear();
+    }
 };
 
 struct node_hold final : boost::intrusive::list_base_hook<>, timed {

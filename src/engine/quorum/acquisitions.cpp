@@ -33,7 +33,10 @@ bool waits_for_links(const hold& h) noexcept {
 
 void acquisitions::begin(hold& h, acquire_completion& request, patience limit, instant now) {
     pending_work& work = holds_.pending(h);
-    work.asked = {.request = &request, .limit = limit, .asked_at = now};
+    work.asked.clear();
+    work.asked.request = &request;
+    work.asked.limit = limit;
+    work.asked.asked_at = now;
     const bool is_unbounded = limit.wait == waiting::in_queue && limit.deadline == never;
     if (is_unbounded && !nodes_.was_reached()) work.asked.reach_by = now + settings_.first_connect;
     request.subject = &h;
@@ -110,7 +113,7 @@ void acquisitions::complete(hold& h, how got, instant now) {
     h.phase = hold_phase::held;
     (upgrades || h.terms().want == access::exclusive ? h.exclusive : h.shared) = 1;
     if (!upgrades) h.granted_at = now;
-    todo_.add(effects::seen_acquired{now - h.pending->asked.asked_at, got});
+    const std::chrono::nanoseconds waited = now - h.pending->asked.asked_at;
     acquire_completion* const request = holds_.end_acquisition(h);
     held_.begin(h, now);
     if (upgrades) {
@@ -118,7 +121,7 @@ void acquisitions::complete(hold& h, how got, instant now) {
         leave_queues(h, now);
     }
     holds_.set_timer(h);
-    todo_.add(effects::acquired{request, &h});
+    todo_.add(effects::acquired{request, &h, waited, got});
 }
 
 // A node that has not granted an upgrade by now may go on as it was. What a node that has not answered yet will say is
@@ -216,7 +219,7 @@ void acquisitions::withdraw(hold& h, instant now) {
     work.asked.gather_until = never;
     work.asked.gather_for = milliseconds(0);
     work.asked.request->subject = &later;
-    h.pending->asked = {};
+    h.pending->asked.clear();
     later.withdrawn = true;
     want_links(later);
     holds_.set_timer(later);
@@ -365,7 +368,7 @@ refusal acquisitions::out_of_reach(const hold& h, std::size_t heard_from) const 
         const bool waited = h.pending->asked.limit.wait == waiting::in_queue;
         return {waited ? errc::timed_out : errc::request_timed_out, nodes_[0].server(), {}, {}};
     }
-    const failure down = nodes_[0].why_not_up(h.at(0));  // as a request that was not sent would be told
+    const failure down = nodes_[0].why_not_up(h.nodes()[0]);  // as a request that was not sent would be told
     return {down.code, down.detail, {}, {}};
 }
 
@@ -375,7 +378,7 @@ void acquisitions::check_reach(hold& h, instant now) {
     h.pending->asked.reach_by = never;
     if (nodes_.was_reached()) return holds_.set_timer(h);
     if (nodes_.several()) return fail(h, too_late(h, now), now);
-    const failure why = nodes_[0].why_not_up(h.at(0));
+    const failure why = nodes_[0].why_not_up(h.nodes()[0]);
     fail(h, {why.code, why.detail, {}, {}}, now);
 }
 

@@ -7,7 +7,7 @@
 namespace holdfast::engine {
 
 void answers::expect(hold& h, answer_to what, hold_completion* request, instant answer_by) {
-    if (h.pending) h.pending->about(what) = {};
+    if (h.pending) h.pending->about(what).clear();
     if (request == nullptr) return;
     answer_count& count = holds_.pending(h).about(what);
     count.request = request;

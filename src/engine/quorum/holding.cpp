@@ -174,8 +174,7 @@ void holding::release(hold& h, access level, hold_completion* request, instant a
     HOLDFAST_ASSERT(h.levels(level) > 0);
     --(level == access::shared ? h.shared : h.exclusive);
     if (h.exclusive + h.shared > 0) return release_level(h, level, request, answer_by, now);
-    if (auto listener = h.take_listener()) todo_.add(effects::gone{std::move(listener)});
-    todo_.add(effects::seen_released{now - h.granted_at});
+    todo_.add(effects::released{h.take_listener(), now - h.granted_at});
     if (h.phase == hold_phase::lost) {
         // The caller is told at once; what may be left on the servers is cleared all the same.
         refuse_now(std::exchange(request, nullptr), errc::lost);

@@ -15,7 +15,7 @@ bool node_set::was_reached() const noexcept {
     return static_cast<std::size_t>(reached) >= majority();
 }
 
-node_holds node_set::backing(const hold& h) {
+node_holds node_set::backing(hold& h) {
     node_holds found;
     for (node_hold& n : h.nodes()) {
         if (is_backed_by(h, n)) found.push_back(&n);
@@ -23,7 +23,7 @@ node_holds node_set::backing(const hold& h) {
     return found;
 }
 
-node_holds node_set::in_favour(const hold& h) {
+node_holds node_set::in_favour(hold& h) {
     node_holds found;
     for (node_hold& n : h.nodes()) {
         if (is_in_favour(h, n)) found.push_back(&n);

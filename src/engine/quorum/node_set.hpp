@@ -53,12 +53,12 @@ public:
     static bool is_backed_by(const hold& h, const node_hold& n) noexcept {
         return h.exclusive > 0 ? n.writes() : n.counts();
     }
-    static node_holds backing(const hold& h);
+    static node_holds backing(hold& h);
     // Of what is asked for: an upgrade is granted where the node hold writes.
     static bool is_in_favour(const hold& h, const node_hold& n) noexcept {
         return h.phase == hold_phase::held ? n.writes() && !n.asks() : n.counts();
     }
-    static node_holds in_favour(const hold& h);
+    static node_holds in_favour(hold& h);
     // The majority-th longest of their validities; there must be a majority.
     instant validity_of(const node_holds& backing) const;
 
