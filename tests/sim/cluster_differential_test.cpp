@@ -1,4 +1,4 @@
-// Compares the simulated node with a real member of a Cluster while a slot moves: which commands and scripts each
+// Compares the server model with a real member of a Cluster while a slot moves: which commands and scripts each
 // refuses, in which words, and what a script has done by the time it is stopped.
 //
 // The old owner and the new one are two members who know nothing of each other (support/cluster_member.hpp). All
@@ -8,8 +8,8 @@
 
 #include <algorithm>
 
-#include "node/differential/real_server.hpp"
-#include "node/node.hpp"
+#include "server_model/differential/real_server.hpp"
+#include "server_model/server_model.hpp"
 #include "support/cluster_member.hpp"
 #include "wire/scripts.hpp"
 
@@ -126,7 +126,7 @@ protected:
     const share owned_;
     raw_link real_;
     moving_tag guard_;
-    node model_;
+    server_model model_;
 
 private:
     unsigned slot_of(const std::string& key) {
@@ -181,12 +181,12 @@ const std::vector<words> commands = [] {
     return all;
 }();
 
-class ClusterNode : public comparison, public ::testing::WithParamInterface<share> {
+class ClusterMember : public comparison, public ::testing::WithParamInterface<share> {
 protected:
-    ClusterNode() : comparison{GetParam()} {}
+    ClusterMember() : comparison{GetParam()} {}
 };
 
-TEST_P(ClusterNode, RefusesAsARealMember) {
+TEST_P(ClusterMember, RefusesAsARealMember) {
     for (unsigned chosen = 0; chosen < 16; ++chosen) {
         SCOPED_TRACE(chosen);
         for (const asking asked : {asking::no, asking::yes}) {
@@ -199,7 +199,7 @@ TEST_P(ClusterNode, RefusesAsARealMember) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Members, ClusterNode, ::testing::Values(share::all_slots, share::no_slot),
+INSTANTIATE_TEST_SUITE_P(Members, ClusterMember, ::testing::Values(share::all_slots, share::no_slot),
                          [](const auto& one) { return one.param == share::all_slots ? "OldOwner" : "NewOwner"; });
 
 class OldOwner : public comparison {

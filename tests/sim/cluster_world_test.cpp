@@ -1,5 +1,6 @@
-// What a client finds at the members of a Cluster, before, during and after the move of a slot. The refusals themselves
-// are compared with a real member's in cluster_differential_test; here it is links, channels and keys that move.
+// What a client finds at the members of a Cluster, before, during and after the move of a slot. The refusals
+// themselves are compared with a real member's in cluster_differential_test; here it is links, channels and keys that
+// move.
 
 #include <gtest/gtest.h>
 
@@ -32,11 +33,12 @@ unsigned slot_of(std::string_view key) {
 class ClusterWorld : public ::testing::Test {
 protected:
     // A member and one link to it.
-    struct place {
-        place(ClusterWorld& world, std::uint64_t seed)
-            : serves(world.time_, chance{seed}, {.engine = world.engine_, .replaced_scripts = {}}, world.watcher_),
+    struct member {
+        member(ClusterWorld& world, std::uint64_t seed)
+            : serves(world.time_, random_stream{seed}, {.engine = world.engine_, .replaced_scripts = {}},
+                     world.watcher_),
               wire(
-                  world.time_, world.luck_, [this](const packet& p) { serves.received(wire, p); },
+                  world.time_, world.random_, [this](const packet& p) { serves.received(wire, p); },
                   [this](const packet& p) { heard += p.what == packet::kind::end ? "<end>" : p.bytes; }) {
             serves.accept(wire);
         }
@@ -50,13 +52,13 @@ protected:
         all_.add(b_.serves, "b:2");
     }
 
-    std::string ask(place& who, const std::vector<std::string>& command) {
+    std::string ask(member& who, const std::vector<std::string>& command) {
         std::string bytes = "*" + std::to_string(command.size()) + "\r\n";
         for (const std::string& word : command) bytes += bulk(word);
         who.wire.up.send(bytes);
         return listen(who);
     }
-    std::string listen(place& who) {
+    std::string listen(member& who) {
         pass(10ms);
         return std::exchange(who.heard, {});
     }
@@ -65,7 +67,7 @@ protected:
         while (time_.step(end)) {
         }
     }
-    redis::server_address owner_by(place& who, unsigned slot) {
+    redis::server_address owner_by(member& who, unsigned slot) {
         const std::string answer = ask(who, {"CLUSTER", "SHARDS"});
         redis::resp_reader reader;
         const std::span<char> room = reader.prepare(answer.size());
@@ -83,11 +85,11 @@ protected:
 
     const std::string lock_ = "hf:{x}", queue_ = "hf:{x}:queue", channel_ = "hf:wake:{x}:c";
     timeline time_;
-    chance luck_{1};
+    random_stream random_{1};
     nobody watcher_;
     std::shared_ptr<script_engine> engine_ = std::make_shared<script_engine>();
     cluster all_{slot_of};
-    place a_{*this, 2}, b_{*this, 3};
+    member a_{*this, 2}, b_{*this, 3};
 };
 
 TEST_F(ClusterWorld, SaysSoInItsGreeting) {
@@ -110,7 +112,7 @@ TEST_F(ClusterWorld, SendsToTheOwner) {
 // Read as the router reads it.
 TEST_F(ClusterWorld, ShowsItsMap) {
     const redis::server_address a{"a", 1}, b{"b", 2}, c{"c", 3}, r{"r", 4};
-    place third{*this, 4}, replica{*this, 5};
+    member third{*this, 4}, replica{*this, 5};
     all_.add(third.serves, "c:3");
     all_.add_replica(replica.serves, "r:4", "a:1");
     EXPECT_NE(ask(replica, {"HELLO", "3"}).find(bulk("replica")), std::string::npos);
@@ -125,7 +127,7 @@ TEST_F(ClusterWorld, ShowsItsMap) {
     EXPECT_EQ(owner_by(a_, 7), b);
     EXPECT_EQ(owner_by(third, 7), a) << "it has not heard of it yet";
     EXPECT_EQ(ask(third, {"GET", lock_}), "-MOVED 7 a:1\r\n");
-    all_.spread(7);
+    all_.propagate(7);
     EXPECT_EQ(owner_by(third, 7), b);
     EXPECT_EQ(owner_by(third, 8), a);
     all_.promote("r:4", "a:1");
@@ -180,7 +182,7 @@ TEST_F(ClusterWorld, MovesWhatIsLeftOfALifeToTheOtherClock) {
 TEST_F(ClusterWorld, EndsNoReadWriteLeaseByTheOtherClock) {
     const std::vector<std::string> keys{lock_,          queue_,          "hf:{x}:waiters",
                                         "hf:{x}:fence", "hf:{x}:leases", "hf:{x}:grants"};
-    const auto write = [&](place& at, char who) {
+    const auto write = [&](member& at, char who) {
         std::vector<std::string> command{"EVAL", std::string{wire::find("rw/acquire").text}, "6"};
         command.insert(command.end(), keys.begin(), keys.end());
         const std::string id = "hf_" + std::string(16, who) + ".1." + std::string(22, 'r');
@@ -207,7 +209,7 @@ TEST_F(ClusterWorld, MovesBackWhatWasCalledOff) {
     all_.begin_move(7, "b:2");
     all_.move_key(lock_);
     all_.move_key(lock_);
-    all_.call_off_move(7);
+    all_.cancel_move(7);
     EXPECT_EQ(ask(a_, {"GET", lock_}), bulk("me"));
     EXPECT_EQ(ask(b_, {"GET", lock_}), "-MOVED 7 a:1\r\n");
 }
@@ -227,7 +229,7 @@ TEST_F(ClusterWorld, WaitsForWhatALinkWroteAndForNothingElse) {
 }
 
 TEST_F(ClusterWorld, TellsReplicasOfKeysThatComeAndGo) {
-    for (place* each : {&a_, &b_}) each->serves.be_followed({1ms, 1ms});
+    for (member* each : {&a_, &b_}) each->serves.be_followed({1ms, 1ms});
     ask(a_, {"SET", lock_, "me"});
     EXPECT_TRUE(a_.serves.replica_knows_of_moves());
     all_.begin_move(7, "b:2");
@@ -244,12 +246,12 @@ TEST_F(ClusterWorld, TellsReplicasOfKeysThatComeAndGo) {
 }
 
 TEST_F(ClusterWorld, ReplicasCountNobodyAndHaveAHistoryOfTheirOwnWhenTheyLead) {
-    const auto history = [this](place& who) {
+    const auto history = [this](member& who) {
         const std::string all = ask(who, {"INFO", "replication"});
         const auto at = all.find("master_replid:");
         return all.substr(at, all.find('\r', at) - at);
     };
-    place replica{*this, 5};
+    member replica{*this, 5};
     all_.add_replica(replica.serves, "r:4", "a:1");
     a_.serves.be_followed({1ms, 1ms});
     const std::string before = history(b_);

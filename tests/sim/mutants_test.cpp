@@ -1,4 +1,4 @@
-// The judge judged: each of these worlds is wrong in one way, and a thousand days must show it.
+// The checker judged: each of these worlds is wrong in one way, and a thousand scenarios must show it.
 
 #include <gtest/gtest.h>
 
@@ -16,20 +16,20 @@ namespace {
 
 struct mutant {
     std::string name;
-    std::function<void(day_options&)> apply;
+    std::function<void(scenario_options&)> apply;
     std::uint64_t first_seed = 1;  // of the thousand: one where it shows soon
-    std::string verdict = {};      // what the judge must say of it; empty: anything
+    std::string verdict = {};      // what the checker must say of it; empty: anything
     friend std::ostream& operator<<(std::ostream& out, const mutant& m) { return out << m.name; }
 };
 
 // In every script that has `original`, which must be at least one, and everywhere in it.
-void replace_in_scripts(day_options& day, const std::string& only, const std::string& original,
+void replace_in_scripts(scenario_options& scenario, const std::string& only, const std::string& original,
                         const std::string& instead) {
     bool found = false;
     for (const auto& script : wire::all()) {
         if (!only.empty() && script.name != only) continue;
         std::string text(script.text);
-        if (const auto already = day.replaced_scripts.find(text); already != day.replaced_scripts.end()) {
+        if (const auto already = scenario.replaced_scripts.find(text); already != scenario.replaced_scripts.end()) {
             text = already->second;
         }
         auto at = text.find(original);
@@ -37,14 +37,15 @@ void replace_in_scripts(day_options& day, const std::string& only, const std::st
         for (; at != std::string::npos; at = text.find(original, at + instead.size())) {
             text.replace(at, original.size(), instead);
         }
-        day.replaced_scripts[std::string(script.text)] = text;
+        scenario.replaced_scripts[std::string(script.text)] = text;
         found = true;
     }
     ASSERT_TRUE(found) << "no script has this text any more: " << original;
 }
 
 mutant in_scripts(std::string name, std::string only, std::string original, std::string instead) {
-    return {std::move(name), [=](day_options& day) { replace_in_scripts(day, only, original, instead); }};
+    return {std::move(name),
+            [=](scenario_options& scenario) { replace_in_scripts(scenario, only, original, instead); }};
 }
 
 mutant from(std::uint64_t first_seed, mutant one) {
@@ -61,55 +62,55 @@ mutant breaking(std::string rule, mutant one) {
 // Of mutex/release, which hands over in two places: at once where all is plain, and in general.
 mutant in_hand_over(std::string name, std::string general, std::string instead, std::string at_once,
                     std::string instead_of_that) {
-    return {std::move(name), [=](day_options& day) {
-                replace_in_scripts(day, "", general, instead);
-                replace_in_scripts(day, "mutex/release", at_once, instead_of_that);
+    return {std::move(name), [=](scenario_options& scenario) {
+                replace_in_scripts(scenario, "", general, instead);
+                replace_in_scripts(scenario, "mutex/release", at_once, instead_of_that);
             }};
 }
 
 // One that only shows where several servers vote.
 mutant of_several(mutant one) {
-    return {std::move(one.name), [apply = std::move(one.apply)](day_options& day) {
-                day.servers = 3;
-                apply(day);
+    return {std::move(one.name), [apply = std::move(one.apply)](scenario_options& scenario) {
+                scenario.servers = 3;
+                apply(scenario);
             }};
 }
 
 // One that only shows where a replica takes over.
-mutant of_replicas(std::string name, bool day_options::*what) {
-    return {std::move(name), [what](day_options& day) {
-                day.replicated = true;
-                day.*what = true;
+mutant of_replicas(std::string name, bool scenario_options::*what) {
+    return {std::move(name), [what](scenario_options& scenario) {
+                scenario.replicated = true;
+                scenario.*what = true;
             }};
 }
 
 // One that only shows where slots move.
 mutant of_clusters(mutant one) {
-    return {std::move(one.name), [apply = std::move(one.apply)](day_options& day) {
-                day.cluster = day_options::clusters::always;
-                apply(day);
+    return {std::move(one.name), [apply = std::move(one.apply)](scenario_options& scenario) {
+                scenario.cluster = scenario_options::clusters::always;
+                apply(scenario);
             }};
 }
 
-mutant of_clusters(std::string name, bool day_options::*what) {
-    return of_clusters({std::move(name), [what](day_options& day) { day.*what = true; }});
+mutant of_clusters(std::string name, bool scenario_options::*what) {
+    return of_clusters({std::move(name), [what](scenario_options& scenario) { scenario.*what = true; }});
 }
 
 // One that only shows where members of a Cluster fail over to replicas that acknowledge.
 mutant of_member_replicas(mutant one) {
-    return of_clusters({std::move(one.name), [apply = std::move(one.apply)](day_options& day) {
-                            day.replicated = true;
-                            apply(day);
+    return of_clusters({std::move(one.name), [apply = std::move(one.apply)](scenario_options& scenario) {
+                            scenario.replicated = true;
+                            apply(scenario);
                         }});
 }
 
-mutant of_member_replicas(std::string name, bool day_options::*what) {
-    return of_member_replicas({std::move(name), [what](day_options& day) { day.*what = true; }});
+mutant of_member_replicas(std::string name, bool scenario_options::*what) {
+    return of_member_replicas({std::move(name), [what](scenario_options& scenario) { scenario.*what = true; }});
 }
 
 // With every hint to poll comes a grant from long ago.
-void forge_old_grants(day_options& day) {
-    replace_in_scripts(day, "", "tell(wants.channel, 'poll ' .. first)",
+void forge_old_grants(scenario_options& scenario) {
+    replace_in_scripts(scenario, "", "tell(wants.channel, 'poll ' .. first)",
                        "tell(wants.channel, 'poll ' .. first) tell(wants.channel, 'grant ' .. first .. ' 1')");
 }
 
@@ -213,7 +214,7 @@ std::vector<mutant> mutants() {
                             "remember_gap()\n    tell(wants.channel, 'poll ' .. first)", "remember_gap()")),
         in_scripts("ReadersHearNothing", "", "tell(channel, told[channel])", "local _ = 1"),
         // The short way of those who read, or write what is free. That it looks at tokens and at other programs did
-        // not show in a thousand days: rows of the scripts show it (tests/script/rw/rw_short_way_test.cpp).
+        // not show in a thousand scenarios: rows of the scripts show it (tests/script/rw/rw_short_way_test.cpp).
         in_scripts("PlainReadersOvertakeTheLine", "rw/acquire", "redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 and not",
                    "not"),
         in_scripts("NewcomersToAFreeReadWriteLockOvertake", "rw/acquire",
@@ -230,9 +231,9 @@ std::vector<mutant> mutants() {
         in_scripts("PlainReleaseLeavesTheLease", "rw/release", "redis.call('ZREM', KEYS[5], id)",
                    "redis.call('ZREM', KEYS[5], '')"),
         {"PushesBelievedWithoutTheirFence",
-         [](day_options& day) {
-             forge_old_grants(day);
-             replace_in_scripts(day, "mutex/acquire", "ticket, place, mark or '0',", "ticket, place, '0',");
+         [](scenario_options& scenario) {
+             forge_old_grants(scenario);
+             replace_in_scripts(scenario, "mutex/acquire", "ticket, place, mark or '0',", "ticket, place, '0',");
          }},
         in_scripts("TicketsFromClientsClocks", "mutex/acquire", "math.max(now_us, last + 1)",
                    "now_us + string.byte(id, 6) * 20000"),
@@ -242,13 +243,14 @@ std::vector<mutant> mutants() {
                               "tell(wants.channel, 'poll ' .. id)", "tell(channel, 'grant ' .. first .. ' ' .. token)",
                               "tell(channel, 'poll ' .. first)")),
         breaking("waits beyond its deadline",
-                 {"DeadlinesAreForgotten", [](day_options& day) { day.deadlines_forgotten = true; }}),
+                 {"DeadlinesAreForgotten", [](scenario_options& scenario) { scenario.deadlines_ignored = true; }}),
         breaking("was not answered in time",
-                 {"AnswersAreForgotten", [](day_options& day) { day.answers_forgotten = true; }}),
-        breaking("still waits for what it has cancelled",
-                 {"CancellationsAreForgotten", [](day_options& day) { day.cancellations_forgotten = true; }}),
-        breaking("before its time",
-                 {"FirstFailuresEndEveryWait", [](day_options& day) { day.nobody_waits_for_first_links = true; }}),
+                 {"AnswersAreForgotten", [](scenario_options& scenario) { scenario.answers_ignored = true; }}),
+        breaking(
+            "still waits for what it has cancelled",
+            {"CancellationsAreForgotten", [](scenario_options& scenario) { scenario.cancellations_ignored = true; }}),
+        breaking("before its time", {"FirstFailuresEndEveryWait",
+                                     [](scenario_options& scenario) { scenario.first_failure_ends_waits = true; }}),
         breaking("a key is left for ever",
                  in_scripts("MarksStayForDays", "mutex/release", "redis.call('SET', KEYS[4], token, 'PX', ARGV[3])",
                             "redis.call('SET', KEYS[4], token, 'PX', ARGV[3] .. '00')")),
@@ -267,20 +269,23 @@ std::vector<mutant> mutants() {
             in_scripts("ProposedTokensAreTakenAsTheyAre", "", "proposal and proposal >= least and", "proposal and")),
         breaking("was passed over",
                  of_several({"TokensAreTakenForClocks",
-                             [](day_options& day) {
-                                 replace_in_scripts(day, "", "string.format('%.0f', now_us) or nil", "mark or nil");
-                                 replace_in_scripts(day, "mutex/acquire", "string.format('%.0f', time_us) or nil",
+                             [](scenario_options& scenario) {
+                                 replace_in_scripts(scenario, "", "string.format('%.0f', now_us) or nil",
+                                                    "mark or nil");
+                                 replace_in_scripts(scenario, "mutex/acquire", "string.format('%.0f', time_us) or nil",
                                                     "token or nil");
                              }})),
-        of_several({"ServersThatForgotVote", [](day_options& day) { day.forgetful_servers_vote = true; }}),
-        breaking("two believers", {"UptimesAreTakenAsExact", [](day_options& day) { day.uptimes_look_exact = true; }}),
-        of_replicas("NobodyAcknowledges", &day_options::nobody_acknowledges),
-        of_replicas("WaitWithoutAWriteOfItsOwn", &day_options::acks_write_nothing),
-        of_replicas("ConfirmationByAnotherRun", &day_options::runs_look_alike),
+        of_several(
+            {"ServersThatForgotVote", [](scenario_options& scenario) { scenario.forgetful_servers_vote = true; }}),
+        breaking("two believers",
+                 {"UptimesAreTakenAsExact", [](scenario_options& scenario) { scenario.uptimes_look_exact = true; }}),
+        of_replicas("NobodyAcknowledges", &scenario_options::nobody_acknowledges),
+        of_replicas("WaitWithoutAWriteOfItsOwn", &scenario_options::acks_write_nothing),
+        of_replicas("ConfirmationByAnotherRun", &scenario_options::runs_look_alike),
         // Of a Cluster whose slots move.
-        from(5200, of_clusters("AskIsRememberedForItsSlot", &day_options::asks_remembered)),
-        of_clusters("NobodyHearsThatASlotHasLeft", &day_options::slots_leave_silently),
-        of_clusters("ScriptsThatWereStoppedCountAsRefused", &day_options::half_runs_look_refused),
+        from(5200, of_clusters("AskIsRememberedForItsSlot", &scenario_options::asks_remembered)),
+        of_clusters("NobodyHearsThatASlotHasLeft", &scenario_options::slots_leave_silently),
+        of_clusters("ScriptsThatWereStoppedCountAsRefused", &scenario_options::half_runs_look_refused),
         of_clusters(in_scripts("LeasesAreEmptiedBeforeTheyAreFilled", "", "redis.call('ZREM', KEYS[5], '')\n    end",
                                "redis.call('ZREM', KEYS[5], id)\n    end")),
         of_clusters(in_scripts("DeadlinesGoByTheOldMembersClock", "",
@@ -290,10 +295,10 @@ std::vector<mutant> mutants() {
         of_clusters(in_scripts("RenewalAloneInNameOnly", "rw/renew_alone",
                                "redis.call('ZADD', KEYS[2], 'GT', string.format('%.0f', now_ms + lease), id)", "")),
         // Of its members, which fail over to replicas.
-        of_member_replicas("NobodyAcknowledgesInACluster", &day_options::nobody_acknowledges),
-        of_member_replicas("ShowingsAreNotLookedAt", &day_options::showings_overlooked),
-        from(140, of_member_replicas("WhatIsLeftOfALeaseIsNotLookedAt", &day_options::lease_left_overlooked)),
-        of_member_replicas("WhatHasMovedIsNeverConfirmed", &day_options::newcomers_unconfirmed),
+        of_member_replicas("NobodyAcknowledgesInACluster", &scenario_options::nobody_acknowledges),
+        of_member_replicas("ShowingsAreNotLookedAt", &scenario_options::confirm_answers_ignored),
+        from(140, of_member_replicas("WhatIsLeftOfALeaseIsNotLookedAt", &scenario_options::lease_left_ignored)),
+        of_member_replicas("WhatHasMovedIsNeverConfirmed", &scenario_options::moved_keys_unconfirmed),
         of_member_replicas(in_scripts("ConfirmationOfWhatIsGone", "mutex/confirm",
                                       "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end",
                                       "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 3600000 end")),
@@ -303,9 +308,9 @@ std::vector<mutant> mutants() {
                                       "redis.call('HSET', KEYS[3], id, grant)", "")),
         from(320, of_member_replicas(in_scripts("ConfirmationOfAnotherGrant", "rw/confirm",
                                                 "(token ~= '0' and token ~= token_of(grant))", "false"))),
-        {"PushesOvertakeAnswers", [](day_options& day) { day.pushes_overtake = true; }},
-        {"HoldIdsRepeat", [](day_options& day) { day.ids_repeat = true; }},
-        {"ClockStopsInPauses", [](day_options& day) { day.clock_stops_in_pauses = true; }},
+        {"PushesOvertakeAnswers", [](scenario_options& scenario) { scenario.pushes_overtake = true; }},
+        {"HoldIdsRepeat", [](scenario_options& scenario) { scenario.ids_repeat = true; }},
+        {"ClockStopsInPauses", [](scenario_options& scenario) { scenario.clock_stops_in_pauses = true; }},
     };
 }
 
@@ -317,19 +322,19 @@ TEST_P(Mutants, AreFoundOut) {
     options.seeds = 1000;
     options.jobs = 1;
     options.counted = 0;
-    options.day.servers = 1;
-    ASSERT_NO_FATAL_FAILURE(GetParam().apply(options.day));
+    options.scenario.servers = 1;
+    ASSERT_NO_FATAL_FAILURE(GetParam().apply(options.scenario));
     const campaign_result all = run_campaign(options);
-    ASSERT_TRUE(all.found) << "nobody noticed in " << all.days << " days";
-    std::cout << "seed " << all.found->seed << ": " << all.found->verdict << "\n";
-    EXPECT_TRUE(all.found->verdict.find(GetParam().verdict) != std::string::npos) << GetParam().verdict;
-    day_options as_it_is;
-    as_it_is.seed = all.found->seed;
-    as_it_is.servers = options.day.servers;
-    as_it_is.replicated = options.day.replicated;
-    as_it_is.cluster = options.day.cluster;
+    ASSERT_TRUE(all.violation) << "nobody noticed in " << all.scenarios << " scenarios";
+    std::cout << "seed " << all.violation->seed << ": " << all.violation->verdict << "\n";
+    EXPECT_TRUE(all.violation->verdict.find(GetParam().verdict) != std::string::npos) << GetParam().verdict;
+    scenario_options as_it_is;
+    as_it_is.seed = all.violation->seed;
+    as_it_is.servers = options.scenario.servers;
+    as_it_is.replicated = options.scenario.replicated;
+    as_it_is.cluster = options.scenario.cluster;
     as_it_is.engine = std::make_shared<script_engine>();
-    EXPECT_EQ(simulate(as_it_is).verdict, "") << "a day that goes wrong anyway shows nothing";
+    EXPECT_EQ(simulate(as_it_is).verdict, "") << "a scenario that goes wrong anyway shows nothing";
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Mutants, ::testing::ValuesIn(mutants()), [](const auto& one) { return one.param.name; });

@@ -15,9 +15,9 @@ namespace holdfast::sim {
 /// To a server, or to a member of a Cluster, as its settings say. What becomes of its link is told by its commands.
 class ack_plug final : private redis::session_listener, public plug {
 public:
-    ack_plug(client& owner, std::size_t node, const redis::server_settings& server, network& net);
+    ack_plug(client& owner, std::size_t server_number, const redis::server_settings& server, network& net);
 
-    redis::ack_queue line;
+    redis::ack_queue queue;
 
 private:
     void on_link_up(const redis::server_facts&, instant) override {}

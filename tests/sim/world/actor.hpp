@@ -1,5 +1,5 @@
 // Somebody who uses locks: asks for one in some way, holds it for a while, perhaps enters again, renews, upgrades,
-// downgrades or changes its mind, and lets go. Whatever it is told goes to the judge.
+// downgrades or changes its mind, and lets go. Whatever it is told goes to the checker.
 //
 // Like a thread of a program, it acts only while its process is awake, and never from within a callback.
 #pragma once
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "world/checker.hpp"
 #include "world/client.hpp"
-#include "world/judge.hpp"
 
 namespace holdfast::sim {
 
@@ -20,12 +20,12 @@ struct lock_plan {
     wire::preference prefer = wire::preference::arrival;
 };
 
-/// How people behave on this day.
-struct habits {
+/// How people behave on this scenario.
+struct workload {
     std::vector<lock_plan> locks;
     std::vector<milliseconds> leases;
-    chance::span rest{milliseconds(1), milliseconds(300)};
-    chance::span hold{microseconds(100), milliseconds(150)};
+    random_stream::span rest{milliseconds(1), milliseconds(300)};
+    random_stream::span hold{microseconds(100), milliseconds(150)};
     engine::packed_acknowledgement acknowledged_by = {};
     std::uint16_t yield_after_ms = 50;
     bool replicas_may_lag = false;
@@ -39,26 +39,26 @@ struct habits {
     unsigned read_percent = 60;
     unsigned upgrade_percent = 25;
     unsigned downgrade_percent = 25;
-    unsigned lets_go_percent = 30;
+    unsigned release_percent = 30;
     instant stop{};  // nothing new is begun after this
     // Mutants: what the engine is not told.
-    bool deadlines_forgotten = false;
-    bool answers_forgotten = false;
-    bool cancellations_forgotten = false;
+    bool deadlines_ignored = false;
+    bool answers_ignored = false;
+    bool cancellations_ignored = false;
 
     milliseconds longest_lease() const { return *std::max_element(leases.begin(), leases.end()); }
 };
 
 class actor final : public engine::acquire_completion, public engine::hold_listener {
 public:
-    struct place {
+    struct environment {
         timeline& time;
-        client& home;
-        judge& watch;
-        const habits& ways;
+        client& process;
+        checker& check;
+        const workload& load;
         std::function<void(const std::string&)> trace;
     };
-    actor(place where, chance luck, std::string name, std::uint64_t owner);
+    actor(environment where, random_stream random, std::string name, std::uint64_t owner);
 
     void start() { rest(); }
     /// Nothing wanted and nothing held.
@@ -101,33 +101,34 @@ private:
     void ask();
     engine::acquire_terms draw_terms();
     void expect_end(instant deadline, std::uint64_t serial);
-    engine::patience draw_patience(chance& luck) const;
-    void plan_cancel(chance& luck);
-    void carry_on();
-    void enter_again();
+    engine::patience draw_patience(random_stream& random) const;
+    void plan_cancel(random_stream& random);
+    void next_step();
+    void reenter();
     void renew();
     void release(engine::access level);
     unsigned depth() const;
-    engine::acquire_terms as_before() const;  // of what is held
+    engine::acquire_terms terms_of_hold() const;  // of what is held
 
     // on read-write locks (actor_rw.cpp)
-    void carry_on_rw();
-    void enter_again_rw();
+    void next_step_rw();
+    void reenter_rw();
     void upgrade();
     void downgrade();
-    void plan_walking_out();
-    void walk_out();
-    void about_to_hold(unsigned exclusive, unsigned shared);
+    void plan_release_during_upgrade();
+    void release_during_upgrade();
+    void note_remaining_levels(unsigned exclusive, unsigned shared);
 
     void expect_answer(const std::shared_ptr<answer>& asked, instant deadline);
     void note(const std::string& what) const;
     void begin(engine::patience limit);
-    bool is_to_be_expected(errc why) const;
-    bool is_told_too_early(errc why) const;
+    bool is_expected(errc why) const;
+    bool is_too_early(errc why) const;
 
-    place where_;
-    chance luck_;
-    chance rw_luck_;  // of its own, so that days without read-write locks are what they were before there were any
+    environment env_;
+    random_stream random_;
+    random_stream
+        rw_random_;  // of its own, so that scenarios without read-write locks are what they were before there were any
     std::string name_;
     engine::owner_id owner_;
     engine::acquire_terms terms_;
@@ -137,7 +138,7 @@ private:
     engine::patience patience_;  // of the present request
     std::uint64_t serial_ = 0;
     engine::hold* held_ = nullptr;
-    bool walking_out_ = false;
+    bool releasing_all_ = false;
     bool renewing_ = false;
     instant granted_at_{};
     std::shared_ptr<belief> belief_;

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "node/slot_guard.hpp"
+#include "server_model/slot_guard.hpp"
 #include "world/server.hpp"
 
 namespace holdfast::sim {
@@ -29,18 +29,18 @@ public:
 
     explicit cluster(slot_function slot_of) : slot_of_(std::move(slot_of)) {}
 
-    /// A primary, known to the others by this place (host:port). The first has all slots. It outlives the cluster.
-    void add(server& fresh, std::string place);
+    /// A primary, known to the others by this address (host:port). The first has all slots. It outlives the cluster.
+    void add(server& fresh, std::string address);
     /// One that follows a primary.
-    void add_replica(server& fresh, std::string place, std::string_view of);
+    void add_replica(server& fresh, std::string address, std::string_view of);
 
     const std::string& owner(unsigned slot) const;
-    bool is_moving(unsigned slot) const { return !look(slot).taker.empty(); }
+    bool is_moving(unsigned slot) const { return !look(slot).target.empty(); }
     /// The server that has the key, or would take it.
-    server& home_of(const std::string& key) const;
+    server& server_of(const std::string& key) const;
     std::vector<std::string> primaries() const;
     std::vector<std::string> replicas() const;
-    server& at(std::string_view place) const;
+    server& at(std::string_view address) const;
 
     /// A slot is that primary's, as if it had always been.
     void assign(unsigned slot, std::string_view to);
@@ -53,9 +53,9 @@ public:
     /// The slot is the other's from now on, with whatever keys have gone over; the rest is lost, as on a real one.
     void finish_move(unsigned slot);
     /// Those who had no part in it have heard of the move.
-    void spread(unsigned slot);
+    void propagate(unsigned slot);
     /// It stays where it is. What has gone over must have been moved back before.
-    void call_off_move(unsigned slot);
+    void cancel_move(unsigned slot);
 
     /// The replica leads, with all slots of that primary, who follows it. Moves that either of them has a part in are
     /// forgotten.
@@ -69,14 +69,14 @@ private:
     // What one member says of a key.
     class view final : public membership {
     public:
-        view(const cluster& all, std::string place) : all_(all), place_(std::move(place)) {}
+        view(const cluster& all, std::string address) : all_(all), address_(std::move(address)) {}
         slot_standing standing_of(std::string_view key) const override;
-        bool is_replica() const override { return !all_.members_.find(place_)->second.follows.empty(); }
-        std::string shards() const override { return all_.shards_as_seen_by(place_); }
+        bool is_replica() const override { return !all_.members_.find(address_)->second.follows.empty(); }
+        std::string shards() const override { return all_.shards_as_seen_by(address_); }
 
     private:
         const cluster& all_;
-        std::string place_;
+        std::string address_;
     };
     struct member {
         server* serves = nullptr;
@@ -85,16 +85,16 @@ private:
     };
     struct slot_state {
         std::string owner;
-        std::string taker{};   // empty: it does not move
+        std::string target{};  // empty: it does not move
         std::string former{};  // not empty: whom those take for the owner who have not heard of the last move
-        bool arrived = false;  // the taker knows that the slot is its own
+        bool arrived = false;  // the target knows that the slot is its own
     };
 
-    member& enter(server& fresh, std::string place);
+    member& add_member(server& fresh, std::string address);
     slot_state& state_of(unsigned slot);
     slot_state look(unsigned slot) const;
-    const std::string& owner_as_seen_by(std::string_view place, const slot_state& state) const;
-    std::string shards_as_seen_by(const std::string& place) const;
+    const std::string& owner_as_seen_by(std::string_view address, const slot_state& state) const;
+    std::string shards_as_seen_by(const std::string& address) const;
 
     slot_function slot_of_;
     std::map<std::string, member, std::less<>> members_;

@@ -6,15 +6,15 @@
 #include <set>
 #include <string>
 
-#include "node/slot_guard.hpp"
+#include "server_model/slot_guard.hpp"
 #include "world/pipe.hpp"
 #include "world/wire.hpp"
 
 namespace holdfast::sim {
 
 struct link {
-    link(timeline& time, chance& luck, pipe::sink to_server, pipe::sink to_client)
-        : up(time, luck, std::move(to_server)), down(time, luck, std::move(to_client)) {}
+    link(timeline& time, random_stream& random, pipe::sink to_server, pipe::sink to_client)
+        : up(time, random, std::move(to_server)), down(time, random, std::move(to_client)) {}
 
     std::uint64_t id = 0;  // as the server counts; from 1
     std::string address;   // of the client, as the server sees it

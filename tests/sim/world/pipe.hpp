@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "world/chance.hpp"
+#include "world/random_stream.hpp"
 #include "world/timeline.hpp"
 
 namespace holdfast::sim {
@@ -26,7 +26,7 @@ class pipe {
 public:
     using sink = std::function<void(const packet&)>;
 
-    pipe(timeline& time, chance& luck, sink to) : time_(time), luck_(luck), to_(std::move(to)) {}
+    pipe(timeline& time, random_stream& random, sink to) : time_(time), random_(random), to_(std::move(to)) {}
     pipe(const pipe&) = delete;
     pipe& operator=(const pipe&) = delete;
 
@@ -51,13 +51,13 @@ public:
         wake_at(time_.now());
     }
 
-    chance::span delay{microseconds(50), milliseconds(2)};
+    random_stream::span delay{microseconds(50), milliseconds(2)};
 
 private:
     void put(packet what) {
         if (lost_) return;
         what.sent = time_.now();
-        instant due = std::max(time_.now() + luck_.within(delay), not_before_);
+        instant due = std::max(time_.now() + random_.within(delay), not_before_);
         if (!under_way_.empty()) due = std::max(due, under_way_.back().first);
         under_way_.emplace_back(due, std::move(what));
         wake_at(due);
@@ -74,7 +74,7 @@ private:
     }
 
     timeline& time_;
-    chance& luck_;
+    random_stream& random_;
     sink to_;
     std::deque<std::pair<instant, packet>> under_way_;
     instant not_before_{};

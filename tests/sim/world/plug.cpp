@@ -6,9 +6,9 @@
 
 namespace holdfast::sim {
 
-plug::plug(client& owner, std::size_t node, redis::session_listener& told, const redis::server_settings& server,
-           std::uint64_t jitter_seed, network& net)
-    : owner_(owner), node_(node), net_(net), session_(server, told, jitter_seed) {}
+plug::plug(client& owner, std::size_t server_number, redis::session_listener& told,
+           const redis::server_settings& server, std::uint64_t jitter_seed, network& net)
+    : owner_(owner), server_number_(server_number), net_(net), session_(server, told, jitter_seed) {}
 
 instant plug::now() const {
     return owner_.now();

@@ -23,14 +23,14 @@ protected:
 
 class plug {
 public:
-    plug(client& owner, std::size_t node, redis::session_listener& told, const redis::server_settings& server,
+    plug(client& owner, std::size_t server_number, redis::session_listener& told, const redis::server_settings& server,
          std::uint64_t jitter_seed, network& net);
     plug(const plug&) = delete;
     plug& operator=(const plug&) = delete;
 
     client& owner() { return owner_; }
     /// The number of the server.
-    std::size_t node() const { return node_; }
+    std::size_t server_number() const { return server_number_; }
     link* wire() { return link_; }
     redis::session& session() { return session_; }
     const redis::session& session() const { return session_; }
@@ -57,7 +57,7 @@ private:
     void read(link& from, const packet& what);
 
     client& owner_;
-    const std::size_t node_;
+    const std::size_t server_number_;
     network& net_;
     redis::session session_;
     link* link_ = nullptr;

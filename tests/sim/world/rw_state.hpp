@@ -1,7 +1,7 @@
 // All that the server has of one read-write lock, as it stands at one moment.
 //
 // Two descriptions of the same thing, kept apart on purpose: the hash, which other programs read and write too, and our
-// own leases and grants. Whether they agree is for the judge to say.
+// own leases and grants. Whether they agree is for the checker to say.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ struct rw_state {
     std::int64_t leases_expire_ms = no_expiry;
     std::int64_t grants_expire_ms = no_expiry;
 
-    std::vector<waiter> line;
+    std::vector<waiter> queue;
     std::string fence;
     std::int64_t now_ms = 0;
     std::int64_t gap_until_ms = 0;  // until then the lock is left to other programs

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "node/node.hpp"
+#include "server_model/server_model.hpp"
 #include "world/link.hpp"
 
 namespace holdfast::sim {
@@ -57,18 +57,18 @@ struct server_options {
     bool acks_write_nothing = false;  // mutant: a client's WAIT has no write of its own before it
     unsigned half_run_percent = 0;    // of the scripts on a slot that is leaving: so many are stopped at their very end
     bool asks_remembered = false;     // mutant: clients send all of a slot to where one command of it was sent by ASK
-    bool slots_leave_silently = false;    // mutant: clients do not hear that a slot has left
-    bool half_runs_look_refused = false;  // mutant: clients take a script that was stopped for one that did not run
-    bool showings_overlooked = false;     // mutant: clients do not look whether what they confirm is there
-    bool lease_left_overlooked = false;   // mutant: nor for how long
-    bool newcomers_unconfirmed = false;   // mutant: what has come by a move is never confirmed
+    bool slots_leave_silently = false;     // mutant: clients do not hear that a slot has left
+    bool half_runs_look_refused = false;   // mutant: clients take a script that was stopped for one that did not run
+    bool confirm_answers_ignored = false;  // mutant: clients do not look whether what they confirm is there
+    bool lease_left_ignored = false;       // mutant: nor for how long
+    bool moved_keys_unconfirmed = false;   // mutant: what has come by a move is never confirmed
     /// Mutants: called with a script's text, returns the text to run instead.
     std::map<std::string, std::string, std::less<>> replaced_scripts;
 };
 
 class server {
 public:
-    server(timeline& time, chance luck, server_options options, script_watcher& watcher);
+    server(timeline& time, random_stream random, server_options options, script_watcher& watcher);
 
     // --- links
     bool accepts() const { return running_; }
@@ -88,25 +88,25 @@ public:
     }
     void jump(nanoseconds by) { offset_us_ += std::chrono::duration_cast<microseconds>(by).count(); }
 
-    // --- mishaps
+    // --- faults
     bool stalls() const { return time_.now() < stalled_until_; }
     void stall_until(instant then) { stalled_until_ = std::max(stalled_until_, then); }
     void forbid_kill() { options_.kill_allowed = false; }
     void flush_scripts() { run({"SCRIPT", "FLUSH"}); }
     void stop();
-    void start(node::snapshot data);
+    void start(server_model::snapshot data);
     /// A replica takes over at once: all links are cut, and these, an earlier moment's, are the data. It is another
     /// process (run id) on another machine, whose clock differs by so much; but unlike one that was restarted it has
     /// been up for long. Expiries stay as they are: replicas are told absolute ones.
-    void fail_over(node::snapshot data, nanoseconds clock_ahead);
+    void fail_over(server_model::snapshot data, nanoseconds clock_ahead);
     void close(link& which);
 
     // --- a replica
     /// From now on one follows, behind by so much; WAIT tells of it.
-    void be_followed(chance::span lag) { lag_ = lag; }
+    void be_followed(random_stream::span lag) { lag_ = lag; }
     /// It gets nothing before that.
     void hold_replica_until(instant then) { replica_held_until_ = std::max(replica_held_until_, then); }
-    const node::snapshot& replica() const { return replica_; }
+    const server_model::snapshot& replica() const { return replica_; }
     /// It has whatever came from another member, or went there.
     bool replica_knows_of_moves() const { return replicated_ >= moved_; }
 
@@ -114,7 +114,7 @@ public:
     /// From now on a member, which refuses what that says; it stays the caller's.
     void join(const membership* as);
     /// A key goes to the other, with what is left of its life.
-    void give(const std::string& key, server& to);
+    void migrate(const std::string& key, server& to);
     /// A slot is another's now: who listens on one of its channels is told that it listens no more.
     void slot_left(const std::function<bool(std::string_view)>& is_in_it);
 
@@ -122,20 +122,20 @@ public:
     /// It leads no more, and leaves its clients the links that they have. What it has as a replica is not modelled.
     void step_down();
     /// It leads from now on, with these data; its run and its links stay what they are. Its clock is set to that time.
-    void step_up(node::snapshot data, std::int64_t clock_us);
+    void step_up(server_model::snapshot data, std::int64_t clock_us);
 
     /// A command of somebody outside, at once. On a member it does not matter where the slot is.
     value run(const std::vector<std::string>& command);
-    node::snapshot snapshot() const { return node_.take_snapshot(); }
+    server_model::snapshot snapshot() const { return model_.take_snapshot(); }
     /// A channel with a brace is a sharded one, as the scripts have it.
     bool listens(std::string_view channel) const {
         const bool sharded = channel.find('{') != channel.npos;
-        return node_.listens(channel, sharded ? channel_kind::sharded : channel_kind::plain);
+        return model_.listens(channel, sharded ? channel_kind::sharded : channel_kind::plain);
     }
     /// A key as it is now; null if there is none.
     const entry* peek(std::string_view key) {
-        node_.set_time(now_us());
-        return node_.peek(key);
+        model_.set_time(now_us());
+        return model_.peek(key);
     }
     std::uint64_t scripts_run() const { return scripts_run_; }
     /// When the client sent the command that runs, or ran last.
@@ -154,39 +154,39 @@ private:
     words with_replaced(const words& command) const;
     bool is_stopped_half_way(const words& command);
     value as_clients_see_it(value answer) const;
-    value showing_as_clients_see_it(std::string_view lock, value answer) const;
+    value confirm_answer_as_clients_see_it(std::string_view lock, value answer) const;
     value kill(const words& command);
     bool may_have_changed_something(const words& command, std::uint64_t writes_before) const;
     void note_write(link& by, const words& command);
     void note_move();
     void replicate();
-    void replicated(std::uint64_t writes, node::snapshot data);
+    void replicated(std::uint64_t writes, server_model::snapshot data);
     void wait(link& to, const words& command);
     void end_wait(link& to);
-    void begin_history(const node::snapshot& data);
-    void begin_run(node::snapshot data);
+    void begin_history(const server_model::snapshot& data);
+    void begin_run(server_model::snapshot data);
     void subscribe(link& to, std::string_view channel);
     void listen_in_shard(link& to, const words& command, asking asked);
     void deliver(const message& what);
 
     timeline& time_;
-    chance luck_;
+    random_stream random_;
     server_options options_;
     script_watcher& watcher_;
-    node node_;
+    server_model model_;
     const membership* member_ = nullptr;
     std::map<std::uint64_t, link*> links_;  // those the server believes in
     std::map<std::string, std::string, std::less<>> replaced_sha1_;
     std::uint64_t next_link_ = 1;
     std::uint64_t runs_ = 0;
-    std::set<std::string, std::less<>> newcomers_;  // keys that have come by a move, ever
-    std::uint64_t histories_ = 0;                   // one ends where it leads no more, or another does
+    std::set<std::string, std::less<>> moved_in_keys_;  // keys that have come by a move, ever
+    std::uint64_t histories_ = 0;                       // one ends where it leads no more, or another does
     std::uint64_t scripts_run_ = 0;
     instant command_sent_{};
     bool running_ = true;
     instant stalled_until_{};
-    std::optional<chance::span> lag_;
-    node::snapshot replica_;
+    std::optional<random_stream::span> lag_;
+    server_model::snapshot replica_;
     instant replica_held_until_{};
     instant last_replicated_{};     // or will be
     std::uint64_t writes_ = 0;      // done

@@ -51,10 +51,10 @@ private:
             actions_.push_back(std::move(what));
             return actions_.size() - 1;
         }
-        const std::size_t place = free_.back();
+        const std::size_t index = free_.back();
         free_.pop_back();
-        actions_[place] = std::move(what);
-        return place;
+        actions_[index] = std::move(what);
+        return index;
     }
 
     instant now_{std::chrono::hours(1)};

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "node/channels.hpp"
-#include "node/value.hpp"
 #include "redis/resp/resp_reader.hpp"
+#include "server_model/channels.hpp"
+#include "server_model/value.hpp"
 
 namespace holdfast::sim {
 
