@@ -247,7 +247,7 @@ std::vector<mutant> mutants() {
         breaking("was not answered in time",
                  {"AnswersAreForgotten", [](scenario_options& scenario) { scenario.answers_ignored = true; }}),
         breaking(
-            "still waits for what it has cancelled",
+            "still waits for an acquisition that it has cancelled",
             {"CancellationsAreForgotten", [](scenario_options& scenario) { scenario.cancellations_ignored = true; }}),
         breaking("before its time", {"FirstFailuresEndEveryWait",
                                      [](scenario_options& scenario) { scenario.first_failure_ends_waits = true; }}),

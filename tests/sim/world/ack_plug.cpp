@@ -19,7 +19,7 @@ redis::ack_queue queue_on(redis::session& link, const std::string& client_id) {
 ack_plug::ack_plug(client& owner, std::size_t server_number, const redis::server_settings& server, network& net)
     : plug(owner, server_number, *this, server, server_number + 1, net),
       queue(queue_on(session(), owner.engine().id().text())) {
-    session().on_timer(now());  // connects
+    session().on_timer(now());  // starts to connect
 }
 
 void member_ack_plugs::submit(redis::command& request, const redis::server_address* at, redis::acknowledgement wanted) {
@@ -48,7 +48,7 @@ bool member_ack_plugs::withdraw(redis::command& request) {
            std::any_of(left_.begin(), left_.end(), [&](const auto& each) { return each->queue.withdraw(request); });
 }
 
-// All have left before the first is told: what that does may ask again.
+// Order: drop all links first, then fail their commands. The completion of a command may ask again.
 void member_ack_plugs::keep_primaries(const redis::slot_map& map) {
     const std::size_t before = left_.size();
     for (auto next = members_.begin(); next != members_.end();) {
@@ -58,7 +58,7 @@ void member_ack_plugs::keep_primaries(const redis::slot_map& map) {
         members_.erase(each);
     }
     for (std::size_t i = before; i < left_.size(); ++i) {
-        left_[i]->queue.give_up({errc::outcome_unknown, "no primary now"}, owner_.now());
+        left_[i]->queue.give_up({errc::outcome_unknown, "not a primary any more"}, owner_.now());
         left_[i]->drop();
     }
 }
@@ -67,7 +67,7 @@ void member_ack_plugs::flush() {
     while (!nowhere_.empty()) {
         redis::command& request = *nowhere_.back();
         nowhere_.pop_back();
-        redis::routing::fail(request, {errc::cluster_down, "nobody owns the lock's slot"}, owner_.now());
+        redis::routing::fail(request, {errc::cluster_down, "the lock's slot has no owner"}, owner_.now());
     }
     for (const auto& [address, each] : members_) each->queue.flush(owner_.now());
 }

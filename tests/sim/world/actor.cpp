@@ -6,13 +6,14 @@
 namespace holdfast::sim {
 namespace {
 
-// Virtual timers ring exactly; only one that was asleep is late.
+// Virtual timers fire exactly. Only the timers of a paused process are late.
 constexpr milliseconds punctual{1};
 constexpr milliseconds after_a_pause{20};
-// So much later than the busy hours everybody goes process.
+// So long after the end of the busy phase every actor releases what it holds.
 constexpr milliseconds lingering{20'000};
 
-// The engine keeps the listener as long as it likes; the actor lives as long as the scenario.
+// A non-owning pointer: the engine may keep the listener as long as it likes, and the actor lives as long as the
+// scenario.
 std::shared_ptr<engine::hold_listener> borrowed(engine::hold_listener& listener) {
     return {std::shared_ptr<void>(), &listener};
 }
@@ -77,7 +78,7 @@ void actor::ask() {
     begin(terms_.limit);
     const std::uint64_t serial = serial_;
     note("asks for " + terms_.keys->lock() + (terms_.want == engine::access::shared ? " to read" : "") +
-         (terms_.limit.wait == engine::waiting::in_queue ? " in line" : " at once") + " lease " +
+         (terms_.limit.wait == engine::waiting::in_queue ? " in the queue" : " at once") + " lease " +
          std::to_string(terms_.lease.count()) + (terms_.renewing == engine::renewal::none ? " fixed" : ""));
     const instant deadline = terms_.limit.deadline;
     if (env_.load.deadlines_ignored) terms_.limit.deadline = never;
@@ -86,7 +87,7 @@ void actor::ask() {
     plan_cancel(random_);
 }
 
-// Before every request.
+// Precedes every request.
 void actor::begin(engine::patience limit) {
     asking_ = true;
     cancelled_ = false;
@@ -104,7 +105,8 @@ void actor::plan_cancel(random_stream& random) {
             cancelled_ = true;
             if (!env_.load.cancellations_ignored)
                 env_.process.engine().cancel(*this, errc::cancelled, env_.process.now());
-            if (asking_ && serial == serial_) env_.check.fail(name_ + " still waits for what it has cancelled");
+            if (asking_ && serial == serial_)
+                env_.check.fail(name_ + " still waits for an acquisition that it has cancelled");
         });
     });
 }
@@ -122,7 +124,7 @@ void actor::expect_end(instant deadline, std::uint64_t serial) {
 
 void actor::acquired(engine::hold& held) {
     asking_ = false;
-    note("has " + held.terms().keys->lock() + " by " + held.id().text(env_.process.engine().id()) + " token " +
+    note("acquired " + held.terms().keys->lock() + " by " + held.id().text(env_.process.engine().id()) + " token " +
          std::to_string(held.token()));
     if (held_ == nullptr) {
         held_ = &held;
@@ -135,14 +137,15 @@ void actor::acquired(engine::hold& held) {
                                        .mode = held.terms().want,
                                        .lease = held.terms().lease,
                                        .asked = asked_at_});
-        if (held.valid_until() <= env_.process.now()) env_.check.fail(name_ + " was given a hold that is over");
+        if (held.valid_until() <= env_.process.now())
+            env_.check.fail(name_ + " acquired a hold whose validity has ended");
     } else if (held.levels(engine::access::exclusive) > 0 && belief_->mode == engine::access::shared) {
         env_.check.upgraded(*belief_, held.token(), asked_at_);
     }
     after(random_.within(env_.load.hold), &actor::next_step);
 }
 
-// Whoever has had no trouble is told nothing but what the lock has to say.
+// An actor whose client had no trouble may be refused only for reasons of the lock itself.
 bool actor::is_expected(errc why) const {
     switch (why) {
         case errc::busy:
@@ -152,7 +155,7 @@ bool actor::is_expected(errc why) const {
             return patience_.wait == engine::waiting::not_at_all;
         case errc::timed_out:
             return patience_.deadline <= env_.process.now();
-        case errc::no_quorum:  // whose time was up before so many servers could answer
+        case errc::no_quorum:  // its deadline passed before enough servers answered
             return patience_.deadline <= env_.process.now() || !env_.process.calm_since(asked_at_);
         case errc::not_replicated:
             return env_.load.replicas_may_lag;
@@ -170,7 +173,7 @@ bool actor::is_expected(errc why) const {
     }
 }
 
-// Whatever happens to links: whoever waits hears that no server can be reached when its time is up, and not before.
+// Whatever happens to links: a waiter learns at its deadline, and not earlier, that no server can be reached.
 bool actor::is_too_early(errc why) const {
     if (patience_.wait != engine::waiting::in_queue || (why != errc::unreachable && why != errc::no_quorum))
         return false;
@@ -201,8 +204,8 @@ void actor::on_token(engine::fencing_token token) {
 }
 
 void actor::on_lost(errc why) {
-    note("has lost " + belief_->id + ", code " + std::to_string(static_cast<int>(why)));
-    // By the clock it may be believed in to its end: that is the time to stop in.
+    note("lost " + belief_->id + ", code " + std::to_string(static_cast<int>(why)));
+    // After errc::lost the hold may be believed in until its validity ends: that time is meant for stopping work.
     if (why != errc::lost) belief_->over = true;
     env_.check.lost.insert(belief_->id);
     const bool renews = held_->terms().renewing == engine::renewal::automatic;
@@ -212,7 +215,7 @@ void actor::on_lost(errc why) {
 void actor::next_step() {
     if (held_ == nullptr) return;
     if (held_->terms().kind == wire::lock_kind::read_write) return next_step_rw();
-    // In and out again could go on for longer than anybody is patient.
+    // Re-entering again and again could last longer than the simulator waits.
     if (env_.time.now() >= env_.load.stop + lingering) return release(engine::access::exclusive);
     const bool owned = held_->terms().owner != engine::owner_id::nobody;
     if (random_.percent(env_.load.renew_percent) && !renewing_) return renew();
@@ -242,7 +245,7 @@ engine::acquire_terms actor::terms_of_hold() const {
 void actor::reenter() {
     engine::acquire_terms again = terms_of_hold();
     begin(again.limit);
-    note("enters again");
+    note("re-enters");
     env_.process.engine().acquire(*this, std::move(again), env_.process.now());
 }
 
@@ -261,7 +264,7 @@ void actor::release(engine::access level) {
     std::shared_ptr<answer> asked;
     if (random_.percent(80)) asked = answers_.emplace_back(std::make_shared<answer>());
     const unsigned left = depth() - 1;
-    note("releases level " + std::to_string(left + 1) + (level == engine::access::shared ? ", one that reads" : ""));
+    note("releases level " + std::to_string(left + 1) + (level == engine::access::shared ? ", shared" : ""));
     const unsigned shared = held.levels(engine::access::shared) - (level == engine::access::shared ? 1 : 0);
     note_remaining_levels(left - shared, shared);
     engine::hold_completion* const told = env_.load.answers_ignored ? nullptr : asked.get();

@@ -1,7 +1,10 @@
-// Somebody who uses locks: asks for one in some way, holds it for a while, perhaps enters again, renews, upgrades,
-// downgrades or changes its mind, and lets go. Whatever it is told goes to the checker.
+// One user of locks, like a thread of a program: it acquires a lock, holds it for a while, perhaps re-enters, renews,
+// upgrades, downgrades or cancels, and releases. It reports every result to the checker.
 //
-// Like a thread of a program, it acts only while its process is awake, and never from within a callback.
+// Invariants:
+//  (1) An actor acts only while its process is awake, and never from within a callback of the engine.
+//  (2) It has at most one request to acquire or upgrade in flight, and at most one hold.
+//  (3) It believes in less before it asks the engine for less, and in more only after the engine said so.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +23,7 @@ struct lock_plan {
     wire::preference prefer = wire::preference::arrival;
 };
 
-/// How people behave on this scenario.
+/// How the actors of a scenario behave.
 struct workload {
     std::vector<lock_plan> locks;
     std::vector<milliseconds> leases;
@@ -30,18 +33,18 @@ struct workload {
     std::uint16_t yield_after_ms = 50;
     bool replicas_may_lag = false;
     unsigned try_percent = 15;
-    unsigned deadline_percent = 40;  // of those who wait
+    unsigned deadline_percent = 40;  // of the requests that wait in the queue
     unsigned cancel_percent = 10;
     unsigned owner_percent = 30;
     unsigned fixed_percent = 25;
     unsigned renew_percent = 15;
-    // on read-write locks
+    // For read-write locks.
     unsigned read_percent = 60;
     unsigned upgrade_percent = 25;
     unsigned downgrade_percent = 25;
     unsigned release_percent = 30;
-    instant stop{};  // nothing new is begun after this
-    // Mutants: what the engine is not told.
+    instant stop{};  // no acquisition starts after this
+    // Mutants: what the actor does not tell the engine.
     bool deadlines_ignored = false;
     bool answers_ignored = false;
     bool cancellations_ignored = false;
@@ -61,14 +64,14 @@ public:
     actor(environment where, random_stream random, std::string name, std::uint64_t owner);
 
     void start() { rest(); }
-    /// Nothing wanted and nothing held.
+    /// No request in flight and no hold.
     bool idle() const { return !asking_ && held_ == nullptr; }
     bool waits_for(const std::string& lock) const {
         return asking_ && held_ == nullptr && terms_.keys->lock() == lock &&
                terms_.limit.wait == engine::waiting::in_queue;
     }
     instant asked_at() const { return asked_at_; }
-    /// Its process is gone, and its beliefs with it.
+    /// Its process has died, so its belief ends.
     void died() {
         if (belief_) belief_->over = true;
     }
@@ -108,9 +111,9 @@ private:
     void renew();
     void release(engine::access level);
     unsigned depth() const;
-    engine::acquire_terms terms_of_hold() const;  // of what is held
+    engine::acquire_terms terms_of_hold() const;
 
-    // on read-write locks (actor_rw.cpp)
+    // Read-write locks: actor_rw.cpp.
     void next_step_rw();
     void reenter_rw();
     void upgrade();
@@ -127,15 +130,15 @@ private:
 
     environment env_;
     random_stream random_;
-    random_stream
-        rw_random_;  // of its own, so that scenarios without read-write locks are what they were before there were any
+    random_stream rw_random_;  // a stream of its own: scenarios without read-write locks draw what they drew before
+                               // these locks existed
     std::string name_;
     engine::owner_id owner_;
     engine::acquire_terms terms_;
     bool asking_ = false;
-    bool cancelled_ = false;  // the present request
+    bool cancelled_ = false;  // the request in flight
     instant asked_at_{};
-    engine::patience patience_;  // of the present request
+    engine::patience patience_;  // of the request in flight
     std::uint64_t serial_ = 0;
     engine::hold* held_ = nullptr;
     bool releasing_all_ = false;

@@ -1,4 +1,4 @@
-// What people do with a read-write lock that they hold.
+// What an actor does with a read-write lock that it holds.
 
 #include "world/actor.hpp"
 
@@ -10,7 +10,7 @@ void actor::next_step_rw() {
     const workload& load = env_.load;
     const bool owned = held_->terms().owner != engine::owner_id::nobody;
     const unsigned exclusive = held_->levels(access::exclusive);
-    // Up and down could go on for ever.
+    // Upgrades and downgrades could alternate for ever.
     const bool releases = env_.time.now() >= load.stop || rw_random_.percent(load.release_percent);
     if (!releases && rw_random_.percent(load.renew_percent) && !renewing_) return renew();
     if (!releases && owned && depth() < 5 && rw_random_.percent(35)) return reenter_rw();
@@ -20,7 +20,7 @@ void actor::next_step_rw() {
     release(exclusive == 0 || (reads && rw_random_.percent(50)) ? access::shared : access::exclusive);
 }
 
-// A mode that is held already is entered at once, whoever waits.
+// A mode that is already held is re-entered at once, whoever waits.
 void actor::reenter_rw() {
     engine::acquire_terms again = terms_of_hold();
     again.limit = draw_patience(rw_random_);
@@ -30,9 +30,9 @@ void actor::reenter_rw() {
     begin(again.limit);
     const std::uint64_t serial = serial_;
     if (upgrades) env_.check.expect_change();
-    note(again.want == access::shared ? "enters again to read" : "enters again to write");
+    note(again.want == access::shared ? "re-enters to read" : "re-enters to write");
     env_.process.engine().acquire(*this, std::move(again), env_.process.now());
-    if (asking_ && !upgrades) env_.check.fail(name_ + " was not let in again at once");
+    if (asking_ && !upgrades) env_.check.fail(name_ + " did not re-enter at once");
     if (deadline != never) expect_end(deadline + env_.process.slept(), serial);
     if (!asking_) return;
     plan_cancel(rw_random_);
@@ -61,7 +61,7 @@ void actor::downgrade() {
     after(rw_random_.within(env_.load.hold), &actor::next_step);
 }
 
-// Another thread of the program lets the hold go while its upgrade is waited for.
+// Another thread of the program releases the hold while its upgrade waits.
 void actor::plan_release_during_upgrade() {
     if (!rw_random_.percent(env_.load.cancel_percent / 2)) return;
     env_.time.after(rw_random_.within({nanoseconds(0), milliseconds(400)}), [this, serial = serial_] {
@@ -72,7 +72,7 @@ void actor::plan_release_during_upgrade() {
 }
 
 void actor::release_during_upgrade() {
-    note("walks out");
+    note("releases all during its upgrade");
     releasing_all_ = true;
     engine::hold& held = *held_;
     for (unsigned left = depth(); left > 0; --left) {
@@ -84,11 +84,11 @@ void actor::release_during_upgrade() {
         expect_answer(asked, env_.time.now() + request_time);
     }
     releasing_all_ = false;
-    if (asking_) env_.check.fail(name_ + " still waits to upgrade what it let go");
+    if (asking_) env_.check.fail(name_ + " still waits to upgrade a hold that it has released");
     rest();
 }
 
-// Called before the engine hears of it: from now on the holder does not count on more than this.
+// Precedes the call of the engine: from now on the holder does not rely on more than this.
 void actor::note_remaining_levels(unsigned exclusive, unsigned shared) {
     const bool less = held_->levels(access::exclusive) > 0 && held_->levels(access::shared) > 0;
     if (exclusive + shared == 0) {

@@ -1,5 +1,4 @@
-// A client's backend to a place that votes: to one server, or to a whole Cluster. What src/api/backends/backend.hpp is
-// in a program.
+// What a client connects to as one node: a server or a whole Cluster. Stands for src/api/backends/backend.hpp.
 #pragma once
 
 #include <vector>
@@ -17,23 +16,23 @@ public:
     virtual ~backend() = default;
 
     virtual engine::node_link link() = 0;
-    /// Whom events are for; before anything else.
+    /// The agent that receives the events of this node. Called first.
     virtual void attach(engine::node_agent& mine) = 0;
 
-    /// Before anybody's settle().
+    /// Runs on all backends before the first settle().
     virtual void catch_up() = 0;
-    /// Connects, hangs up and sends, as the sessions wish.
+    /// Connects, disconnects and sends as the sessions request.
     virtual void settle() = 0;
     virtual void on_timer() = 0;
     virtual instant deadline() = 0;
     virtual void forget_links() = 0;
     virtual void close() = 0;
 
-    /// Nothing is being made anew.
+    /// No link is being established.
     virtual bool all_up() const = 0;
-    /// Whom that lock is to be asked of can be asked.
+    /// The link to the owner of the lock is up.
     virtual bool reaches(const wire::lock_keys& lock) const = 0;
-    /// Ends of the links that it has, or is making.
+    /// The client's ends of all links, established or connecting.
     virtual std::vector<plug*> plugs() = 0;
 };
 

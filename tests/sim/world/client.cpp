@@ -9,8 +9,8 @@
 namespace holdfast::sim {
 namespace {
 
-constexpr std::chrono::seconds asks_around_every{1};
-constexpr std::chrono::seconds notices_within{2};
+constexpr std::chrono::seconds owner_search_interval{1};
+constexpr std::chrono::seconds dead_link_detection{2};
 
 }  // namespace
 
@@ -77,10 +77,10 @@ void client::trouble_passes(instant from) {
 }
 
 void client::trouble_until_noticed() {
-    trouble_until(time_.now() + notices_within);
+    trouble_until(time_.now() + dead_link_detection);
 }
 
-// Has a link over which nothing comes any more, and does not know.
+// True if nothing arrives over one of its links any more and the client has not noticed.
 bool client::has_dead_link() const {
     for (const auto& one : backends_) {
         for (plug* const each : one->plugs()) {
@@ -95,12 +95,12 @@ bool client::calm_since(instant since) const {
     return !dead_ && !paused_ && up && trouble_until_ < since;
 }
 
-// A Cluster's members are linked to when somebody first asks for what they have. And who took over from one is
-// found by asking the others, in the end once a second.
+// A client links to a member of a Cluster when it first needs it. It finds a new primary by asking the other members,
+// in the end once a second.
 bool client::may_still_be_connecting(const wire::lock_keys& lock, instant since) const {
     const bool reached =
         std::all_of(backends_.begin(), backends_.end(), [&](const auto& one) { return one->reaches(lock); });
-    return !reached && time_.now() < std::max(since, trouble_until_ + asks_around_every) + aftermath;
+    return !reached && time_.now() < std::max(since, trouble_until_ + owner_search_interval) + aftermath;
 }
 
 void client::settle() {

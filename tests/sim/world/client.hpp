@@ -1,6 +1,9 @@
-// A client process: the real engine and, by its backends, the real sessions and routers, with the driver that
-// src/api/runtime/core.cpp is to them in a program. It can be paused (its events wait, as they do for a stopped
-// process) and can die.
+// A client process: the real engine and, through its backends, the real sessions and routers. The client drives them as
+// src/api/runtime/core.cpp does in a program.
+//
+// A client can be paused: its events wait, as they do for a stopped process. It can die: nothing runs afterwards.
+// "Trouble" is whatever may delay a client: a fault of its links, a pause, a server that is down or not trusted. The
+// checker expects promptness only of clients that had no trouble since the moment in question.
 #pragma once
 
 #include <memory>
@@ -13,18 +16,18 @@
 
 namespace holdfast::sim {
 
-// What was delayed by a trouble is made up for within this; the trouble ends with its last consequence.
+// After trouble ends, everything it delayed is done within this time.
 inline constexpr milliseconds aftermath{150};
 
 struct client_setup {
     std::size_t number = 0;
     std::size_t servers = 1;
-    redis::server_settings server;  // with seeds: it is a Cluster, and the only one that votes
-    std::vector<std::shared_ptr<const wire::lock_keys>> locks = {};  // those of the scenario
+    redis::server_settings server;  // with seeds: a Cluster, which is then the only node
+    std::vector<std::shared_ptr<const wire::lock_keys>> locks = {};  // all locks of the scenario
     engine::engine_settings engine;
-    milliseconds max_lease{0};              // not zero: a restarted server is mistrusted for so long
-    bool clock_stops_in_pauses = false;     // mutant: CLOCK_MONOTONIC where CLOCK_BOOTTIME is due
-    bool first_failure_ends_waits = false;  // mutant: a first attempt to connect that fails ends every wait
+    milliseconds max_lease{0};              // not zero: a restarted server is not trusted for this long
+    bool clock_stops_in_pauses = false;     // mutant: CLOCK_MONOTONIC instead of CLOCK_BOOTTIME
+    bool first_failure_ends_waits = false;  // mutant: the first failed attempt to connect ends every wait
 };
 
 class client final : private engine::observer {
@@ -42,7 +45,7 @@ public:
     bool waits_for_first_links() const { return !setup_.first_failure_ends_waits; }
     const std::vector<std::shared_ptr<const wire::lock_keys>>& locks() const { return setup_.locks; }
 
-    /// Does it now, or when the pause ends; never after death.
+    /// Runs `what` now, or when the pause ends; never after the process died.
     template <class Action>
     void when_awake(Action&& what) {
         if (dead_) return;
@@ -57,16 +60,16 @@ public:
     bool dead() const { return dead_; }
     bool paused() const { return paused_; }
 
-    // --- troubles, as the checker counts them
+    // --- trouble, as the checker counts it
     void trouble_until(instant then) { trouble_until_ = std::max(trouble_until_, then); }
-    /// It has to find out by itself that nothing comes over its link any more.
+    /// The client has to notice by itself that its link is dead.
     void trouble_until_noticed();
-    /// What was delayed by a trouble is made up for within a moment.
+    /// Trouble ends at `from`; its effects last for `aftermath`.
     void trouble_passes(instant from);
     void trouble_passes() { trouble_passes(time_.now()); }
     bool calm_since(instant since) const;
-    /// Whoever has that lock is not linked to; nor has more time passed, since then or since the last trouble, than
-    /// finding it takes.
+    /// No link to the owner of the lock is up, and the time since `since`, or since the last trouble, is shorter than
+    /// finding the owner may take.
     bool may_still_be_connecting(const wire::lock_keys& lock, instant since) const;
     instant resumed_at() const { return resumed_at_; }
 

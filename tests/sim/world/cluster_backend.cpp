@@ -19,7 +19,7 @@ redis::server_address address_of_member(std::size_t number) {
 }
 
 std::size_t member_at(const redis::server_address& address) {
-    if (address.port < first_port) throw std::logic_error("no member is at " + to_text(address));
+    if (address.port < first_port) throw std::logic_error("no member at " + to_text(address));
     return address.port - std::size_t{first_port};
 }
 
@@ -50,7 +50,7 @@ void cluster_backend::confirm(redis::command& request, const redis::server_addre
     acks_.submit(request, at, wanted);
 }
 
-// Nothing is asked for before a lock's owner is believed: that is no fault of whoever waits.
+// The client asks for nothing before it trusts the owner of a lock. A waiter is not to blame for that delay.
 void cluster_backend::note_mistrust() {
     for (const auto& lock : owner_.locks()) {
         const instant trusted_from = node_.trusted_from(*lock);
@@ -101,14 +101,14 @@ std::vector<plug*> cluster_backend::plugs() {
 redis::session& cluster_backend::open(const redis::server_settings& member, redis::session_listener& told) {
     const auto& made = links_.emplace_back(
         std::make_unique<member_plug>(owner_, member_at({member.host, member.port}), told, member, ++next_seed_, net_));
-    made->session().on_timer(now());  // begins to connect
+    made->session().on_timer(now());  // starts to connect
     return made->session();
 }
 
 void cluster_backend::close(redis::session& link) {
     const auto found =
         std::find_if(links_.begin(), links_.end(), [&](const auto& each) { return &each->session() == &link; });
-    if (found == links_.end()) throw std::logic_error("a link is closed that there is not");
+    if (found == links_.end()) throw std::logic_error("closing an unknown link");
     (*found)->drop();
     closed_.push_back(std::move(*found));
     links_.erase(found);

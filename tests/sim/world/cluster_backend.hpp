@@ -1,5 +1,5 @@
-// A client's backend to a Cluster: the real router and, for each link that it wants, a plug. What
-// src/api/backends/cluster_backend.cpp is in a program.
+// A Cluster as a backend: the real router and a plug for each link that the router opens. Stands for
+// src/api/backends/cluster_backend.cpp.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace holdfast::sim {
 
-/// Where the others find the member of that number (of the scenario's servers), and the backend back.
+/// The address of the member with that index among the scenario's servers, and the reverse.
 redis::server_address address_of_member(std::size_t number);
 std::size_t member_at(const redis::server_address& address);
 
@@ -21,7 +21,7 @@ public:
 
     engine::node_link link() override;
     void attach(engine::node_agent& mine) override { node_.attach(mine); }
-    /// News of slots are told here, and what follows from them is sent by the settle() after it.
+    /// Handles new slot maps. The settle() that follows sends what results from them.
     void catch_up() override;
     void settle() override;
     void on_timer() override;
@@ -55,7 +55,7 @@ private:
     engine::cluster_node node_;
     member_ack_plugs acks_;
     std::vector<std::unique_ptr<member_plug>> links_;
-    // The network may still have something for them; they take it no more.
+    // Kept because the network may still deliver to them; they ignore it.
     std::vector<std::unique_ptr<member_plug>> closed_;
 };
 

@@ -65,8 +65,8 @@ void scenario::inject(fault kind) {
     note("FAULT " + std::string(to_string(kind)) + " (client " + std::to_string(whose->number()) + ")");
     ++result_.faults[static_cast<std::size_t>(kind)];
     if (kind <= fault::slow_link) {
-        plug* const end_point = random_link_of(*whose);
-        if (end_point != nullptr && end_point->wire() != nullptr) fault_on_link(kind, *end_point);
+        plug* const endpoint = random_link_of(*whose);
+        if (endpoint != nullptr && endpoint->wire() != nullptr) fault_on_link(kind, *endpoint);
     } else if (kind <= fault::death) {
         fault_on_client(kind, *whose);
     } else if (kind <= fault::script_flush) {
@@ -74,9 +74,9 @@ void scenario::inject(fault kind) {
     } else if (kind == fault::fail_over) {
         fail_over();
     } else if (kind == fault::cut_off_client) {
-        cut_off([whose](plug& end_point) { return &end_point.owner() == whose; });
+        cut_off([whose](plug& endpoint) { return &endpoint.owner() == whose; });
     } else if (kind == fault::cut_off_server) {
-        cut_off([which = random_server_number()](plug& end_point) { return end_point.server_number() == which; });
+        cut_off([which = random_server_number()](plug& endpoint) { return endpoint.server_number() == which; });
     } else if (kind == fault::slow_server) {
         slow_down(random_server_number());
     } else if (kind == fault::newcomer) {
@@ -96,19 +96,19 @@ plug* scenario::random_link_of(client& whose) {
     return all.size() > 1 && replica_random_.percent(30) ? all[1] : all[0];
 }
 
-void scenario::fault_on_link(fault kind, plug& end_point) {
-    link& wire = *end_point.wire();
-    client& whose = end_point.owner();
-    server& there = *servers_[end_point.server_number()];
+void scenario::fault_on_link(fault kind, plug& endpoint) {
+    link& wire = *endpoint.wire();
+    client& whose = endpoint.owner();
+    server& there = *servers_[endpoint.server_number()];
     whose.trouble_until(time_.now() + aftermath);
     switch (kind) {
         case fault::cut: {
-            // What was on its end_point up may have got through before.
+            // What was on its endpoint up may have got through before.
             if (random_.percent(50)) wire.up.lose();
             wire.down.lose();
             const nanoseconds heard = random_.within({0ns, 50ms});
             time_.after(heard, [&there, &wire] { there.close(wire); });
-            end_point.received(wire, {packet::kind::end, {}, {}});
+            endpoint.received(wire, {packet::kind::end, {}, {}});
             break;
         }
         case fault::server_gone:
@@ -120,7 +120,7 @@ void scenario::fault_on_link(fault kind, plug& end_point) {
         case fault::client_gone:
             wire.up.hold_until(time_.now() + random_.within({0ns, 3s}));
             wire.down.lose();
-            end_point.received(wire, {packet::kind::end, {}, {}});
+            endpoint.received(wire, {packet::kind::end, {}, {}});
             break;
         case fault::lost_replies:
             wire.down.lose();
@@ -131,20 +131,20 @@ void scenario::fault_on_link(fault kind, plug& end_point) {
             whose.trouble_until(never);  // as long as that link lasts, and nobody knows how long that is
             break;
         default:
-            block(end_point, kind);
+            block(endpoint, kind);
     }
 }
 
-void scenario::block(plug& end_point, fault kind) {
+void scenario::block(plug& endpoint, fault kind) {
     const instant end = time_.now() + random_.within({10ms, 2s});
-    auto& [up, down] = blocked_[{end_point.owner().number(), end_point.server_number()}];
-    end_point.owner().trouble_until(end + aftermath);
+    auto& [up, down] = blocked_[{endpoint.owner().number(), endpoint.server_number()}];
+    endpoint.owner().trouble_until(end + aftermath);
     if (kind == fault::one_way_up) {
         up = std::max(up, end);
-        end_point.wire()->up.hold_until(end);
+        endpoint.wire()->up.hold_until(end);
     } else {
         down = std::max(down, end);
-        end_point.wire()->down.hold_until(end);
+        endpoint.wire()->down.hold_until(end);
     }
 }
 

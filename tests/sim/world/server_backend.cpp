@@ -12,7 +12,7 @@ server_backend::server_backend(client& owner, std::size_t server_number, const r
     : plug(owner, server_number, *this, server, jitter_seed, net), net_(net) {}
 
 void server_backend::submit(redis::command& request) {
-    // Its payload set anew, a command forgets that it waits for the first link.
+    // Mutant: setting the payload again makes the command forget that it waits for the first link.
     if (!owner().waits_for_first_links()) request.copy_script(request);
     session().submit(request, now());
 }
@@ -28,12 +28,12 @@ void server_backend::confirm(redis::command& request, const engine::lock_keys&, 
     acks_->queue.submit(request, {wanted, run_id_});
 }
 
-// As there, too: what was done before a history was lost may still be told.
+// A server that lost its history may still deliver answers from before the loss: drop that link, too.
 void server_backend::catch_up() {
     if (!acks_) return;
     const unsigned lost = acks_->queue.lost_histories();
     if (std::exchange(lost_histories_, lost) != lost && session().up())
-        session().distrust({errc::unreachable, "it was a replica meanwhile"}, now());
+        session().distrust({errc::unreachable, "the server was a replica in between"}, now());
     acks_->queue.flush(now());
 }
 

@@ -1,4 +1,4 @@
-// A client's backend to one server: what src/api/backends/server_backend.cpp is in a program.
+// One server as a backend. Stands for src/api/backends/server_backend.cpp.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ public:
     void close() override;
     bool all_up() const override { return up(); }
     bool reaches(const wire::lock_keys&) const override { return up(); }
-    /// The second, if there is one, is for acknowledgements.
+    /// The second one, if there is one, is for acknowledgements.
     std::vector<plug*> plugs() override;
 
 private:
@@ -49,7 +49,7 @@ private:
     std::string run_id_;
     instant trusted_from_{};
     std::unique_ptr<ack_plug> acks_;
-    unsigned lost_histories_ = 0;  // as far as they are known
+    unsigned lost_histories_ = 0;  // as far as this client knows
 };
 
 }  // namespace holdfast::sim
