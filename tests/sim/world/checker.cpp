@@ -62,7 +62,7 @@ void checker::extended(const std::shared_ptr<belief>& held, instant until) {
     if (until > now() && lost.contains(held->id)) fail("a hold that was lost is believed in again: " + held->id);
     if (held->over || !had_ended || until <= now()) return;
     check_overlap(*held);
-    // It may have been forgotten meanwhile.
+    // The list may have dropped it in the meantime.
     auto& all = beliefs_[held->lock];
     if (std::find(all.begin(), all.end(), held) == all.end()) all.push_back(held);
 }
@@ -85,18 +85,18 @@ void checker::check_overlap(const belief& fresh) {
         if (other->over || other->until <= now() || other.get() == &fresh) continue;
         if (fresh.mode == shared && other->mode == shared) continue;
         const bool among_us = fresh.token != 0 && other->token != 0;
-        // A foreign program may have cut the lock's life short; nor does it know that the server was restarted.
+        // A foreign client may have shortened the key's expiry, and it does not notice a restart of the server.
         if (!among_us && (excused.data_lost || read_write_.is_excused(fresh.lock))) continue;
         if ((excused.overlap || read_write_.is_corrupted(fresh.lock)) && (!among_us || may_overlap(fresh, *other)))
             continue;
-        fail("two believers of " + fresh.lock + ": " + other->id + " token " + std::to_string(other->token) + " and " +
-             fresh.id + " token " + std::to_string(fresh.token));
+        fail("two conflicting holders of " + fresh.lock + ": " + other->id + " token " + std::to_string(other->token) +
+             " and " + fresh.id + " token " + std::to_string(fresh.token));
     }
 }
 
-// After a fault outside the promise both may believe, but what they write to must be able to tell them apart, and to
-// refuse the older one: who began to want it when the other had it already has the larger token. The one that learns of
-// its grant last may otherwise have the older one.
+// After a fault outside the promise both may believe. But the resource must be able to tell them apart and to refuse
+// the older one: the holder that asked after the other had acquired has the larger token. Otherwise the holder that
+// learns of its grant last may have the older one.
 bool checker::may_overlap(const belief& fresh, const belief& other) const {
     if (tokens_may_repeat()) return true;
     if (fresh.asked > other.since) return fresh.token > other.token;
@@ -104,14 +104,14 @@ bool checker::may_overlap(const belief& fresh, const belief& other) const {
     return fresh.token != other.token;
 }
 
-// What a client takes for its grant is one that the server has made, by that token.
+// A client believes only in grants that the server made, with that token.
 void checker::check_made(const belief& fresh) {
     if (seen_ == view::of_the_server && fresh.token != 0 && !made.contains({fresh.id, fresh.token}))
-        fail(fresh.id + " believes in a grant that was never made: token " + std::to_string(fresh.token));
+        fail(fresh.id + " believes in a grant that no server made: token " + std::to_string(fresh.token));
 }
 
-// Of several servers each gives tokens of its own: what must grow is what the holders are told. Readers may have the
-// same one: none of them writes.
+// Several servers count tokens independently: the tokens of the holders must grow. Readers may share a token, because
+// none of them writes.
 void checker::check_growth(const belief& fresh) {
     if (seen_ == view::of_the_server || fresh.token == 0) return;
     tokens& highest = believed_[fresh.lock];
@@ -122,13 +122,13 @@ void checker::check_growth(const belief& fresh) {
     if (!reads) highest.exclusive = std::max(highest.exclusive, fresh.token);
 }
 
-// Tickets go by the middle one of the servers' clocks, as each client knows it. Their rates differ by a hundredth at
-// most.
+// Tickets follow the median of the servers' clocks, as each client estimates it. The rates of the clocks differ by at
+// most one percent.
 void checker::check_arrival(const belief& fresh) {
     constexpr milliseconds known_within{500};
     if (!waiting_since || excused.jumped || !calm_since(wire::client_of(fresh.id), fresh.asked)) return;
     for (const std::string& other : waiting_since(fresh.lock, fresh.asked - known_within))
-        fail(other + ", and was passed over by " + fresh.id);
+        fail(other + ", and was overtaken by " + fresh.id);
 }
 
 bool checker::may_be_taken(const std::string& lock) {
@@ -140,14 +140,14 @@ bool checker::may_be_taken(const std::string& lock) {
 
 void checker::lost_without_reason(const belief& held) {
     if (excused.jumped || excused.data_lost || excused.corrupted || read_write_.is_excused(held.lock)) return;
-    // Once its slot has settled it can be renewed, and confirmed: soon enough, unless the lease was all but over.
+    // After the slot has settled, a renewal and its confirmation succeed in time unless the lease was almost over.
     if (excused.slow_moves && settled_since(held.lock) > std::max(now() - held.lease / 5, instant{})) return;
-    fail("a calm holder lost " + held.lock + ": " + held.id);
+    fail("a holder without trouble lost " + held.lock + ": " + held.id);
 }
 
-// No script goes wrong by itself, and that a slot is moving is no caller's business.
+// Scripts do not fail by themselves, and callers never see that a slot moves.
 void checker::told(const std::string& who, errc why) {
-    if (why == errc::server_error && !excused.corrupted) fail(who + " was told of a failure that is none of its own");
+    if (why == errc::server_error && !excused.corrupted) fail(who + " received an error that is not about the lock");
 }
 
 void checker::wrongly_refused(const std::string& lock, const std::string& who, errc why) {
@@ -296,32 +296,31 @@ bool checker::calm(const lock_state& state, const std::string& id) const {
 
 void checker::check_slow(const lock_state& was) {
     if (was.free_from == never || excused.corrupted) return;
-    const instant could_be_had = std::max(was.free_from, settled_since(was.name));
-    if (could_be_had > now()) return;
+    const instant available_from = std::max(was.free_from, settled_since(was.name));
+    if (available_from > now()) return;
     for (const std::string& id : was.queue) {
         const auto found = was.known.find(id);
-        if (found == was.known.end() || found->second.arrived > could_be_had || !calm(was, id)) continue;
+        if (found == was.known.end() || found->second.arrived > available_from || !calm(was, id)) continue;
         const milliseconds allowed = found_out_within + (id == was.queue[0] ? milliseconds(0) : found->second.interval);
-        if (now() - could_be_had > allowed) fail("the lock was free for too long while " + id + " waited");
+        if (now() - available_from > allowed) fail("the lock was free for too long while " + id + " waited");
     }
 }
 
-// A turn is eight times 50 ms long at most, and ends with the first release after it. Where nobody of ours waits,
-// nobody yields.
+// A turn of our clients lasts at most eight times 50 ms and ends with the next release. Without waiters nobody yields.
 void checker::check_turns(const call& asked, lock_state& state, const std::string& holder) {
     constexpr std::int64_t longest_turn_us = 400'000;
     const std::int64_t now_us = watched->now_us();
     const bool was_queued = std::find(state.queue.begin(), state.queue.end(), holder) != state.queue.end();
     if (state.holder.empty() && !holder.empty() && state.gap_end_us > 0 && was_queued && !excused.corrupted) {
-        fail(holder + " came in while the lock was left to other programs");
+        fail(holder + " acquired the lock during a gap for foreign clients");
     }
     if (state.holder.empty() || holder.empty()) state.taken_since_us = now_us;
     const bool handed_over = asked.what == step::release && state.holder == asked.id && was_queued;
     if (!handed_over || excused.set_back || excused.data_lost || excused.corrupted) return;
-    // Since the former holder came in, at least; it had the lock for as long as it liked.
+    // At least since the previous holder acquired; a holder may hold for as long as it likes.
     const std::int64_t of_this_hold = now_us - static_cast<std::int64_t>(state.highest_token);
     if (now_us - state.taken_since_us - of_this_hold > longest_turn_us && of_this_hold > 0) {
-        fail("other programs never get a turn at " + asked.lock);
+        fail("foreign clients never get a turn at " + asked.lock);
     }
 }
 
@@ -330,10 +329,11 @@ void checker::granted(const call& asked, lock_state& state, const std::string& i
     check_token(asked, state, id);
     check_order(state, id);
     if (id == asked.id) return;
-    if (!listens(asked.lock, wire::client_of(id))) fail("the lock was handed to one that is gone: " + id);
-    // An older snapshot may bring back a place in line that a release by token leaves alone.
+    if (!listens(asked.lock, wire::client_of(id)))
+        fail("the lock was handed over to a waiter without subscription: " + id);
+    // An older snapshot may restore a queue position that a release by token does not remove.
     if (!excused.data_lost && state.last_step[id] == step::release)
-        fail("the lock was handed to one that had given up: " + id);
+        fail("the lock was handed over to a waiter that had given up: " + id);
     if (calm(state, id)) expect_entry(asked.lock, id);
 }
 
@@ -355,21 +355,21 @@ void checker::check_order(const lock_state& state, const std::string& id) {
         if (mine != state.known.end() && mine->second.number < found->second.number) continue;
         const auto last = state.last_step.find(other);
         if (last != state.last_step.end() && last->second == step::release) continue;
-        // Nobody polls for it: a copy of a request that ran when its caller had long given up.
+        // Its client does not poll: the position comes from a late copy of an acquire whose caller had given up.
         if (now() - found->second.asked > 2 * found->second.interval) continue;
         // Its subscription had to move, too.
         if (settled_since(state.name) > found->second.arrived) continue;
-        if (calm(state, other)) fail(other + " was passed over by " + id);
+        if (calm(state, other)) fail(other + " was overtaken by " + id);
     }
 }
 
 void checker::expect_entry(const std::string& lock, const std::string& id) {
     time().after(entered_within, [this, lock, id, since = now()] {
         if (holders_.contains(id) || locks_[lock].last_step[id] == step::release) return;
-        if (tokens_may_repeat()) return;  // a push with a token that is not new is rightly disbelieved
+        if (tokens_may_repeat()) return;  // clients rightly ignore a push whose token is not new
         watched = &server_of(lock);
         if (get(lock) != id || !calm_since(wire::client_of(id), since) || settled_since(lock) > since) return;
-        fail("handed to " + id + ", who did not enter");
+        fail("the lock was handed over to " + id + ", which did not acquire it");
     });
 }
 

@@ -1,19 +1,21 @@
-// Watches a simulated scenario and says the first thing that must not have happened.
+// Checks a scenario and reports the first violation of a rule.
 //
-// It sees two sides. The server's: every script call, with the lock, its line and its fence before and after.
-// The clients': who believes to hold what, until when. Neither side's own bookkeeping is trusted; the rules
-// are checked on what was seen:
-//   - never two believers of conflicting modes at one instant; where the scenario had a fault outside the promise (data
-//     lost, clock set forward), the later grant must at least have the larger token
-//   - tokens grow in the order of grants
-//   - nobody who stood in line without any trouble is passed over by one who came later; where several servers vote, by
-//     one who came half a second later
-//   - a lock that is free while somebody waits is given out soon; one that was handed over is entered soon
-//   - the lock is never taken from a living holder, nor given to one that is gone or has given up
-//   - a lock that other programs share is left free for a moment again and again, however many of ours wait, and nobody
-//     of ours comes in meanwhile
-//   - no automatic renewal fails without a reason, and nobody is told of an error that is not about the lock
-// What is special to read-write locks on the server's side is in rw_checker.
+// The checker sees the server's side: every script call, with the lock, its queue and its fence before and after. And
+// it sees the clients' side: who believes to hold what, until when. It trusts the bookkeeping of neither side.
+//
+// Rules:
+//   - Two holders of conflicting modes never believe at the same instant. After a fault outside the promise (lost data,
+//     clock set forward) the later grant must at least have the larger token.
+//   - Tokens grow in the order of grants.
+//   - A waiter without trouble is not overtaken by a later one; with several servers: not by one that came half a
+//   second
+//     later.
+//   - A free lock is granted soon while anybody waits. A waiter that receives a hand-over acquires soon.
+//   - A lock is never taken from a living holder, and never granted to a waiter that is gone or has given up.
+//   - A lock that foreign clients share is left free again and again, however many waiters there are, and no waiter
+//     acquires it during such a gap.
+//   - No automatic renewal fails without a reason. No caller receives an error that is not about the lock.
+// The rules of read-write locks on the server's side are in rw_checker.
 #pragma once
 
 #include <map>
@@ -29,27 +31,27 @@
 
 namespace holdfast::sim {
 
-/// One holder's belief, from acquired() until it ends.
+/// What one holder believes, from acquired() until its end.
 struct belief {
     std::string lock;
     std::string id;
-    std::uint64_t token = 0;  // 0: a foreign program's
+    std::uint64_t token = 0;  // 0: a foreign client's
     instant until{};
     engine::access mode = engine::access::exclusive;
-    milliseconds lease{0};  // 0: a foreign program's
-    instant asked{};        // when its owner began to want it
+    milliseconds lease{0};  // 0: a foreign client's
+    instant asked{};        // when its owner asked for it
     instant since{};        // when its owner learnt of it
-    instant kept_until{};   // so long, at most, servers keep what its owner does not give back
+    instant kept_until{};   // the latest time at which servers still keep the hold if its owner does not release it
     bool over = false;
 };
 
 class checker final : public checks, public script_watcher {
 public:
-    /// Of one server everything is seen; where several vote, what matters is what their clients make of it.
+    /// With one server the checker sees everything. With several, only what the clients conclude counts.
     enum class view : std::uint8_t { of_the_server, of_beliefs };
     checker(timeline& time, view seen) : checks(time), seen_(seen), read_write_(*this) {}
 
-    // --- what the scenario did outside the promise
+    // --- faults outside the promise
     void data_lost(bool mistrusted);
     void clock_jumped(nanoseconds by);
     void waiters_corrupted() { excused.corrupted = true; }
@@ -58,20 +60,20 @@ public:
     // --- the clients' side
     std::shared_ptr<belief> believes(belief fresh);
     void extended(const std::shared_ptr<belief>& held, instant until);
-    /// A reader writes as well, from now on.
+    /// A reader has upgraded.
     void upgraded(belief& held, std::uint64_t token, instant asked);
     void lost_without_reason(const belief& held);
-    /// Why a request came to nothing.
+    /// A request was refused for this reason.
     void told(const std::string& who, errc why);
     void wrongly_refused(const std::string& lock, const std::string& who, errc why);
-    /// Somebody believes to have it, or has lost it by its own cautious reckoning and not given it back.
+    /// A client believes to hold it, or has lost it by its own cautious clock and not released it.
     bool may_be_taken(const std::string& lock);
     std::uint64_t cycles() const { return cycles_; }
-    /// Commands beyond two for each cycle that the people's doings explain: upgrades, and holding less.
+    /// Commands beyond two per cycle that the actors cause: upgrades and downgrades.
     std::uint64_t changes() const { return changes_; }
     void expect_change() { ++changes_; }
 
-    /// Where several servers vote, and lines are by tickets: who waits for a lock in vain since then.
+    /// With several servers, where tickets order the queue: the actors that have waited for a lock since then.
     std::function<std::vector<std::string>(const std::string& lock, instant since)> waiting_since;
 
     // --- the server's side
@@ -86,7 +88,7 @@ private:
         instant arrived;
         std::uint64_t number;
         milliseconds interval;
-        instant asked{};  // last
+        instant asked{};  // of the last poll
     };
     struct lock_state {
         std::string name;
@@ -95,18 +97,19 @@ private:
         std::vector<std::string> queue;
         std::map<std::string, waiter, std::less<>> known;
         std::map<std::string, step, std::less<>> last_step;
-        std::set<std::string, std::less<>> leaving;  // have asked for a release, be it in vain: its slot was moving
+        std::set<std::string, std::less<>>
+            leaving;  // have asked for a release, perhaps in vain because the slot was moving
         double highest_token = 0;
-        instant free_from{};              // when the present hold ends by itself, or ended
-        std::int64_t gap_end_us = 0;      // of the gap that ran before the present step
-        std::int64_t taken_since_us = 0;  // by the server's clock: the key was not free since
+        instant free_from{};              // when the present hold ends, or ended, by itself
+        std::int64_t gap_end_us = 0;      // of the gap before the present step
+        std::int64_t taken_since_us = 0;  // by the server's clock: the key has not been free since then
     };
     struct call {
         step what;
         std::string lock;
         std::string queue;
         std::string fence;
-        std::string gap;  // empty: no other program shares the lock, or the caller never yields
+        std::string gap;  // empty: no foreign client shares the lock, or the caller never yields
         std::string id;
         milliseconds lease;
         milliseconds interval;
@@ -130,7 +133,7 @@ private:
     void update_queue(const call& asked, lock_state& state);
     bool calm(const lock_state& state, const std::string& id) const;
 
-    // The highest token that anybody ever believed in, and anybody who wrote.
+    // The highest token of any holder, and of any writer.
     struct tokens {
         std::uint64_t any = 0;
         std::uint64_t exclusive = 0;
@@ -141,7 +144,7 @@ private:
     rw_checker read_write_;
     std::map<std::string, lock_state, std::less<>> locks_;
     std::map<std::string, std::vector<std::shared_ptr<belief>>> beliefs_;
-    std::set<std::string, std::less<>> holders_;  // ids that ever entered
+    std::set<std::string, std::less<>> holders_;  // ids that ever acquired
     std::uint64_t cycles_ = 0;
     std::uint64_t changes_ = 0;
 };

@@ -1,13 +1,13 @@
-// Scenarios on which the locks are in a Cluster: its slots move to other members and back, some moves are called off,
-// and replicas take over. All other faults happen as well.
+// Scenarios with a Cluster: slots move to other members and back, some moves are cancelled, and replicas take over. All
+// other faults happen as well.
 //
-// A move goes step by step, at random instants. MIGRATE takes several keys at once, and whoever moves a slot lets it:
-// so the keys of one read-write lock that a holder cannot do without are at two places for moments only. Those of the
-// line may be away from the others for as long as it takes.
+// A move goes step by step, at random instants. The keys that a holder of a read-write lock needs move together, as
+// MIGRATE with several keys moves them. So they are at two members only for moments. The keys of the queue may be away
+// from the others for as long as the move takes.
 //
-// While a lock's slot moves, and a little longer, nobody need be served, and those who wait then may be passed over: to
-// run, a script needs all of its keys in one address, and to be told, a client has to listen there. But nobody may lose
-// what it holds because of that, and once the slot has settled those who wait must be served as soon as ever.
+// While the slot of a lock moves, and for `settling` longer, waiters need not be served and may be overtaken: a script
+// needs all of its keys at one member, and a client has to be subscribed there. But no holder may lose its hold because
+// of a move, and once the slot has settled, waiters are served as promptly as before.
 
 #include <algorithm>
 
@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// From the end of a move until all have heard of it, listen at the new owner and have asked there.
+// From the end of a move until all clients know the new owner, are subscribed there and have polled there.
 constexpr milliseconds settling{300};
 
 unsigned slot_of(const lock_plan& lock) {
@@ -33,15 +33,15 @@ unsigned slot_of(const lock_plan& lock) {
 struct scenario::slot_move {
     unsigned slot;
     bool cancelled;
-    bool turned = false;  // what has gone over is on its way back
+    bool turned = false;  // the keys that have moved are moving back
     std::string from;
     std::string to;
     lock_plan lock;
     random_stream::span pace;
-    std::size_t steps_to_turn = 0;  // of one that is cancelled
+    std::size_t steps_to_turn = 0;  // of a move that is cancelled
 };
 
-// The first ones are primaries, the others replicas. Their clocks never quite agree.
+// The first members are primaries, the others replicas. Their clocks never agree exactly.
 std::vector<std::unique_ptr<server>> scenario::make_members(server_options setup) {
     if (cluster_random_.percent(30)) setup.half_run_percent = 10;
     const std::size_t primaries = 2 + cluster_random_.below(2);
@@ -62,7 +62,7 @@ std::vector<std::unique_ptr<server>> scenario::make_members(server_options setup
             cluster_->add_replica(*made[i], address, to_text(address_of_member(cluster_random_.below(primaries))));
         }
     }
-    checker_.excused.set_back = true;  // data that is lost is like that
+    checker_.excused.set_back = true;  // lost data has the same effect
     return made;
 }
 
@@ -83,7 +83,7 @@ void scenario::draw_cluster() {
     };
     if (fault_free_) return;
     std::erase(fault_mix_, fault::corrupting_client);
-    // Some scenarios have nothing but moves.
+    // Some scenarios have no faults but moves.
     const std::size_t others = fault_mix_.size();
     fault_mix_.insert(fault_mix_.end(), 1 + others / 2, fault::slot_move);
     fault_mix_.insert(fault_mix_.end(), 1 + others / 4, fault::slot_move_cancelled);
@@ -134,7 +134,7 @@ void scenario::move_slot(fault kind) {
 void scenario::continue_move(const std::shared_ptr<slot_move>& move) {
     time_.after(cluster_random_.within(move->pace), [this, move] {
         const auto present = moves_.find(move->slot);
-        if (present == moves_.end() || present->second != move) return;  // ended by a failover
+        if (present == moves_.end() || present->second != move) return;  // a failover has ended the move
         const auto is_busy = [this](const std::string& address) {
             return !cluster_->at(address).accepts() || cluster_->at(address).stalls();
         };
@@ -145,7 +145,7 @@ void scenario::continue_move(const std::shared_ptr<slot_move>& move) {
     });
 }
 
-// One key, or all that a holder of a read-write lock needs.
+// Moves one key, or all keys that a holder of a read-write lock needs.
 void scenario::move_some_keys(slot_move& move) {
     const wire::lock_keys& keys = *move.lock.keys;
     server& from = cluster_->at(move.turned ? move.to : move.from);
@@ -153,12 +153,12 @@ void scenario::move_some_keys(slot_move& move) {
     const std::vector<std::string> all{keys.lock(),  keys.leases(),  keys.grants(),
                                        keys.queue(), keys.waiters(), keys.fence()};
     std::size_t chosen = cluster_random_.below(all.size());
-    // One that is there: by bad random a slow move would go on for a minute.
+    // Choose a key that exists, otherwise a slow move could last a minute.
     for (std::size_t i = 0; i < all.size() && from.peek(all[chosen]) == nullptr; ++i)
         chosen = (chosen + 1) % all.size();
     for (std::size_t i = 0; i < all.size(); ++i) {
         const bool goes_along = i == chosen || (i < 3 && chosen < 3);
-        // A clock that is set back may have brought it back where it was: what comes takes its address.
+        // A clock set back may have revived the key at the target: the moved key replaces it.
         if (goes_along) from.migrate(all[i], to);
     }
 }
@@ -191,7 +191,7 @@ void scenario::end_move(const std::shared_ptr<slot_move>& move) {
         time_.after(heard, [this, slot = move->slot] {
             if (!moves_.contains(slot)) cluster_->propagate(slot);
         });
-        // Back again, perhaps while many still think that it is where it was.
+        // Moves back, perhaps while many clients still have the old map.
         if (draining_ || !cluster_random_.percent(25)) return;
         time_.after(cluster_random_.within({0ms, 100ms}), [this] {
             if (!draining_) move_slot(cluster_random_.percent(70) ? fault::slot_move : fault::slot_move_cancelled);
@@ -201,7 +201,7 @@ void scenario::end_move(const std::shared_ptr<slot_move>& move) {
 
 // --- members that are replaced
 
-// What had gone over, or was to, is nobody's business any more.
+// Deletes what a move of this member has already transferred and cancels the move.
 void scenario::forget_moves(const std::string& member) {
     for (auto at = moves_.begin(); at != moves_.end();) {
         const slot_move& move = *at->second;
@@ -220,7 +220,7 @@ void scenario::forget_moves(const std::string& member) {
     }
 }
 
-// An older snapshot may have brought back a foreign hold without expiry where the slot is no more.
+// An older snapshot may have restored a foreign hold without expiry on a member that no longer owns the slot.
 void scenario::clear_up_strays() {
     for (const lock_plan& lock : workload_.locks) {
         const std::string& name = lock.keys->lock();
@@ -243,10 +243,10 @@ void scenario::fail_over_member() {
     const std::string to = replicas[cluster_random_.below(replicas.size())];
     if (!cluster_->at(from).accepts() || !cluster_->at(to).accepts()) return;
     if (members_crash_) return lose_member(from, to);
-    if (!moves_a_slot(from)) switch_members(from, to);  // nobody sane would
+    if (!moves_a_slot(from)) switch_members(from, to);  // an operator would not do that during a move
 }
 
-// Those who lead one after the other agree within the skew, and so do the first of them and the last.
+// The clocks of all successive primaries agree within the skew.
 std::int64_t scenario::clock_of_successor(const server& from, const server& to) {
     const nanoseconds ahead = cluster_random_.within({0ms, clock_skew});
     const nanoseconds change = ahead - member_ahead_[&from];
@@ -254,7 +254,7 @@ std::int64_t scenario::clock_of_successor(const server& from, const server& to) 
     return from.now_us() + std::chrono::duration_cast<microseconds>(change).count();
 }
 
-// Planned: the replica has all, and the other one's clients keep their links. But its clock is another.
+// A planned switch: the replica has all data and clients keep their links, but its clock differs.
 void scenario::switch_members(const std::string& from, const std::string& to) {
     server &old_primary = cluster_->at(from), &fresh = cluster_->at(to);
     note("SWITCH from " + from + " to " + to);
@@ -264,7 +264,7 @@ void scenario::switch_members(const std::string& from, const std::string& to) {
     trouble_all_until(time_.now() + 500ms);
 }
 
-// A crash: the replica lacks the latest, and nobody leads for a while.
+// A crash: the replica lacks the latest writes, and the slots have no primary for a while.
 void scenario::lose_member(const std::string& from, const std::string& to) {
     server& lost = cluster_->at(from);
     note("CRASH of " + from + ", " + to + " takes over");

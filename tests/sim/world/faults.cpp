@@ -1,4 +1,4 @@
-// What goes wrong, and what it does to the world.
+// The faults, and their effect on links, clients, servers and data.
 
 #include <algorithm>
 #include <utility>
@@ -34,7 +34,7 @@ void scenario::plan_fault() {
     });
 }
 
-// Another program comes to a read-write lock, again and again.
+// A foreign client uses a read-write lock, again and again.
 void scenario::plan_foreign_session() {
     time_.after(foreign_random_.within({20ms, 300ms}), [this] {
         if (draining_) return;
@@ -89,7 +89,7 @@ void scenario::inject(fault kind) {
     }
 }
 
-// Null: there is none at the moment.
+// Null: the client has no link at the moment.
 plug* scenario::random_link_of(client& whose) {
     const std::vector<plug*> all = whose.backend_to(several() ? quorum_random_.below(servers_.size()) : 0).plugs();
     if (cluster_) return all.empty() ? nullptr : all[cluster_random_.below(all.size())];
@@ -103,7 +103,7 @@ void scenario::fault_on_link(fault kind, plug& endpoint) {
     whose.trouble_until(time_.now() + aftermath);
     switch (kind) {
         case fault::cut: {
-            // What was on its endpoint up may have got through before.
+            // Requests in flight may have arrived before the cut.
             if (random_.percent(50)) wire.up.lose();
             wire.down.lose();
             const nanoseconds heard = random_.within({0ns, 50ms});
@@ -128,7 +128,7 @@ void scenario::fault_on_link(fault kind, plug& endpoint) {
             break;
         case fault::slow_link:
             wire.up.delay = wire.down.delay = {1ms, 400ms};
-            whose.trouble_until(never);  // as long as that link lasts, and nobody knows how long that is
+            whose.trouble_until(never);  // lasts as long as the link, which is unknown
             break;
         default:
             block(endpoint, kind);
@@ -166,7 +166,7 @@ std::vector<plug*> scenario::plugs() {
     return all;
 }
 
-// A partition, both ways, of existing links and of new ones.
+// A partition in both directions, for existing links and new ones.
 void scenario::cut_off(const std::function<bool(plug&)>& is_meant) {
     const instant end = time_.now() + partition_random_.within({10ms, 2s});
     for (plug* const each : plugs()) {
@@ -212,7 +212,7 @@ void scenario::fault_on_client(fault kind, client& whose) {
     whose.die();
     for (link* const wire : wires) {
         if (random_.percent(70)) {
-            wire->up.end();  // the system closes what the process had
+            wire->up.end();  // the operating system closes the sockets
         } else {
             wire->up.hold_until(time_.now() + random_.within({0ns, 2s}));
         }
@@ -232,11 +232,12 @@ void scenario::fault_on_server(fault kind) {
         }
         case fault::clock_forward:
         case fault::clock_back: {
-            // Set back, leases of the dead last longer by as much: nobody could be patient enough for more.
+            // A clock set back prolongs the leases of dead clients by as much, so backward jumps stay small.
             const bool forward = kind == fault::clock_forward;
             nanoseconds size =
                 random_.within({1ms, forward && random_.percent(30) ? nanoseconds(30min) : nanoseconds(3s)});
-            // By a leap of minutes a member's fencing marks end; then the slot moves to one that is behind.
+            // In a Cluster a jump of minutes would expire a member's fencing marks, and the slot could move to a member
+            // that is behind.
             if (cluster_) size = std::min<nanoseconds>(size, 3s);
             const nanoseconds by = forward ? size : -size;
             patience_ += size;
@@ -262,13 +263,13 @@ void scenario::restart(fault kind) {
     which.stop();
     const instant back = time_.now() + random_.within({0ns, newcomers_ ? nanoseconds(100ms) : nanoseconds(1s)});
     trouble_all_until(back + aftermath);
-    // A slot may move from one whom nobody believes yet to one whom everybody does.
+    // In a Cluster a slot may move from a member that is not trusted yet to one that is.
     if (kind != fault::restart) checker_.data_lost(mistrusted_ && cluster_ == nullptr);
     time_.at(back, [&which, data] { which.start(data); });
 }
 
-// Whoever connects for the first time afterwards takes the replica for the server that it replaced. That is outside the
-// promise, with one server or with several.
+// A client that connects for the first time afterwards takes the replica for the server that it replaced. That is
+// outside the promise, with one server or several.
 void scenario::fail_over() {
     if (cluster_) return is_acknowledged_ ? fail_over_to_replica_of_member() : fail_over_member();
     if (is_acknowledged_) return fail_over_to_replica();
@@ -281,7 +282,7 @@ void scenario::fail_over() {
     trouble_all_until(time_.now() + aftermath);
 }
 
-// It has been behind for a while, and lacks what was done meanwhile. Nobody may have believed in that.
+// The replica has lagged for a while and lacks the latest writes. No client may have believed in those.
 void scenario::fail_over_to_replica() {
     const instant then = time_.now() + replica_random_.within({0ms, 400ms});
     servers_[0]->hold_replica_until(then);
@@ -303,7 +304,7 @@ void scenario::fault_on_data(fault kind) {
     foreign_acquire(kind);
 }
 
-// One server of several: another program has the key there, for a while.
+// A foreign client holds the key at one server of several, for a while.
 void scenario::foreign_acquire_at_one_node() {
     const lock_plan& plan = workload_.locks[random_.below(workload_.locks.size())];
     server& which = random_server();
@@ -312,13 +313,13 @@ void scenario::foreign_acquire_at_one_node() {
     which.run({"SET", plan.keys->lock(), "foreign", "NX", "PX", std::to_string(ms)});
 }
 
-// SET NX, as other programs lock; or the hash of a read-write lock, as those do that know it.
+// SET NX, as other programs lock; or the hash of a read-write lock, for programs that know it.
 void scenario::foreign_acquire(fault kind) {
     const lock_plan& plan = workload_.locks[random_.below(workload_.locks.size())];
     const nanoseconds stay = random_.within({5ms, 1500ms});
     const bool for_ever = kind == fault::foreign_forever;
     if (plan.kind == wire::lock_kind::read_write) {
-        if (cluster_) return;  // they know one server only
+        if (cluster_) return;  // foreign clients know one server only
         return foreign_clients_.start_session(
             plan, for_ever ? foreign_clients::expiry::none : foreign_clients::expiry::usual);
     }
@@ -334,7 +335,7 @@ void scenario::foreign_acquire(fault kind) {
     time_.after(for_ever ? stay : stay / 2, [this, plan] { foreign_release(plan); });
 }
 
-// As the fair lock of go-redislock does, which has its queue under the same key: by the second in which it came.
+// As the fair lock of go-redislock queues: under the same key, by the second of its arrival.
 void scenario::foreign_enqueue(const lock_plan& plan) {
     server& home = server_of(plan.keys->lock());
     home.run({"ZADD", plan.keys->queue(), std::to_string(home.now_us() / 1'000'000), "lock_token:foreign"});
@@ -351,14 +352,14 @@ void scenario::foreign_release(const lock_plan& plan) {
     checker_.foreign_released(lock);
 }
 
-// Nonsense in our keys, and a script called with nonsense. None of it may break anything but the line's order.
+// Writes garbage into the lock's keys, or calls scripts with garbage. Nothing but the order of the queue may suffer.
 void scenario::corrupt() {
     const lock_plan& plan = workload_.locks[random_.below(workload_.locks.size())];
     const std::uint64_t how = random_.below(5);
     const bool to_holders = plan.kind == wire::lock_kind::read_write && rw_random_.percent(60);
     const bool to_the_mark = !to_holders && rw_random_.percent(40);
-    constexpr std::uint64_t calls_with_nonsense = 4;  // change nothing, and so excuse nothing
-    if (to_holders || to_the_mark || how != calls_with_nonsense) checker_.waiters_corrupted();
+    constexpr std::uint64_t calls_with_garbage = 4;  // change nothing, so they excuse nothing
+    if (to_holders || to_the_mark || how != calls_with_garbage) checker_.waiters_corrupted();
     if (to_holders) return corrupt_rw(*plan.keys);
     corrupt_queue(*plan.keys, how);
     if (to_the_mark) corrupt_queue(*plan.keys, 2);
@@ -395,12 +396,12 @@ void scenario::corrupt_queue(const wire::lock_keys& keys, std::uint64_t how) {
                                             script.name.ends_with("/confirm");
                 if (takes_anything || servers_[0]->run({"TYPE", keys.lock()}).text != "none") continue;
                 if (!servers_[0]->run(command).is_error())
-                    checker_.fail("nonsense was accepted by " + std::string(script.name));
+                    checker_.fail("garbage was accepted by " + std::string(script.name));
             }
     }
 }
 
-// What only a read-write lock has.
+// Corrupts the keys that only a read-write lock has.
 void scenario::corrupt_rw(const wire::lock_keys& keys) {
     const auto ids = servers_[0]->run({"HKEYS", keys.grants()});
     const std::string holder = ids.items.empty() ? "" : ids.items[rw_random_.below(ids.items.size())].text;
@@ -411,10 +412,10 @@ void scenario::corrupt_rw(const wire::lock_keys& keys) {
             checker_.read_write().corrupted(keys.lock());
             servers_[0]->run({"HSET", keys.grants(), holder, rw_random_.percent(50) ? "q 17" : "r 007"});
             break;
-        case 1:  // a lease that nobody has
+        case 1:  // a lease without a holder
             servers_[0]->run({"ZADD", keys.leases(), std::to_string(servers_[0]->now_us() / 1000 + 1500), nobody});
-            // Leases that end after the last deadline are those of a clock that is behind, and last so much longer: of
-            // the dead, too.
+            // A leases key that expires after the last deadline looks like one from a clock that is behind: the scripts
+            // prolong all leases by the difference, also those of dead clients.
             servers_[0]->run({"PEXPIRE", keys.leases(), "60000"});
             patience_ += 60s;
             break;
@@ -426,11 +427,11 @@ void scenario::corrupt_rw(const wire::lock_keys& keys) {
             checker_.read_write().corrupted(keys.lock());
             servers_[0]->run({"DEL", keys.grants()});
             break;
-        case 4:  // evicted: the leases know better, and nobody comes in who may not
-            checker_.read_write().excuse(keys.lock());  // of a foreign hold nothing is left
+        case 4:  // evicted: the scripts restore the hash from the leases and admit nobody wrongly
+            checker_.read_write().excuse(keys.lock());  // a foreign hold is lost
             servers_[0]->run({"DEL", keys.lock()});
             break;
-        default:  // a reader of ours without a lease, and a field that is nobody's
+        default:  // one of our readers without a lease
             if (servers_[0]->run({"HGET", keys.lock(), "mode"}).text != "read") break;
             if (servers_[0]->run({"HSET", keys.lock(), "r:" + nobody, "1"}).integer == 0) break;
             servers_[0]->run({"HINCRBY", keys.lock(), "rcount", "1"});

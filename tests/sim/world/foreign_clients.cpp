@@ -7,7 +7,7 @@ namespace holdfast::sim {
 using namespace std::chrono_literals;
 
 namespace {
-// Longer than any lease of ours, hence it never cuts one.
+// Longer than any lease of ours, so it never cuts one.
 constexpr milliseconds long_lease{4100};
 }  // namespace
 
@@ -19,7 +19,7 @@ std::int64_t foreign_clients::count(const owner& who, const std::string& field) 
     return std::strtoll(get(who, field).c_str(), nullptr, 10);
 }
 
-// Sets the key's expiry for all.
+// Sets the expiry of the whole key, for all holders.
 void foreign_clients::touch(owner& who) {
     const std::string& key = who.lock.keys->lock();
     std::int64_t until_ms = no_expiry;
@@ -33,7 +33,7 @@ void foreign_clients::touch(owner& who) {
     checker_.read_write().foreign_wrote(server_, *who.lock.keys, until_ms);
 }
 
-// By its own clock, which is not the server's.
+// By the owner's clock, which differs from the server's.
 void foreign_clients::believe(owner& who) {
     const instant until = who.lease > 0ms ? time_.now() + who.lease * 98 / 100 - 5ms : never;
     const auto mode = who.written > 0 ? engine::access::exclusive : engine::access::shared;
@@ -126,7 +126,8 @@ void foreign_clients::start_session(const lock_plan& lock, expiry kind) {
 void foreign_clients::continue_session(const pointer& who) {
     time_.after(random_.within({5ms, 500ms}), [this, who] {
         if (!server_.accepts()) return continue_session(who);
-        if (who->believed->over || who->believed->until <= time_.now()) return;  // it knows that its time is over
+        if (who->believed->over || who->believed->until <= time_.now())
+            return;  // the owner knows that its lease is over
         const std::uint64_t next = random_.below(100);
         bool goes_on = true;
         if (next < 15) {
@@ -136,7 +137,7 @@ void foreign_clients::continue_session(const pointer& who) {
         } else if (next < 50) {
             goes_on = renew(*who);
         } else if (next < 60 && who->lease > 0ms) {
-            goes_on = false;  // dead; its expiry tells
+            goes_on = false;  // dies; its expiry ends the hold
         } else {
             return release_all(*who);
         }
@@ -155,7 +156,7 @@ void foreign_clients::release_all(owner& who) {
     checker_.read_write().foreign_released(server_, *who.lock.keys, who.lock.prefer);
 }
 
-// Who made the key last for ever sees to it that what is left of it does not; unless there are others like it.
+// An owner without expiry restores one for the remaining holders, unless another foreign owner is left.
 void foreign_clients::restore_expiry(const std::string& key) {
     for (const value& item : server_.run({"HGETALL", key}).items) {
         if (item.text.find("foreign_client") != std::string::npos) return;

@@ -1,7 +1,8 @@
-// Programs that are not ours and share a read-write lock with us by its hash, as go-redislock's flow charts have it:
-// RLock, WLock (with the upgrade of a sole reader), unlock and renew, one expiry for the whole key, set anew by each.
+// Foreign clients: programs other than holdfast that share a read-write lock through its hash, as in go-redislock's
+// flow charts. They have RLock, WLock (with the upgrade of a sole reader), unlock and renew. Each call sets one expiry
+// for the whole key.
 //
-// A start_session is one owner's stay: in, perhaps in again or renewed, and out, or gone without a word.
+// A session is the stay of one owner: it acquires, perhaps re-enters or renews, and then releases or dies.
 #pragma once
 
 #include <memory>
@@ -18,12 +19,12 @@ public:
     foreign_clients(timeline& time, random_stream random, server& where, checker& check)
         : time_(time), random_(random), server_(where), checker_(check) {}
 
-    /// Theirs are shorter than ours: whoever shares a lock with them may lose it (R33).
+    /// Their leases are shorter than ours: holders that share a lock with them may lose it (R33).
     void use_short_leases() { short_ = true; }
 
     enum class expiry : std::uint8_t { usual, none };
     void start_session(const lock_plan& lock, expiry kind);
-    /// Whoever is still there leaves.
+    /// Ends all sessions of the lock.
     void end_sessions(const lock_plan& lock);
 
 private:

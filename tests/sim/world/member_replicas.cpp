@@ -1,12 +1,12 @@
-// Scenarios on which the locks of a Cluster ask for replicas: members fail, and what takes over has only what it has
-// acknowledged, or happens to have besides. Nobody may have believed in anything else, so nothing is excused.
+// Scenarios in which the locks of a Cluster require replicas. Members fail, and a replica takes over with what it has:
+// at least everything that it has acknowledged. No client may have believed in anything else, so the checker excuses
+// nothing.
 //
-// What guarantees.md leaves out does not happen. A slot that moves takes its holds to a member whose replicas have
-// acknowledged nothing of them: so nobody fails who has a part in a move, or whose replica has not yet heard of the
-// last one.
+// What guarantees.md excludes does not happen: a slot that moves takes its holds to a member whose replicas have not
+// acknowledged them. So no member fails that takes part in a move, or whose replica lacks the last move.
 //
-// The answers of one that has failed may be late: they were on their way. And at the place where it was there may be
-// another one at once, as where a name or an address goes over to the replica.
+// The answers of a failed member may arrive late. Its replacement may appear at the same address at once, as when a
+// name or an address is switched to the replica.
 
 #include <algorithm>
 
@@ -19,15 +19,15 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr milliseconds map_aftermath{500};  // until all have another map
+constexpr milliseconds map_aftermath{500};  // until all clients have a new map
 
 }  // namespace
 
-// Half of these scenarios have no moves, which members must not fail in. And on some nobody renews but now and then:
-// then it shows if somebody believes in more than is left.
+// Half of these scenarios have no moves, because members must not fail during one. In some, renewals are rare, which
+// shows whether a client believes in more than is left of a lease.
 void scenario::draw_members_that_fail() {
     checker_.excused.slow_moves = true;
-    members_crash_ = false;  // but as below
+    members_crash_ = false;  // only as below
     std::erase(fault_mix_, fault::fail_over);
     if (replica_random_.percent(50)) {
         std::erase_if(fault_mix_, [](fault kind) { return kind > fault::fail_over; });
@@ -40,7 +40,7 @@ void scenario::draw_members_that_fail() {
     workload_.leases = {600ms};
 }
 
-// Nobody fails and no link breaks, so that nobody may lose to a move what is acknowledged where it moves to.
+// No member fails and no link breaks: no client may lose by a move what the target's replicas have acknowledged.
 void scenario::draw_moves_alone() {
     checker_.excused.slow_moves = true;
     members_crash_ = false;
@@ -51,7 +51,7 @@ void scenario::draw_moves_alone() {
     workload_.leases = {600ms, 2000ms};
 }
 
-// The replica has been behind for a while when that happens.
+// The replica lags for a while before the failover.
 void scenario::fail_over_to_replica_of_member() {
     if (replacing_) return;
     if (replica_random_.percent(15)) return fail_over_member();
@@ -79,7 +79,7 @@ void scenario::member_fails(const std::string& which) {
     promote_lagging(which, replicas[replica_random_.below(replicas.size())]);
 }
 
-// Only those of the links for locks: who asks for replicas soon has another one, and asks there.
+// Delays only the links for locks: a client that asks for acknowledgements soon opens a new link, and asks there.
 void scenario::hold_up_answers_of(const server& failing, instant until) {
     for (const auto& each : clients_) {
         for (plug* const end : each->backend_to(0).plugs()) {
@@ -90,9 +90,9 @@ void scenario::hold_up_answers_of(const server& failing, instant until) {
     }
 }
 
-void scenario::replace_in_place(const std::string& place) {
-    server& lost = cluster_->at(place);
-    note("TAKEOVER at " + place);
+void scenario::replace_in_place(const std::string& address) {
+    server& lost = cluster_->at(address);
+    note("TAKEOVER at " + address);
     const auto change = microseconds(clock_of_successor(lost, lost) - lost.now_us());
     lost.fail_over(lost.replica(), change);
     trouble_all_until(time_.now() + map_aftermath);
@@ -110,7 +110,7 @@ void scenario::promote_lagging(const std::string& from, const std::string& to) {
     }
     time_.at(noticed, [this, from, to, &lost] {
         cluster_->serve(cluster::coverage::whole);
-        forget_moves(from);  // begun meanwhile; nothing has gone over
+        forget_moves(from);  // begun in the meantime; no key has moved
         server& fresh = cluster_->at(to);
         fresh.step_up(lost.replica(), clock_of_successor(lost, fresh));
         cluster_->promote(to, from);

@@ -7,7 +7,7 @@
 namespace holdfast::sim {
 namespace {
 
-// A foreign expiry is measured in whole ms, by two looks at the clock.
+// Scripts measure a foreign expiry in whole ms, by two readings of the clock.
 constexpr std::int64_t blurred_ms = 5;
 
 bool at_least(char now, char before) {
@@ -33,7 +33,7 @@ bool comes_before(const turn& first, const turn& second, std::string_view prefer
 // lease
 rw_checker::call rw_checker::read(std::string_view script, const words& command) {
     call out;
-    // Of any lock key, taken as it is, the side keys are those that the client made.
+    // With raw naming the side keys follow from the lock key alone.
     out.keys = wire::make_keys(wire::lock_name(std::string(command[3])), wire::key_naming::raw, "");
     if (script == "rw/renew_alone") {
         out.what = step::renew_alone;
@@ -80,7 +80,7 @@ void rw_checker::before_script(std::string_view script, const words& command) {
     const call& asked = asked_;
     lock_record& lock = locks_[asked.keys.lock()];
     lock.before = read_rw_state(*checks_.watched, asked.keys);
-    // An older snapshot may bring back a foreign hold without expiry.
+    // An older snapshot may restore a foreign hold without expiry.
     if (checks_.excused.data_lost && lock.before.expires_ms == no_expiry && has_foreign_holder(lock.before))
         lock.foreign_until_ms = no_expiry;
     if (asked.what != step::renew_alone) check_slow(asked, lock);
@@ -101,10 +101,10 @@ void rw_checker::after_script(std::string_view script, const words&, const value
     note_missing(lock, lock.before);
     check_told(asked, lock, answer);
     const rw_state now = read_rw_state(*checks_.watched, asked.keys);
-    // That one takes nobody out: who is dead is found by the next that knows all keys.
+    // renew_alone removes nobody: the next script that knows all keys removes dead holders.
     if (asked.what != step::renew_alone) check_agreement(asked, lock, now);
     check_exclusion(asked, now);
-    // It may have found what it leaves to a script that knows all keys, and then leaves everything as it is.
+    // renew_alone changes nothing if it finds something that needs a script with all keys.
     const bool left_alone = asked.what == step::renew_alone && answer.items[0].integer == 3;
     if (!left_alone) check_expiry(asked, lock, now);
     check_others(asked, lock, now);
@@ -141,15 +141,14 @@ bool rw_checker::gave_up(const lock_record& lock, const rw_state::waiter& who) c
            (last->second == step::release || (who.wants == 'u' && last->second == step::cancel));
 }
 
-// Its place in line may be one of which its client knows nothing: an older snapshot has brought it back and taken away
-// the hold, or a copy of the acquire ran when all was over. Who gives up everything, or an upgrade, leaves the line by
-// that, whatever place it has.
+// True if the id may have a queue position that its client does not know of: an older snapshot restored it and lost the
+// hold, or a late copy of an acquire ran. A complete release or a cancelled upgrade removes any position of its id.
 bool rw_checker::may_have_unknown_position(const call& asked, const lock_record& lock) const {
     const bool leaves = asked.what == step::cancel || (asked.what == step::release && asked.left_over.empty());
     return checks_.excused.data_lost || (!leaves && lock.released.contains(asked.id));
 }
 
-// Who has lost what it reads is told so, and asks no more.
+// A client that has lost its read hold knows it, and does not ask for the upgrade any more.
 bool rw_checker::upgrades_nothing(const rw_state& state, const rw_state::waiter& who) const {
     return who.wants == 'u' &&
            (!has_read(state.held(who.id)) || state.is_lost(who.id) || checks_.lost.contains(who.id));
@@ -161,21 +160,21 @@ void rw_checker::note_missing(lock_record& lock, const rw_state& seen) {
     }
 }
 
-// What a late copy of an acquire is told nobody hears.
+// Nobody receives the answer to a late copy of an acquire.
 void rw_checker::check_told(const call& asked, const lock_record& lock, const value& answer) {
     if (asked.what == step::acquire || answer.items.empty() || answer.items[0].integer != 1) return;
     if (lock.missing.contains({asked.id, lock.before.token_of(asked.id)}))
         checks_.fail(asked.id + " was not told that its hold was missing for a while");
 }
 
-// One whose expiry has not passed, as far as the scripts can tell: they take two looks at the clock to measure it, and
-// the ms may end between them.
+// True if a foreign hold has not expired as far as the scripts can tell: they read the clock twice, and the ms may end
+// in between.
 bool rw_checker::is_foreign_there(const rw_state& state, const lock_record& lock) const {
     if (lock.foreign_until_ms != no_expiry && lock.foreign_until_ms + 1 < state.now_ms) return false;
     return has_foreign_holder(state);
 }
 
-// The hash says of every one of ours what its lease and its grant say, and counts right.
+// For each of our holders the hash says what its lease and grant say, and the counts are right.
 void rw_checker::check_agreement(const call& asked, const lock_record&, const rw_state& now) {
     const auto wrong = [&](const std::string& what) {
         checks_.fail("hash and leases of " + asked.keys.lock() + " disagree after a script by " + asked.id + ": " +
@@ -187,7 +186,7 @@ void rw_checker::check_agreement(const call& asked, const lock_record&, const rw
     }
     if (now.rcount != (now.readers.empty() ? "" : std::to_string(sum))) wrong("rcount is " + now.rcount);
     if (now.exists && now.mode != (now.writer.empty() ? "read" : "write")) wrong("mode is " + now.mode);
-    if (now.exists && now.writer.empty() && now.readers.empty()) wrong("nobody is in the hash");
+    if (now.exists && now.writer.empty() && now.readers.empty()) wrong("the hash has no holder");
     if (now.writer.empty() != now.wcount.empty()) wrong("wcount is " + now.wcount);
     if (checks_.excused.corrupted) return;
     for (const auto& [id, count] : now.readers) {
@@ -199,7 +198,7 @@ void rw_checker::check_agreement(const call& asked, const lock_record&, const rw
         if (id == "foreign") continue;
         const char held = now.held(id);
         if (held == 0) wrong(id + " has a lease but no grant");
-        // A lost one has only its lease beside another program's writer.
+        // Beside a foreign writer, a lost hold has only its lease.
         const bool is_kept_out = now.is_lost(id) && !now.writer.empty() && !wire::is_ours(now.writer);
         if (held != 0 && now.in_hash(id) != held && !is_kept_out) wrong(id + " holds what is not in the hash");
     }
@@ -223,19 +222,19 @@ void rw_checker::check_expiry(const call& asked, const lock_record& lock, const 
     std::int64_t longest = 0;
     for (const auto& [id, ends] : now.leases) longest = std::max(longest, ends);
     if (longest == 0) return;
-    // What another program's writer has to itself lives as that program says.
+    // A foreign writer alone decides on the expiry of the hash.
     const bool is_theirs = !now.writer.empty() && !wire::is_ours(now.writer);
     if (now.expires_ms != no_expiry && now.expires_ms < longest && !is_theirs)
         checks_.fail(asked.keys.lock() + " expires before a lease ends, after a script by " + asked.id);
     if (now.leases_expire_ms < longest || (!now.grants.empty() && now.grants_expire_ms < longest))
         checks_.fail("leases or grants of " + asked.keys.lock() + " expire before a lease ends");
-    // Once the hash is gone they would be taken for those of a clock that is behind, and the dead would live again.
+    // Without the hash such leases would look like those of a clock that is behind, and dead holders would revive.
     if (!checks_.excused.corrupted && now.leases_expire_ms - longest > 1)
         checks_.fail("leases of " + asked.keys.lock() + " outlive the last lease");
 }
 
-// A clock that was set back makes leases live again, and the foreign program did not wait for that: whoever's script
-// finds it out takes them away, be it the former holder's own.
+// A clock set back revives leases after a foreign client has acquired. The next script removes them, even a script of
+// the former holder.
 bool rw_checker::revived_beside_foreign_holder(const lock_record& lock) const {
     return checks_.excused.set_back && is_foreign_there(lock.before, lock);
 }
@@ -281,17 +280,17 @@ void rw_checker::check_own(const call& asked, const lock_record& lock, const rw_
     const bool upgrade_was_due = waited != nullptr && waited->wants == 'u' && before == 'r' && after == 'b';
     if (asked.what == step::acquire) {
         const bool another = asked.wants == 'u' && asked.upgrading != std::to_string(was.token_of(asked.id));
-        // A copy of an earlier upgrade is told that its hold is over. It has looked at the line, as every visit does,
-        // and may have found that the upgrade of played is due.
+        // A copy of an earlier upgrade is answered "that hold is over". It has served the queue like every script, and
+        // may have found that the present upgrade is due.
         const bool by_the_queue = upgrade_was_due && !answer.items.empty() && answer.items[0].integer == -1;
         if (another && before == 'r' && has_write(after) && !by_the_queue)
             checks_.fail("another hold was upgraded than " + asked.id + " meant");
         return;
     }
-    // Of its own hold, a renewal changes only the lease, unless the upgrade that it waits for was due; cancelling
-    // nothing.
+    // A renewal changes only the lease of its hold, unless the upgrade that it waits for was due. A cancellation
+    // changes nothing.
     if (asked.what == step::renew && upgrade_was_due) return;
-    // The renewal found others gone, and its own place in line next.
+    // The renewal found other holders expired and its own queue position next.
     const bool position_was_due = before == 0 && waited != nullptr && after == waited->wants;
     if (asked.what == step::renew && position_was_due && may_have_unknown_position(asked, lock)) return;
     if (after != before || (before != 0 && now.token_of(asked.id) != was.token_of(asked.id)))
@@ -308,41 +307,41 @@ void rw_checker::check_release(const call& asked, const lock_record& lock, const
     if (meant && asked.left_over == "r" && before != 0) due = 'r';
     if (meant && asked.left_over == "w" && has_write(before)) due = 'w';
     if (after == due && (due == 0 || now.token_of(asked.id) == was.token_of(asked.id))) return;
-    // The script may have served the line, and its own upgrade with it: only what is wholly released leaves the line.
+    // The script may have served the queue and its own upgrade with it: only a complete release leaves the queue.
     const rw_state::waiter* const waited = was.find_waiter(asked.id);
     if (waited != nullptr && waited->wants == 'u' && due == 'r' && after == 'b') return;
     const bool position_was_due = before == 0 && waited != nullptr && after == waited->wants;
     if (position_was_due && may_have_unknown_position(asked, lock)) return;
-    checks_.fail(asked.id + " released another thing than it meant");
+    checks_.fail(asked.id + " released something else than it meant");
 }
 
-// Who lets go of everything, or of an upgrade, does not stand in line any more.
+// A complete release or a cancelled upgrade leaves the queue.
 void rw_checker::check_queue_left(const call& asked, const rw_state& now) {
     const bool leaves = asked.what == step::cancel || (asked.what == step::release && asked.token == "0");
-    if (leaves && now.find_waiter(asked.id) != nullptr) checks_.fail(asked.id + " gave up and still stands in line");
+    if (leaves && now.find_waiter(asked.id) != nullptr) checks_.fail(asked.id + " gave up and is still in the queue");
 }
 
 void rw_checker::check_answer(const call& asked, const rw_state& now, const value& answer) {
     if (answer.items.empty() || answer.items[0].integer != 1) return;
     const std::string token = std::to_string(now.token_of(asked.id));
     const char held = now.held(asked.id);
-    const auto lies = [&](const std::string& what) { checks_.fail(asked.id + " was told a lie: " + what); };
+    const auto wrong = [&](const std::string& what) { checks_.fail(asked.id + " received a wrong answer: " + what); };
     switch (asked.what) {
         case step::acquire:
             if (!(asked.wants == 'r' ? has_read(held) : has_write(held)) || answer.items.at(1).text != token)
-                lies("it does not have what it asked for");
+                wrong("it does not have what it asked for");
             break;
         case step::renew:
         case step::renew_alone:
         case step::cancel:
             if (answer.items.at(1).text != std::string(1, held) || answer.items.at(2).text != token)
-                lies("it holds something else");
+                wrong("it holds something else");
             break;
         case step::release:
             return;
     }
     if (asked.what != step::cancel && held != 0 && now.leases.at(asked.id) < now.now_ms + asked.lease.count())
-        lies("its lease is not full");
+        wrong("its lease is not full");
 }
 
 void rw_checker::check_grants(const call& asked, lock_record& lock, const rw_state& now) {
@@ -359,26 +358,26 @@ void rw_checker::check_grants(const call& asked, lock_record& lock, const rw_sta
         const rw_state::waiter* const waited = was.find_waiter(id);
         if (id == asked.id) {
             const bool due = waited != nullptr && (waited->wants == 'u' || may_have_unknown_position(asked, lock));
-            if (asked.what != step::acquire && !due) checks_.fail(id + " was given a hold it did not ask for");
+            if (asked.what != step::acquire && !due) checks_.fail(id + " was granted a hold that it did not ask for");
             const char waited_for = waited != nullptr ? waited->wants : 'u';
             check_order(asked, lock, now, {id, asked.what == step::acquire ? asked.wants : waited_for});
             if (waited != nullptr && calm(lock, *waited)) expect_entry(asked, now, id);
             continue;
         }
         if (waited == nullptr) {
-            checks_.fail(id + " was given a hold without waiting for it");
+            checks_.fail(id + " was granted a hold without waiting for it");
             continue;
         }
         check_order(asked, lock, now, {id, waited->wants});
         if (!checks_.listens(asked.keys.lock(), wire::client_of(id)))
-            checks_.fail("the lock was handed to one that is gone: " + id);
+            checks_.fail("the lock was handed over to a waiter without subscription: " + id);
         if (!checks_.excused.data_lost && gave_up(lock, *waited))
-            checks_.fail("the lock was handed to one that had given up: " + id);
-        // A copy of a request may come longer after its release than a client listens for it: the lease ends that.
+            checks_.fail("the lock was handed over to a waiter that had given up: " + id);
+        // A copy of a request may run later than a client listens for its id: then the lease ends the hold.
         if (calm(lock, *waited) && !lock.released.contains(id)) expect_entry(asked, now, id);
     }
     if (!fresh.empty() && now.fence != std::to_string(fresh.back().first))
-        checks_.fail("the mark of " + asked.keys.lock() + " is not the last token");
+        checks_.fail("the fence of " + asked.keys.lock() + " is not the last token");
     for (const auto& [token, id] : fresh) lock.known.erase(id + "+");
     if (asked.what == step::cancel) lock.known.erase(asked.id + "+");
 }
@@ -391,7 +390,7 @@ void rw_checker::check_token(lock_record& lock, const rw_state& now, const std::
     checks_.made.insert({id, token});
 }
 
-// Nobody is left standing who was to come in first.
+// No waiter that comes first is still waiting.
 void rw_checker::check_order(const call& asked, const lock_record& lock, const rw_state& now,
                              const admission& granted) {
     if (checks_.excused.corrupted || (checks_.excused.data_lost && checks_.excused.set_back)) return;
@@ -401,11 +400,11 @@ void rw_checker::check_order(const call& asked, const lock_record& lock, const r
         const waiter* const known = find(lock, other);
         if (other.id == granted.id || known == nullptr || gave_up(lock, other)) continue;
         if (!comes_before({other.wants, known->number}, its, asked.prefer)) continue;
-        if (other.id == asked.id && asked.what != step::acquire) continue;  // it leaves the line by this
+        if (other.id == asked.id && asked.what != step::acquire) continue;  // it leaves the queue by this call
         const char held = now.held(other.id);
         const bool satisfied = other.wants == 'r' ? has_read(held) : has_write(held);
         if (!satisfied && !upgrades_nothing(lock.before, other) && calm(lock, other))
-            checks_.fail(other.id + " was passed over by " + granted.id);
+            checks_.fail(other.id + " was overtaken by " + granted.id);
     }
 }
 
@@ -416,15 +415,17 @@ void rw_checker::expect_entry(const call& asked, const rw_state& then, const std
         const auto last = locks_[keys.lock()].last_step.find(id);
         const bool gave_up = last != locks_[keys.lock()].last_step.end() && last->second != step::acquire;
         if (checks_.entered.contains({id, token}) || checks_.lost.contains(id) || gave_up) return;
-        if (checks_.tokens_may_repeat()) return;  // a push with a token that is not new is rightly disbelieved
+        if (checks_.tokens_may_repeat()) return;  // clients rightly ignore a push whose token is not new
         const rw_state now = read_rw_state(checks_.server_of(keys.lock()), keys);
         const bool has_moved = checks_.settled_since(keys.lock()) > since;
         if (now.held(id) != shape || now.token_of(id) != token || has_moved) return;
-        if (checks_.calm_since(wire::client_of(id), since)) checks_.fail("handed to " + id + ", who did not enter");
+        if (checks_.calm_since(wire::client_of(id), since))
+            checks_.fail("the lock was handed over to " + id + ", which did not acquire it");
     });
 }
 
-// One that was away may come back before another who asked meanwhile; that one is refused when it asks again.
+// An upgrader without polls for a while may return before another that asked in the meantime. The latter is refused at
+// its next poll.
 void rw_checker::check_upgraders(const call& asked, const lock_record& lock, const rw_state& now) {
     const rw_state::waiter* const mine = now.find_waiter(asked.id);
     if (asked.what != step::acquire || mine == nullptr || mine->wants != 'u') return;

@@ -1,17 +1,18 @@
-// The server's side of read-write locks, watched: every script call, with the lock before and after.
+// Checks the server's side of read-write locks: every script call, with the state of the lock before and after.
 //
-// The rules, each for one lock:
-//   - hash, leases and grants agree after every script; nobody writes while another holds; every key expires
-//   - nothing is taken from a living holder by another's script, and nothing but what was asked by its own
-//   - an answer says what is there; who is told to hold it has a full lease
-//   - tokens grow in the order of grants
-//   - nobody who stood in line without any trouble is passed over against the lock's preference
-//   - who could be let in is let in, by every script that serves the line, and soon; who was let in enters soon
-//   - two upgraders never wait for each other
-//   - a hold that was missing in the hash, so that another program may have come and gone, is never renewed again, and
-//     its release is not told that all was well
-// Holders of other programs live as long as the expiry that they set; what such an expiry does to our hash, if it is
-// shorter than our leases, is excused (R33).
+// Rules, for each lock:
+//   - Hash, leases and grants agree after every script. No writer holds beside another holder. Every key expires.
+//   - A script takes nothing from other living holders, and from its caller only what the caller asked for.
+//   - An answer agrees with the state. An acquire or renewal that succeeds leaves a full lease.
+//   - Tokens grow in the order of grants.
+//   - A waiter without trouble is not overtaken against the lock's preference.
+//   - Every script that serves the queue admits the waiters that can be admitted. They acquire soon.
+//   - Two upgraders never wait for each other.
+//   - A hold that was missing in the hash is never renewed again, and its release does not report success: a foreign
+//   client
+//     may have held the lock in between.
+// Foreign holders live as long as the expiry that they set. If that expiry is shorter than our leases, its effect on
+// our holds is excused (R33).
 #pragma once
 
 #include <map>
@@ -33,14 +34,14 @@ public:
 
     void data_lost();
     void clock_jumped(nanoseconds by);
-    /// Another program has written the hash; its holds last until then (server ms, or no_expiry).
+    /// A foreign client has written the hash; its holds last until then (server ms, or no_expiry).
     void foreign_wrote(server& at, const wire::lock_keys& keys, std::int64_t until_ms);
-    /// One of its holders has left, and tells nobody.
+    /// A foreign client has released. It does not notify anybody.
     void foreign_released(server& at, const wire::lock_keys& keys, wire::preference prefer);
-    /// Our leases and the foreign program's holds on this lock may have been cut short.
+    /// Our leases and foreign holds on this lock may have been cut short.
     void excuse(const std::string& lock) { locks_[lock].tampered = true; }
     bool is_excused(const std::string& lock) { return locks_[lock].tampered; }
-    /// Leases or grants were destroyed: even ours may meet.
+    /// Leases or grants were destroyed: even two of our holders may conflict.
     void corrupted(const std::string& lock) { locks_[lock].corrupted = true; }
     bool is_corrupted(const std::string& lock) { return locks_[lock].corrupted; }
 
@@ -56,13 +57,13 @@ private:
         milliseconds interval{0};
         std::string token;      // release
         std::string left_over;  // release
-        std::string upgrading;  // acquire: the token of what is to be upgraded
+        std::string upgrading;  // acquire: the token of the hold to upgrade
     };
     struct waiter {
         instant arrived;
         std::uint64_t number = 0;
         milliseconds interval{0};
-        instant opens_at = never;  // when it could be let in, as far as could be seen
+        instant opens_at = never;  // when it can be admitted, as far as the state shows
     };
     struct admission {
         std::string id;
@@ -70,11 +71,13 @@ private:
     };
     struct lock_record {
         rw_state before;
-        std::map<std::string, waiter, std::less<>> known;  // an upgrade under another name than the acquisition
+        std::map<std::string, waiter, std::less<>>
+            known;  // an upgrade has another key than the acquisition of the same id
         std::map<std::string, step, std::less<>> last_step;
-        std::set<std::string, std::less<>> released;  // wholly, at some time
-        std::set<std::string, std::less<>> leaving;   // have asked for that, be it in vain: their slot was moving
-        std::set<std::pair<std::string, std::uint64_t>> missing;  // by id and token: were not in the hash at some time
+        std::set<std::string, std::less<>> released;  // completely, at some time
+        std::set<std::string, std::less<>>
+            leaving;  // have asked for a release, perhaps in vain because the slot was moving
+        std::set<std::pair<std::string, std::uint64_t>> missing;  // by id and token: missing in the hash at some time
         std::uint64_t highest_token = 0;
         std::int64_t foreign_until_ms = 0;
         bool tampered = false;
@@ -108,7 +111,7 @@ private:
     void expect_entry(const call& asked, const rw_state& then, const std::string& id);
     void check_upgraders(const call& asked, const lock_record& lock, const rw_state& now);
 
-    // rw_line_watch.cpp
+    // rw_queue_checks.cpp
     void check_slow(const call& asked, lock_record& lock);
     void update_queue(const call& asked, lock_record& lock, const rw_state& now);
     void check_not_left_waiting(const call& asked, const lock_record& lock, const rw_state& now);
@@ -116,11 +119,11 @@ private:
     instant opens_at(const lock_record& lock, const rw_state& now, std::size_t rank, std::string_view prefer);
 
     checks& checks_;
-    call asked_;  // by the script that runs
+    call asked_;  // the script call in progress
     std::map<std::string, lock_record, std::less<>> locks_;
 };
 
-/// True if of two who wait the first is to be let in first, by the lock's preference.
+/// True if the lock's preference admits the first of two waiters before the second.
 struct turn {
     char wants;
     std::uint64_t number;

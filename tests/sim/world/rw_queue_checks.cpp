@@ -1,4 +1,4 @@
-// Whether those who could be let in are let in soon.
+// Checks that waiters that can be admitted are admitted soon.
 
 #include <algorithm>
 
@@ -14,8 +14,8 @@ bool in_the_way(char wants, char shape) {
 
 }  // namespace
 
-// When the one at that place could come in: when whoever holds the lock against it is gone, if nobody who may still
-// come and is to be let in first has to wait longer. Never, if that cannot be said.
+// The time at which the waiter at this rank can be admitted: the end of all holds that conflict with it. `never` if a
+// waiter that comes first, and may still acquire, needs more than this one.
 instant rw_checker::opens_at(const lock_record& lock, const rw_state& now, std::size_t rank, std::string_view prefer) {
     const rw_state::waiter& who = now.queue[rank];
     std::int64_t last_ms = now.now_ms;
@@ -29,7 +29,7 @@ instant rw_checker::opens_at(const lock_record& lock, const rw_state& now, std::
     if (now.writer.empty() && now.readers.empty()) last_ms = std::max(last_ms, now.gap_until_ms);
     for (std::size_t i = 0; i < now.queue.size(); ++i) {
         const rw_state::waiter& other = now.queue[i];
-        // A place that an older snapshot brought back outlives a release that names a token the server has forgotten.
+        // A position that an older snapshot restored survives a release by a token that the server has forgotten.
         if (i == rank || (gave_up(lock, other) && !checks_.excused.data_lost)) continue;
         if (!comes_before({other.wants, i}, {who.wants, rank}, prefer)) continue;
         const bool stricter = other.wants != who.wants;
@@ -58,7 +58,7 @@ void rw_checker::check_slow(const call& asked, lock_record& lock) {
         if (upgrades_nothing(now, who) || gave_up(lock, who) || lock.leaving.contains(who.id)) continue;
         if (checks_.may_be_forgotten(who.id)) continue;
         if (checks_.calm_since(wire::client_of(who.id), std::min(known.arrived, known.opens_at)))
-            checks_.fail(who.id + " could have been let in long ago");
+            checks_.fail(who.id + " could have been admitted long ago");
     }
 }
 
@@ -81,15 +81,15 @@ void rw_checker::update_opening_times(lock_record& lock, const rw_state& now, st
     }
 }
 
-// Whoever lets go, or comes to see, lets in those who may come in.
+// Every release and every poll admits the waiters that can be admitted.
 void rw_checker::check_not_left_waiting(const call& asked, const lock_record& lock, const rw_state& now) {
-    // Of several foreign holders the longest expiry counts that was ever seen; only the last is known here.
+    // The scripts use the longest expiry ever seen of several foreign holders; only the last one is known here.
     if (asked.what == step::renew || checks_.excused.corrupted || lock.tampered) return;
     for (const rw_state::waiter& who : now.queue) {
         const waiter* const known = find(lock, who);
         if (known == nullptr || known->opens_at > checks_.now() || gave_up(lock, who)) continue;
         if (upgrades_nothing(now, who)) continue;
-        if (calm(lock, who)) checks_.fail(who.id + " was left standing by " + asked.id);
+        if (calm(lock, who)) checks_.fail(who.id + " could be admitted and was not, by " + asked.id);
     }
 }
 
@@ -100,7 +100,7 @@ void rw_checker::foreign_wrote(server& at, const wire::lock_keys& keys, std::int
     note_missing(lock, read_rw_state(at, keys));
 }
 
-// From now on it is for the first in line to find out.
+// From now on the first waiter has to find out by polling.
 void rw_checker::foreign_released(server& at, const wire::lock_keys& keys, wire::preference prefer) {
     using wire::preference;
     lock_record& lock = locks_[keys.lock()];

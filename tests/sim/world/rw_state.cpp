@@ -40,9 +40,9 @@ rw_state::grant read_grant(std::string_view text) {
     return shape == 'r' || shape == 'w' || shape == 'b' ? rw_state::grant{shape, out.token, lost} : rw_state::grant{};
 }
 
-// A slot that has come from a member whose clock is behind: the expiry is a span that went along, the deadlines are
-// moments of the other clock. See common/deadlines.lua. Where the hash still ends with the last deadline nothing has
-// moved, whatever a vandal did to the expiry of the leases.
+// Corrects deadlines after a slot came from a member whose clock is behind: expiries moved as durations, deadlines are
+// points in time of the other clock. See common/deadlines.lua. If the hash still ends with the last deadline, nothing
+// has moved, whatever a corrupting client did to the expiry of the leases.
 void read_by_our_clock(rw_state& out) {
     std::int64_t last = 0;
     for (const auto& [id, ends] : out.leases) last = std::max(last, ends);

@@ -1,8 +1,9 @@
-// One simulated scenario: a server, clients and their people, faults, and the checker. The seed decides everything.
+// One simulated scenario: servers, clients with their actors, faults, and the checker. The seed decides everything.
 //
-//     the busy hours: people ask, hold and let go; faults happen
-//     the quiet hours: nothing new is begun, nothing goes wrong; whoever waits must be served
-//     the night: everybody is gone, leases and retentions pass; nothing may be left
+// Phases:
+//   busy         actors acquire, hold and release; faults happen
+//   draining     no new acquisition and no new fault; every waiter must be served
+//   final state  all clients are closed, leases and retentions pass; no key may be left
 #pragma once
 
 #include <array>
@@ -19,12 +20,12 @@
 namespace holdfast::sim {
 
 enum class fault : std::uint8_t {
-    cut,           // both ends notice; what was on its way is lost
-    server_gone,   // the server's end is gone and the client does not notice
-    client_gone,   // the client gives the link up and the server does not notice; late bytes still run
-    lost_replies,  // requests get through, answers do not
-    one_way_up,    // nothing gets from a client to the server for a while
-    one_way_down,  // nor the other way
+    cut,           // both ends notice; data in flight is lost
+    server_gone,   // the server's end is closed and the client does not notice
+    client_gone,   // the client drops the link and the server does not notice; late bytes still run
+    lost_replies,  // requests arrive, answers do not
+    one_way_up,    // nothing arrives at the server for a while
+    one_way_down,  // nothing arrives at the client for a while
     slow_link,
     pause,    // of a client
     death,    // of a client
@@ -35,16 +36,16 @@ enum class fault : std::uint8_t {
     clock_forward,
     clock_back,
     script_flush,
-    foreign,              // another program takes the lock
+    foreign,              // a foreign client acquires the lock
     foreign_forever,      // the same without expiry
-    corrupting_client,    // somebody writes nonsense
-    fail_over,            // to a replica that lags behind
-    slot_move,            // of a Cluster: to another member
-    slot_move_cancelled,  // begun, and called off
-    cut_off_client,       // nothing gets through between a client and all servers, either way, for a while
-    cut_off_server,       // the same of a server and all clients
-    slow_server,          // all its links are slow for a while
-    newcomer,             // one client more, who knows nothing of what was before
+    corrupting_client,    // writes garbage into the lock's keys
+    fail_over,            // to a replica that lags
+    slot_move,            // Cluster: to another member
+    slot_move_cancelled,  // Cluster: begun, then cancelled
+    cut_off_client,       // partition between a client and all servers
+    cut_off_server,       // partition between a server and all clients
+    slow_server,          // all links of a server are slow for a while
+    newcomer,             // one more client, which has never connected before
     count_
 };
 constexpr std::size_t fault_kinds = static_cast<std::size_t>(fault::count_);
@@ -52,17 +53,16 @@ std::string_view to_string(fault kind);
 
 struct scenario_options {
     std::uint64_t seed = 1;
-    std::size_t servers = 0;  // 0: the seed decides that, too
-    /// Whether the server is a Cluster, whose slots move. By the seed: some of those scenarios that it gives one
-    /// server.
+    std::size_t servers = 0;  // 0: the seed decides
+    /// Whether the server is a Cluster whose slots move. `by_seed`: some of the scenarios with one server.
     enum class clusters : std::uint8_t { by_seed, always } cluster = clusters::by_seed;
-    /// One server with a replica that takes over again and again, and locks that count only what it has acknowledged:
-    /// then a failover is no excuse for anything. Together with a Cluster: the same of its members, which without this
-    /// is so on one in three of the scenarios that have a Cluster.
+    /// One server with a replica that takes over again and again, and locks that require its acknowledgement: then a
+    /// failover excuses nothing. With a Cluster: the same for its members. Without this option one Cluster scenario in
+    /// three is like that.
     bool replicated = false;
     std::shared_ptr<script_engine> engine;
     std::function<void(const std::string&)> trace;
-    // Mutants, to see whether the checker notices.
+    // Mutants: each must make the checker fail.
     std::map<std::string, std::string, std::less<>> replaced_scripts;
     bool pushes_overtake = false;
     bool ids_repeat = false;
@@ -85,7 +85,7 @@ struct scenario_options {
 };
 
 struct scenario_result {
-    std::string verdict;  // empty: nothing to complain of
+    std::string verdict;  // empty: every rule was kept
     std::array<std::uint64_t, fault_kinds> faults{};
     std::uint64_t takeovers = 0;  // by a replica that may lack what it has not acknowledged
     std::uint64_t holds = 0;

@@ -1,4 +1,5 @@
-// The scenario from inside; see scenario.hpp.
+// The implementation of a scenario; see scenario.hpp. Every part draws from a random stream of its own: adding a part
+// does not change what the other parts of an existing seed draw.
 #pragma once
 
 #include <map>
@@ -19,9 +20,9 @@ public:
 private:
     static constexpr milliseconds longest_lease{4000};
     static constexpr milliseconds usual_patience{40'000};
-    // By so much the clocks of a primary and its replica differ at most, on replicated scenarios.
+    // Maximum difference of the clocks of a primary and its replica, in replicated scenarios.
     static constexpr milliseconds clock_skew{10};
-    // Of a server's clock, where a minority of them are wrong.
+    // Maximum error of a server's clock, where a minority of the clocks is wrong.
     static constexpr nanoseconds max_clock_error = std::chrono::hours(3);
 
     struct placed_actor {
@@ -37,7 +38,7 @@ private:
     void draw_faults();
     void draw_newcomers();
     void skew_clocks(const std::vector<std::unique_ptr<server>>& servers);
-    /// Who stands in line for that mutex, did so before then, and has had no trouble since.
+    /// The actors that have waited for this mutex since before `since`, without trouble since then.
     std::vector<std::string> waiting_since(const std::string& lock, instant since) const;
     void draw_acknowledged();
     void draw_takeovers();
@@ -81,7 +82,7 @@ private:
     bool several() const { return cluster_ == nullptr && servers_.size() > 1; }
     server& random_server();
 
-    // cluster_day.cpp
+    // cluster_scenario.cpp
     struct slot_move;
     std::vector<std::unique_ptr<server>> make_members(server_options setup);
     void draw_cluster();
@@ -107,23 +108,23 @@ private:
     void fail_over_to_replica_of_member();
     void member_fails(const std::string& which);
     void hold_up_answers_of(const server& failing, instant until);
-    void replace_in_place(const std::string& place);
+    void replace_in_place(const std::string& address);
     void promote_lagging(const std::string& from, const std::string& to);
 
     scenario_options options_;
     timeline time_;
     random_stream random_;
     random_stream quorum_random_;
-    random_stream rw_random_;  // so that scenarios without read-write locks are what they were before there were any
+    random_stream rw_random_;  // scenarios without read-write locks draw what they drew before these locks existed
     random_stream network_random_;
-    random_stream replica_random_;  // of replicas that acknowledge
+    random_stream replica_random_;  // replicas that acknowledge
     random_stream partition_random_;
     random_stream clocks_random_;
-    random_stream foreign_random_;  // of scenarios on which other programs come again and again
+    random_stream foreign_random_;  // foreign clients that come again and again
     const bool is_acknowledged_;
     checker checker_;
     random_stream cluster_random_;
-    std::unique_ptr<cluster> cluster_;  // null: none; else the servers are its members
+    std::unique_ptr<cluster> cluster_;  // null: no Cluster; else the servers are its members
     std::vector<std::unique_ptr<server>> servers_;
     foreign_clients foreign_clients_;
     workload workload_;
@@ -142,16 +143,17 @@ private:
     std::vector<std::unique_ptr<client>> clients_;
     std::vector<placed_actor> actors_;
     std::map<std::string, client*, std::less<>> by_id_;
-    // By client and server: nothing up, down, before then.
+    // By client and server: nothing arrives up or down before then.
     std::map<std::pair<std::size_t, std::size_t>, std::pair<instant, instant>> blocked_;
     std::map<const server*, server_model::snapshot> older_;
-    nanoseconds clock_ahead_{0};  // of the present primary, on replicated scenarios
-    // Of a Cluster.
-    std::map<unsigned, std::shared_ptr<slot_move>> moves_;  // under way
+    nanoseconds clock_ahead_{0};  // of the present primary, in replicated scenarios
+    // Cluster.
+    std::map<unsigned, std::shared_ptr<slot_move>> moves_;  // in progress
     std::map<unsigned, instant> moved_at_;
-    std::map<const server*, nanoseconds> member_ahead_;  // of whom it took over from, or he from it
+    std::map<const server*, nanoseconds>
+        member_ahead_;  // by member: how far its clock is ahead of the base that successive primaries share
     bool members_crash_ = false;
-    bool replacing_ = false;  // one that has crashed
+    bool replacing_ = false;  // a member that has crashed
     scenario_result result_;
 };
 
