@@ -1,5 +1,5 @@
-// What a client finds when a lagging replica has taken over. A restart from an older snapshot looks much alike;
-// the difference is that the new primary has been up for long, so that its uptime warns nobody.
+// What a client sees after a lagging replica has taken over. Unlike a restart from an older snapshot, the new primary
+// has a long uptime, so its uptime does not reveal the failover.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ class Failover : public ::testing::Test {
 protected:
     Failover() { connect(); }
 
-    // Earlier links stay: something may still be on its way in them.
+    // Earlier links stay: data may still be in flight in them.
     void connect() {
         links_.push_back(std::make_unique<link>(
             time_, random_, [this, n = links_.size()](const packet& p) { server_.received(*links_[n], p); },
@@ -32,7 +32,7 @@ protected:
         server_.accept(*links_.back());
     }
 
-    // What came back over the link.
+    // Returns the bytes that came back over the link.
     std::string ask(const std::vector<std::string>& command) {
         std::string bytes = "*" + std::to_string(command.size()) + "\r\n";
         for (const std::string& word : command) bytes += bulk(word);
@@ -65,7 +65,7 @@ protected:
     std::string heard_;
 };
 
-TEST_F(Failover, LosesWhatTheReplicaHadNotHeardOf) {
+TEST_F(Failover, LosesWritesThatTheReplicaLacks) {
     server_.run({"SET", "old", "1"});
     const server_model::snapshot lagging = server_.snapshot();
     server_.run({"SET", "old", "2"});
@@ -75,7 +75,7 @@ TEST_F(Failover, LosesWhatTheReplicaHadNotHeardOf) {
     EXPECT_EQ(server_.run({"GET", "new"}), value::make_nil());
 }
 
-TEST_F(Failover, CutsEveryLinkAndIsThereForNewOnesAtOnce) {
+TEST_F(Failover, CutsEveryLinkAndAcceptsNewOnesAtOnce) {
     ask({"SUBSCRIBE", "wake"});
     ASSERT_TRUE(server_.listens("wake"));
     server_.fail_over(server_.snapshot(), 0ms);
@@ -86,7 +86,7 @@ TEST_F(Failover, CutsEveryLinkAndIsThereForNewOnesAtOnce) {
     EXPECT_EQ(ask({"PING"}), "+PONG\r\n");
 }
 
-TEST_F(Failover, IsSeenByTheRunIdAndNotByTheUptime) {
+TEST_F(Failover, ChangesTheRunIdAndNotTheUptime) {
     pass(5s);
     const std::string run_id = fact("run_id");
     const std::int64_t up = uptime();
@@ -100,7 +100,7 @@ TEST_F(Failover, IsSeenByTheRunIdAndNotByTheUptime) {
     EXPECT_LT(uptime(), up);
 }
 
-TEST_F(Failover, KeepsExpiriesAbsoluteOnTheOtherMachinesClock) {
+TEST_F(Failover, KeepsAbsoluteExpiries) {
     server_.run({"SET", "k", "v", "PX", "1000"});
     const server_model::snapshot lagging = server_.snapshot();
     pass(400ms);

@@ -1,4 +1,4 @@
-// holdfast-sim: plays simulated scenarios. `--seed N --trace` shows one, `--seeds N` plays many.
+// holdfast-sim runs simulated scenarios. `--seed N --trace` prints the events of one, `--seeds N` runs many.
 
 #include <unistd.h>
 #include <charconv>
@@ -100,7 +100,7 @@ void summarize(const campaign_result& all, double took) {
     }
 }
 
-// Of the scenarios on which lines were counted; nothing if there were none.
+// Covers the scenarios in which lines were counted.
 void summarize_lines(const campaign_result& all) {
     std::size_t whole = 0;
     for (const auto& [script, lines] : all.lines) {

@@ -1,4 +1,4 @@
-// The test command's share of simulated scenarios. `./dev sim` plays more.
+// The scenarios that `./dev test` runs. `./dev sim` runs more.
 
 #include <gtest/gtest.h>
 
@@ -28,11 +28,11 @@ std::string listed(const std::set<int>& lines) {
     return out;
 }
 
-// Some lines are reached on one scenario in thousands. Whoever changes what a scenario draws must look for another such
-// scenario: holdfast-sim --first-seed N --seeds M --counted M names the lines that were not reached.
-constexpr std::uint64_t rare_seed = 2337;  // a mutex is freed alone while its slot moves, and another has it by then
+// One scenario in thousands reaches some lines. After a change of what seeds draw, look for a new seed:
+// `holdfast-sim --first-seed N --seeds M --counted M` prints the lines that were not reached.
+constexpr std::uint64_t rare_seed = 2337;  // release_alone finds another holder after the slot has moved
 
-void look_at_rare_lines(campaign_result& all) {
+void add_rare_lines(campaign_result& all) {
     campaign_options options;
     options.first_seed = rare_seed;
     options.seeds = 1;
@@ -45,7 +45,7 @@ void look_at_rare_lines(campaign_result& all) {
     }
 }
 
-TEST(Scenarios, HoldEveryRuleAndReachEveryLineOfEveryScript) {
+TEST(Scenarios, KeepEveryRuleAndReachEveryLineOfEveryScript) {
     campaign_options options;
     options.seeds = seeds();
     options.jobs = 2;
@@ -58,12 +58,12 @@ TEST(Scenarios, HoldEveryRuleAndReachEveryLineOfEveryScript) {
         EXPECT_GT(all.faults[i], 0U) << to_string(static_cast<fault>(i)) << " never happened";
     for (const auto& script : wire::all())
         EXPECT_TRUE(all.lines.contains(std::string(script.name))) << script.name << " never ran";
-    look_at_rare_lines(all);
+    add_rare_lines(all);
     for (const auto& [file, missed] : all.missed) EXPECT_TRUE(missed.empty()) << file << listed(missed);
 }
 
-// A failover to a replica that is behind excuses nothing, if what it has not acknowledged does not count.
-TEST(Scenarios, WithReplicasThatAcknowledgeHoldEveryRuleAcrossFailovers) {
+// A failover to a lagging replica excuses nothing, because what it has not acknowledged does not count.
+TEST(Scenarios, KeepEveryRuleAcrossFailoversToAcknowledgingReplicas) {
     campaign_options options;
     options.seeds = seeds() / 2;
     options.jobs = 2;
@@ -75,8 +75,8 @@ TEST(Scenarios, WithReplicasThatAcknowledgeHoldEveryRuleAcrossFailovers) {
     EXPECT_GT(all.holds, all.scenarios);
 }
 
-// Nor that of a member of a Cluster.
-TEST(Scenarios, WithReplicasThatAcknowledgeInAClusterHoldEveryRuleAcrossFailovers) {
+// The same for members of a Cluster.
+TEST(Scenarios, KeepEveryRuleAcrossFailoversOfClusterMembers) {
     campaign_options options;
     options.seeds = seeds() / 4;
     options.jobs = 2;
@@ -90,7 +90,7 @@ TEST(Scenarios, WithReplicasThatAcknowledgeInAClusterHoldEveryRuleAcrossFailover
     EXPECT_GT(all.holds, 10 * all.scenarios);
 }
 
-TEST(Scenarios, AreTheSameWheneverTheyArePlayed) {
+TEST(Scenarios, ReplayIdenticallyFromTheirSeed) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         std::string told[2];
         for (std::string& text : told) {
@@ -107,21 +107,17 @@ TEST(Scenarios, AreTheSameWheneverTheyArePlayed) {
     }
 }
 
-// Scenarios that once showed a bug in the engine or the session. Whoever changes what a scenario draws must find new
-// ones: undo the fix, and play until it shows.
-TEST(Scenarios, ThatWentWrongOnceGoWell) {
+// Seeds that once showed a bug in the engine or the session. After a change of what seeds draw, find new ones: revert
+// the fix and run until it shows.
+TEST(Scenarios, ThatOnceShowedABugKeepEveryRule) {
     for (const std::uint64_t seed : std::initializer_list<std::uint64_t>{
-             15,     // a release was forgotten at the end of its lease with its caller still waiting for the
-                     // answer
-             147,    // a poll under way when the link broke went to a restarted server before it was to be
-                     // trusted
-             625,    // a poll that ran late, after its hold's lease, left a place in line that no release took
-                     // away
-             4904,   // a client that began to wait while its link settled never listened for its turn
-             60286,  // one who read was told that it writes, by a token from before its downgrade, by a server that had
-                     // lost data
-             408555,  // a reader whose old place in line came back with lost data was given a second token
-             557532,  // a renewal rested for as long as polls that had been told again and again that a slot moves
+             15,     // a release was dropped at the end of its lease while its caller waited for the answer
+             147,    // a poll in flight when the link broke went to a restarted server before that was trusted
+             625,    // a poll that ran after its lease left a queue position that no release removed
+             4904,   // a client that began to wait while its link was being set up was never subscribed
+             60286,  // a server that had lost data told a reader that it writes, with a token from before its downgrade
+             408555,  // a reader whose old queue position came back with lost data was granted a second token
+             557532,  // a renewal backed off for as long as polls that had been refused repeatedly while a slot moved
          }) {
         scenario_options options;
         options.seed = seed;

@@ -1,12 +1,12 @@
 // Compares the server model with a real redis-server, step by step.
 //
-// Both get the same random commands and scripts, and both have the same clock: the real server's is set by
-// the test (node/preload/clock.cpp), so expiry is compared to the millisecond. A batch of steps runs at one
-// instant, pipelined; then time moves, mostly forward and a little. Replies are compared at every step,
-// messages after every batch, the whole keyspace every few batches.
+// Both run the same random commands and scripts on the same clock: the test sets the real server's clock
+// (server_model/preload/clock.cpp), so expiry is compared to the millisecond. A batch of steps runs at one instant,
+// pipelined. Then time moves, mostly forward by a little. The test compares replies at every step, messages after every
+// batch, and the whole keyspace every few batches.
 //
-// A failure prints the seed, the step and the last commands. HOLDFAST_DIFF_SEED replays it,
-// HOLDFAST_DIFF_STEPS sets the length.
+// A failure prints the seed, the step and the last commands. HOLDFAST_DIFF_SEED replays it, HOLDFAST_DIFF_STEPS sets
+// the length.
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
 
 constexpr std::int64_t start_us = 1'800'000'000'123'456;
 
-// Replies whose order a real server leaves open.
+// Replies whose order a real server does not define.
 value in_defined_order(const word_list& command, value reply) {
     const auto sorted = [](value& list) {
         std::sort(list.items.begin(), list.items.end(), [](const value& a, const value& b) { return a.text < b.text; });
@@ -185,7 +185,7 @@ TEST_F(ServerModel, RunsHoldfastsScriptsAsARealServer) {
     EXPECT_GT(messages_, 0U) << "no lock was ever handed over";
 }
 
-TEST_F(ServerModel, RefusesWhatAddsMemoryWhenFullAsARealServer) {
+TEST_F(ServerModel, RefusesMemoryGrowthWhenFullAsARealServer) {
     for (int round = 0; round < 10; ++round) {
         ASSERT_NO_FATAL_FAILURE(
             play(total_steps / 400, [&] { return random_.one_in(2) ? commands_.any() : scripts_.small(); }));

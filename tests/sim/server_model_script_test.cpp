@@ -20,21 +20,21 @@ protected:
 
 using DeclaredKeys = scripts;
 
-TEST_F(DeclaredKeys, AnyOtherKeyIsThrown) {
+TEST_F(DeclaredKeys, AnyOtherKeyThrows) {
     EXPECT_THROW(eval("return redis.call('GET', 'other')", {"mine"}), undeclared_key);
     EXPECT_THROW(eval("return redis.call('DEL', KEYS[1], 'other')", {"mine"}), undeclared_key);
     EXPECT_THROW(eval("return redis.call('KEYS', '*')", {"mine"}), undeclared_key);
     EXPECT_NO_THROW(eval("return redis.call('DEL', KEYS[1], KEYS[2])", {"mine", "too"}));
 }
 
-TEST_F(DeclaredKeys, NoPcallCanHideTheOffence) {
+TEST_F(DeclaredKeys, PcallCannotHideAnUndeclaredKey) {
     EXPECT_THROW(eval("redis.pcall('SET', 'other', 1) return 1"), undeclared_key);
     EXPECT_THROW(eval("pcall(redis.call, 'SET', 'other', 1) return 1"), undeclared_key);
     EXPECT_THROW(eval("pcall(redis.call, 'SET', 'x', 1) redis.call('SET', KEYS[1], 1)", {"mine"}), undeclared_key);
     EXPECT_EQ(model_.dump(), "");
 }
 
-TEST_F(DeclaredKeys, AreNotAskedForWhenTheCheckIsOff) {
+TEST_F(DeclaredKeys, AreNotRequiredWhenTheCheckIsOff) {
     server_model lax{{.undeclared_keys = key_check::off, .engine = nullptr}};
     EXPECT_EQ(lax.execute({"EVAL", "return redis.call('SET', 'any', 1)", "0"}), value::make_status("OK"));
 }
@@ -45,12 +45,12 @@ TEST_F(scripts, AfterAThrowTheNextRunIsClean) {
               value::make_array({value::make_integer(1), value::make_nil()}));
 }
 
-TEST_F(scripts, ThatDoNotEndAreThrown) {
+TEST_F(scripts, ThatDoNotEndThrow) {
     EXPECT_THROW(eval("while true do end"), runaway_script);
     EXPECT_THROW(eval("while true do pcall(function() while true do end end) end"), runaway_script);
 }
 
-TEST_F(scripts, ThatWouldKillTheServerAreThrown) {
+TEST_F(scripts, ThatWouldKillTheServerThrow) {
     EXPECT_THROW(eval("error({})"), std::logic_error);
 }
 
@@ -65,7 +65,7 @@ TEST_F(scripts, CannotLeaveAnythingBehind) {
               value::make_array({value::make_bulk("nil"), value::make_bulk("nil"), value::make_integer(1)}));
 }
 
-TEST_F(scripts, MayNotBeRandom) {
+TEST_F(scripts, CannotUseRandomNumbers) {
     EXPECT_TRUE(eval("return math.random()").is_error());
 }
 
@@ -78,7 +78,7 @@ TEST_F(scripts, SeeOneInstant) {
               value::make_integer(1));
 }
 
-TEST(Engine, SharedByNodesKeepsTheirKnowledgeApart) {
+TEST(Engine, SharedByServersKeepsTheirScriptsApart) {
     const auto engine = std::make_shared<script_engine>();
     server_model one{{.engine = engine}};
     server_model two{{.engine = engine}};
@@ -101,7 +101,7 @@ constexpr const char* branching =
     "end\n"                     // 7
     "return 2\n";               // 8
 
-TEST(Coverage, TellsTheLinesThatNeverRanInnerFunctionsIncluded) {
+TEST(Coverage, ListsLinesThatNeverRanIncludingInnerFunctions) {
     server_model covered{{.engine = std::make_shared<script_engine>(script_engine::coverage::on)}};
     const std::string sha1 = covered.execute({"SCRIPT", "LOAD", branching}).text;
     const auto missed = [&] { return covered.engine().lines_of(sha1).missed(); };

@@ -1,5 +1,5 @@
-// Rules of the server model that concern time, restarts, messages and refusals. What commands answer is
-// compared with a real server in server_model_differential_test.cpp; here is what no real server can be asked.
+// Rules of the server model about time, restarts, messages and refusals that no real server can be asked for.
+// server_model_differential_test.cpp compares the answers of commands with a real server.
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ TEST_F(Time, AKeyLivesThroughItsLastMillisecond) {
     EXPECT_EQ(run({"GET", "k"}), value::make_nil());
 }
 
-TEST_F(Time, SetBackBringsBackOnlyWhatNobodyLookedAt) {
+TEST_F(Time, SetBackRevivesOnlyKeysNotReadSinceTheirExpiry) {
     run({"SET", "seen", "v", "PX", "10"});
     run({"SET", "unseen", "v", "PX", "10"});
     pass_ms(20);
@@ -40,7 +40,7 @@ TEST_F(Time, SetBackBringsBackOnlyWhatNobodyLookedAt) {
     EXPECT_EQ(run({"EXISTS", "unseen"}), value::make_integer(1));
 }
 
-TEST_F(Time, AReplicaHidesWhatExpiredAndRemovesNothing) {
+TEST_F(Time, AReplicaHidesExpiredKeysWithoutRemovingThem) {
     run({"SET", "k", "v", "PX", "10"});
     model_.set_role(role::replica);
     pass_ms(20);
@@ -57,7 +57,7 @@ TEST_F(Time, TimeIsSecondsAndMicroseconds) {
 
 using Restart = server;
 
-TEST_F(Restart, WithASnapshotGoesBackToThatMoment) {
+TEST_F(Restart, RestoresTheSnapshot) {
     run({"HSET", "h", "f", "1"});
     run({"ZADD", "z", "5", "m"});
     const server_model::snapshot before = model_.take_snapshot();
@@ -67,7 +67,7 @@ TEST_F(Restart, WithASnapshotGoesBackToThatMoment) {
     run({"SET", "new", "x"});
     model_.restart(before);
     EXPECT_EQ(model_.dump(), dump);
-    // The copy is whole: its indexes are its own.
+    // A deep copy: it has its own indexes.
     run({"ZADD", "z", "8", "m"});
     run({"HDEL", "h", "f"});
     model_.restart(before);
@@ -112,7 +112,7 @@ TEST_F(Messages, ShardedAndPlainChannelsAreDifferentChannels) {
     EXPECT_EQ(run({"SPUBLISH", "c", "x"}), value::make_integer(0));
 }
 
-TEST_F(Messages, AConnectionThatIsGoneListensToNothing) {
+TEST_F(Messages, AClosedConnectionHasNoSubscriptions) {
     model_.subscribe(1, "a");
     model_.subscribe(1, "b", channel_kind::sharded);
     model_.subscribe(2, "a");
@@ -140,7 +140,7 @@ TEST_F(Dump, IsOneSortedLinePerLivingKey) {
 
 using Unmodelled = server;
 
-TEST_F(Unmodelled, FormsAreLoudAndNotGuessed) {
+TEST_F(Unmodelled, FormsThrow) {
     EXPECT_THROW(run({"ZRANGE", "z", "[a", "[b", "BYLEX"}), std::logic_error);
     EXPECT_THROW(run({"SUBSCRIBE", "c"}), std::logic_error);
     EXPECT_THROW(run({"EVAL", "return redis.call('ZRANGE', KEYS[1], '[a', '[b', 'BYLEX')", "1", "z"}),

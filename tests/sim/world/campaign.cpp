@@ -16,12 +16,12 @@ namespace {
 thread_local std::uint64_t present_seed = 0;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int crashes[] = {SIGABRT};  // the others are the sanitizer's to tell of
+constexpr int crashes[] = {SIGABRT};  // the sanitizer reports the others
 #else
 constexpr int crashes[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE};
 #endif
 
-// An assertion in the engine, or worse, ends the process: at least it says on which scenario.
+// An assertion of the engine ends the process: print the seed first.
 void on_crash(int signal) {
     char text[64];
     const int size = std::snprintf(text, sizeof text, "\nseed %llu: signal %d\n",
@@ -66,7 +66,7 @@ private:
         add_lines(*scenario.engine);
     }
 
-    // It knows the scripts from the beginning: so what it goes back to after some of them is small.
+    // Compiles all scripts first, so that resetting the engine after a scenario is cheap.
     static std::shared_ptr<script_engine> make_engine() {
         auto engine = std::make_shared<script_engine>();
         for (const auto& script : wire::all()) engine->compile(script.text);
@@ -124,8 +124,8 @@ private:
         int line;
     };
 
-    // By line of the whole script, from 1: where it comes from. An include stands between --@from and --@end, in the
-    // place of one line.
+    // Maps each line of a whole script, from 1, to its file and line. An include is enclosed in --@from and --@end, and
+    // counts as one line of the including file.
     static std::vector<source_line> source_lines_of(const wire::script& script) {
         std::vector<source_line> out{{}};
         std::vector<source_line> open{{std::string(script.name), 0}};

@@ -155,7 +155,7 @@ void cluster::promote(std::string_view replica, std::string_view instead_of) {
     }
 }
 
-// Whoever had a part in the last move knows of it.
+// The members of the last move know of it.
 const std::string& cluster::owner_as_seen_by(std::string_view address, const slot_state& state) const {
     const bool knows = state.former.empty() || state.former == address || state.owner == address;
     return knows ? state.owner : state.former;

@@ -1,8 +1,7 @@
-// One direction of a link: bytes arrive in the order they were sent, after a while, or not at all.
+// One direction of a link: bytes arrive in the order of sending, after a delay, or not at all.
 //
-// Faults are things done to a pipe: what is on its way can be held up (a partition, a slow router: TCP sends
-// again until it gets through) or lost for good together with all that follows (then not even the end of the
-// link is heard of).
+// Faults act on a pipe. Data in flight can be delayed (a partition or a slow router: TCP retransmits until it arrives),
+// or lost together with all that follows (then not even the end of the link arrives).
 #pragma once
 
 #include <algorithm>
@@ -39,13 +38,13 @@ public:
         for (auto& [due, what] : under_way_) due = std::max(due, then);
         wake_at(then);
     }
-    /// What is on its way is lost, and so is all that follows.
+    /// Loses the data in flight and all that follows.
     void lose() {
         lost_ = true;
         under_way_.clear();
     }
     bool is_lost() const { return lost_; }
-    /// Overtakes what is on its way: no network does that, only a mutant of one.
+    /// Overtakes the data in flight: no network does that, only a mutant.
     void put_in_front(std::string bytes) {
         under_way_.emplace_front(time_.now(), packet{packet::kind::bytes, std::move(bytes), time_.now()});
         wake_at(time_.now());

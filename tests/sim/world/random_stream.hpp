@@ -1,7 +1,6 @@
-// Where all chance in a simulated scenario comes from: one seed, drawn into streams that do not disturb each
-// other.
+// The only source of randomness of a scenario: one seed, forked into independent streams.
 //
-// splitmix64: tiny, equally good from any seed, and the same on every machine (the distributions of <random> are not).
+// splitmix64: tiny, equally good from any seed, and identical on every machine (the distributions of <random> are not).
 #pragma once
 
 #include <chrono>
@@ -27,7 +26,7 @@ public:
         return mixed ^ (mixed >> 31U);
     }
 
-    /// A stream of its own for one part of the world: what one part draws does not change what another gets.
+    /// An independent stream for one part of the scenario: its draws do not change those of other parts.
     random_stream fork() { return random_stream(next()); }
 
     std::uint64_t below(std::uint64_t limit) { return next() % limit; }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t epoch_us = 1'700'000'000'000'000;
 constexpr std::int64_t us_per_s = 1'000'000;
-// A reading by time() is behind by a tick at most. Any number will do for how much it is.
+// time() lags by at most a tick. The exact length of a tick does not matter.
 constexpr std::int64_t tick_us = 10'000;
 
 bool is(std::string_view word, std::string_view upper) {
@@ -133,7 +133,7 @@ std::string server::greeting(const link& to) const {
            std::to_string(to.id) + "\r\n";
 }
 
-// As coarse as a real one's: two readings of the wall clock, each cut to whole seconds.
+// As coarse as on a real server: the difference of two wall clock readings, each cut to whole seconds.
 std::int64_t server::uptime_s() const {
     const std::int64_t start_told_us = started_us_ - started_us_ % tick_us;
     return now_us() / us_per_s - start_told_us / us_per_s + (options_.uptimes_look_exact ? 1 : 0);
@@ -154,7 +154,7 @@ void server::subscribe(link& to, std::string_view channel) {
     to.down.send(">3\r\n" + bulk("subscribe") + bulk(channel) + ":1\r\n");
 }
 
-// Of one channel. Refused by an error; else confirmed by a push that says how many there are now.
+// Handles one channel. The answer is an error, or a push with the number of subscriptions.
 void server::listen_in_shard(link& to, const words& command, asking asked) {
     const std::string channel{command[1]};
     const bool begins = is(command[0], "SSUBSCRIBE");
@@ -183,7 +183,7 @@ void server::drop(const std::string& key) {
     if (model_.take(key)) note_move();
 }
 
-// Whoever is in a WAIT is told so, and loses its link.
+// Clients in a WAIT get an error and lose their link.
 void server::step_down() {
     slot_left([](std::string_view) { return true; });
     begin_history({});
@@ -268,15 +268,15 @@ words server::with_replaced(const words& command) const {
     return really;
 }
 
-// Scripts of ours do not touch a key again that they have emptied, so real members do not stop them. Those of tomorrow
-// may: whoever asked must not rely on either, and the end is as good a place to stop as any.
+// Our scripts never touch a key again after emptying it, so real members do not stop them. Future scripts may do so,
+// and clients must not rely on either. The end of the script is as good a point to stop as any.
 bool server::is_stopped_half_way(const words& command) {
     if (options_.half_run_percent == 0 || member_ == nullptr || command[2] == "1") return false;
     const bool leaving = member_->standing_of(command[3]).at == slot_standing::where::leaving;
     return leaving && random_.percent(options_.half_run_percent);
 }
 
-// Of mutants of clients: what they do is done to the answers.
+// Mutants of clients are implemented by changing the answers that they receive.
 value server::as_clients_see_it(value answer) const {
     if (!answer.is_error()) return answer;
     if (options_.asks_remembered && answer.text.starts_with("ASK ")) answer.text.replace(0, 3, "MOVED");
@@ -292,8 +292,8 @@ value server::confirm_answer_as_clients_see_it(std::string_view lock, value answ
     return is_altered ? value::make_integer(more_than_any_lease_ms) : answer;
 }
 
-// A lone server's scripts all count, though a real one would count those as none that only looked. On members that
-// matters: there a WAIT is for what a script of the same link wrote, and messages are not passed on.
+// On a lone server every script counts as a write, although a real server would not count one that only reads. On
+// members that matters: a WAIT there covers what a script of the same link wrote, and replicas do not receive messages.
 bool server::may_have_changed_something(const words& command, std::uint64_t writes_before) const {
     if (member_ != nullptr) return model_.writes() != writes_before;
     return is(command[0], "PUBLISH") || is(command[0], "EVAL") || is(command[0], "EVALSHA");
@@ -305,7 +305,7 @@ void server::note_write(link& by, const words& command) {
     replicate();
 }
 
-// By MIGRATE, on both sides of which it is a write as well.
+// MIGRATE is a write on both members.
 void server::note_move() {
     if (!lag_) return;
     moved_ = ++writes_;
@@ -316,7 +316,7 @@ void server::replicate() {
     last_replicated_ = std::max({last_replicated_, time_.now() + random_.within(*lag_), replica_held_until_});
     time_.at(last_replicated_, [this, history = histories_, writes = writes_, data = model_.take_snapshot()] {
         if (history != histories_ || !running_) return;
-        // Those that a held back one gets later have more.
+        // A replica that was held back receives a later state instead.
         if (time_.now() >= replica_held_until_) return replicated(writes, data);
         replicate();
     });
@@ -325,13 +325,13 @@ void server::replicate() {
 void server::replicated(std::uint64_t writes, server_model::snapshot data) {
     replicated_ = std::max(replicated_, writes);
     replica_ = std::move(data);
-    const auto links = links_;  // what is served meanwhile may close some
+    const auto links = links_;  // serving commands may close links
     for (const auto& [id, each] : links) {
         if (each->server_open && each->waits != 0 && replicated_ >= each->wrote) end_wait(*each);
     }
 }
 
-// WAIT replicas ms: for what was written on this link before, and for nothing else.
+// WAIT replicas ms: covers only the earlier writes of this link.
 void server::wait(link& to, const words& command) {
     if (member_ != nullptr && member_->is_replica()) {
         return to.down.send("-ERR WAIT cannot be used with replica instances.\r\n");
@@ -376,7 +376,7 @@ void server::stop() {
     cut_all();
 }
 
-// Its replica has it all at first.
+// At the beginning of a history the replica has all data.
 void server::begin_history(const server_model::snapshot& data) {
     replica_ = data;
     replicated_ = writes_;
