@@ -42,7 +42,7 @@ std::vector<std::string> channels::names(channel_kind kind) const {
 std::size_t channels::publish(channel_kind kind, std::string_view channel, payload body) const {
     const auto found = of(kind).find(channel);
     if (found == of(kind).end()) return 0;
-    const std::vector<std::uint64_t> listeners = found->second;  // a listener may unsubscribe in the callback
+    const std::vector<std::uint64_t> listeners = found->second;  // the callback may unsubscribe a listener
     for (const std::uint64_t connection : listeners) {
         if (on_message) on_message({connection, kind, std::string{channel}, std::string{body.text}});
     }

@@ -1,7 +1,5 @@
-// Who listens where.
-//
-// Plain and sharded channels are two name spaces. Listeners are connection ids; a message goes to them in the
-// order in which they subscribed. Patterns are not modelled: holdfast uses none.
+// Subscriptions. Plain and sharded channels are two name spaces. Subscribers are connection ids; they receive a message
+// in the order of their subscriptions. Patterns are not modelled, because holdfast uses none.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +14,13 @@ namespace holdfast::sim {
 enum class channel_kind : std::uint8_t { plain, sharded };
 
 struct message {
-    std::uint64_t connection;  // who gets it
+    std::uint64_t connection;  // the receiver
     channel_kind kind;
     std::string channel;
     std::string payload;
 };
 
-/// A message body; a type of its own so that it cannot be taken for the channel.
+/// A message body; its own type prevents confusion with the channel.
 struct payload {
     std::string_view text;
 };
@@ -35,13 +33,13 @@ public:
     void clear();
 
     std::size_t listeners(channel_kind kind, std::string_view channel) const;
-    /// Sorted names of the channels somebody listens to.
+    /// The sorted names of all channels with subscribers.
     std::vector<std::string> names(channel_kind kind) const;
 
-    /// Returns how many got it.
+    /// Returns the number of receivers.
     std::size_t publish(channel_kind kind, std::string_view channel, payload body) const;
 
-    /// Called once per listener while the publishing command runs, before that command's reply exists.
+    /// Called once per subscriber while the publishing command runs, before that command's reply exists.
     std::function<void(const message&)> on_message;
 
 private:

@@ -1,8 +1,8 @@
-// What a command is: a name, an arity, flags, where its keys are, and a function.
+// A command: a name, an arity, flags, the positions of its keys, and a function.
 //
-// A handler sees the keyspace through a context, which knows the time: within one command or script it stands
-// still, so a key cannot expire half-way through. Handlers check in the order redis-server checks (which
-// argument is found bad first decides which error is seen), and change nothing once they have answered an error.
+// A handler uses the keyspace through a context, which has the time. Time stands still within one command or script, so
+// a key cannot expire half-way. Handlers check in the order of redis-server (the first bad argument decides the error),
+// and change nothing after they have returned an error.
 #pragma once
 
 #include <cstdint>
@@ -20,20 +20,20 @@ namespace holdfast::sim {
 
 class script_host;
 
-/// The whole command, its name first.
+/// The whole command, including its name.
 using arguments = std::span<const std::string_view>;
 
-/// Conditions a server can be in that make it refuse commands.
+/// States of a server in which it refuses commands.
 struct server_state {
     role as = role::primary;
     enum class memory_state : std::uint8_t { free, full } memory = memory_state::free;
 };
 
-/// The outcome of looking for a key that must have one type.
+/// The result of a lookup of a key that must have one type.
 template <class T>
 struct typed {
     T* data = nullptr;        // null if missing or of another type
-    bool wrong_type = false;  // it is there, but of another type
+    bool wrong_type = false;  // the key exists with another type
 };
 
 struct context {
@@ -44,7 +44,7 @@ struct context {
     std::int64_t now_us;
     const slot_guard* slots = nullptr;  // null: not a member of a Cluster
     asking asked = asking::no;
-    std::uint64_t* writes = nullptr;  // counts what replicas are told of
+    std::uint64_t* writes = nullptr;  // counts the commands that replicas receive
 
     std::int64_t now_ms() const { return now_us / 1000; }
     keyspace::instant instant() const { return {now_ms(), state.as}; }
@@ -58,7 +58,7 @@ struct context {
         return {data, data == nullptr};
     }
 
-    /// As find_as, but an empty T is put there if the key is missing.
+    /// Like find_as, but creates an empty T if the key is missing.
     template <class T>
     typed<T> find_or_create(std::string_view key) {
         typed<T> found = find_as<T>(key);
@@ -78,9 +78,9 @@ enum command_flag : unsigned {
     writes = 1,          // refused by a replica
     adds_memory = 2,     // refused by a full server ("denyoom")
     not_in_script = 4,   // refused inside EVAL
-    whole_keyspace = 8,  // touches keys that no script can declare
+    whole_keyspace = 8,  // uses keys that no script can declare
     in_a_slot = 16,      // its first argument is a sharded channel
-    declares_keys = 32   // how many, and which, come after its first argument
+    declares_keys = 32   // a count and that many keys follow its first argument
 };
 
 /// Positions of keys among the arguments, as COMMAND INFO gives them; first 0: none. A negative last counts
@@ -104,7 +104,7 @@ struct command {
         return arity >= 0 ? n == arity : n >= -arity;
     }
     bool has(command_flag flag) const { return (flags & flag) != 0; }
-    /// A '|' belongs to our table, not to what clients may send.
+    /// The '|' is a notation of our table; clients must not send it.
     bool is_subcommand() const { return name.find('|') != name.npos; }
 };
 
@@ -117,7 +117,7 @@ std::span<const command> set_commands();
 std::span<const command> server_commands();
 std::span<const command> script_commands();
 
-// Errors that many commands give.
+// Errors that several commands return.
 value wrong_type_error();
 value syntax_error();
 value not_an_integer_error();
@@ -125,7 +125,7 @@ value not_a_float_error();
 value arity_error(std::string_view command_name);
 value expire_time_error(std::string_view command_name);
 
-/// The option or (sub)command name is compared as Redis does: without regard to case.
+/// Compares the name of an option or (sub)command as Redis does: ignoring case.
 bool same_word(std::string_view given, std::string_view lower_case_word);
 std::string lower_case(std::string_view text);
 /// Redis's glob: * ? [a-z] [^a] and a backslash.

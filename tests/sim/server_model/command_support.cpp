@@ -1,4 +1,4 @@
-// What handlers share: error texts, word comparison, globs.
+// Helpers of all handlers: error texts, word comparison, globs.
 
 #include <algorithm>
 

@@ -1,10 +1,8 @@
-// The four kinds of value a key can have.
+// The four types of value.
 //
-// Hashes remember the order in which fields came, because that is the order HGETALL gives for the small
-// hashes that locks use (a listpack on a real server; beyond 512 fields or 64 bytes a real server's order is
-// arbitrary, and no script may depend on it). Sorted sets keep an ordered tree beside an index, both in step.
-//
-// All are plain values: a copy is a snapshot.
+// Hashes keep the order of insertion, which HGETALL returns for the small hashes that locks use (a listpack on a real
+// server; above 512 fields or 64 bytes its order is arbitrary, and no script may depend on it). Sorted sets keep an
+// ordered tree and an index, always consistent. All are plain values: a copy is a snapshot.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +18,7 @@
 
 namespace holdfast::sim {
 
-// Eight bytes at a time, inline: names are short, and every command looks for some.
+// Hashes eight bytes at a time, inline: names are short, and every command looks up some.
 struct string_hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const {

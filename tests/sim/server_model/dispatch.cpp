@@ -18,7 +18,7 @@ std::string upper_case(std::string_view name) {
     return out;
 }
 
-// By name, without regard to case. A hash of a few letters is enough for so few names, and every redis.call looks here.
+// Lookup by name, ignoring case. A hash of a few letters is enough for so few names, and every redis.call looks here.
 class command_table {
 public:
     void add(const command& c) { buckets_[hash(c.name)].push_back({upper_case(c.name), &c}); }
@@ -33,7 +33,7 @@ public:
 
 private:
     struct named {
-        std::string usual_spelling;  // in capitals
+        std::string usual_spelling;  // upper case
         const command* which;
     };
 
@@ -103,7 +103,7 @@ void for_each_key(const command& c, arguments args, Visit visit) {
     for (int i = c.keys.first; i <= last && i < count; i += c.keys.step) visit(args[static_cast<std::size_t>(i)]);
 }
 
-// Of EVAL; none where their number makes no sense, which the command itself will say.
+// The keys of EVAL; none if their number is malformed, which the command itself reports.
 arguments declared_keys(arguments args) {
     const auto count = parse_integer(args[2]);
     if (!count || *count < 0 || *count > static_cast<std::int64_t>(args.size()) - 3) return {};
@@ -115,7 +115,7 @@ std::optional<value> refused_by_slot(context& ctx, const command& c, arguments a
     if (c.has(in_a_slot)) return slot_refusal(ctx, args.subspan(1, 1), named::channels);
     if (c.has(declares_keys)) return slot_refusal(ctx, declared_keys(args), named::keys);
     if (c.keys.first == 0) return std::nullopt;
-    // The usual case, without a list of them.
+    // The usual case, without building a list.
     if (c.keys.first == c.keys.last)
         return slot_refusal(ctx, args.subspan(static_cast<std::size_t>(c.keys.first), 1), named::keys);
     std::vector<std::string_view> keys;
@@ -140,7 +140,7 @@ value script_error(std::string_view text) {
     return value::make_error("ERR " + std::string{text});
 }
 
-// What only removes things, or gives them an end, has told replicas nothing if it found none.
+// A command that only removes or expires keys is not replicated if it found none.
 value run_and_count(context& ctx, const command& c, arguments args) {
     value answer = c.run(ctx, args);
     if (!c.has(writes) || ctx.writes == nullptr) return answer;

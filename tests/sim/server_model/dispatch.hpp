@@ -1,9 +1,8 @@
-// From words to a handler: lookup, arity, and the refusals a server gives before a command runs.
+// From words to a handler: lookup, arity, and the refusals of a server before a command runs. Inside a script the same
+// refusal has another text and another order; both are here side by side.
 //
-// The same command is refused in other words inside a script than outside, and in another order; both are
-// here side by side. A script that touches a key it did not declare works on a lone server and breaks on a
-// Cluster, so in strict mode it is an error of the program under test, thrown out of server_model::execute, and not a
-// reply.
+// A script that uses an undeclared key works on a lone server and fails on a Cluster. In strict mode that is an error
+// of the program under test: server_model::execute throws it instead of replying.
 #pragma once
 
 #include <stdexcept>
@@ -13,7 +12,7 @@
 
 namespace holdfast::sim {
 
-/// A script touched a key that is not among its KEYS.
+/// A script used a key that is not among its KEYS.
 class undeclared_key : public std::logic_error {
 public:
     using std::logic_error::logic_error;
@@ -27,7 +26,7 @@ struct script_run {
     arguments keys;
     arguments args;
     key_check check = key_check::strict;
-    bool has_written = false;  // a full server lets a script go on once it has written
+    bool has_written = false;  // a full server lets a script continue once it has written
 };
 
 value execute_command(context& ctx, arguments args);

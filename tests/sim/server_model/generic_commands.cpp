@@ -69,7 +69,7 @@ struct expire_form {
     std::int64_t base_ms;
 };
 
-// The moment asked for in absolute ms; nothing if it cannot be represented.
+// The requested time in absolute ms; nothing if it cannot be represented.
 std::optional<std::int64_t> absolute_ms(std::int64_t amount, const expire_form& form) {
     constexpr auto most = std::numeric_limits<std::int64_t>::max();
     constexpr auto least = std::numeric_limits<std::int64_t>::min();
@@ -90,7 +90,7 @@ value expire_as(context& ctx, arguments args, const expire_form& form) {
     if (!when_ms) return expire_time_error(form.command);
     entry* found = ctx.find(args[1]);
     if (found == nullptr || !options.allow(found->expires_ms, *when_ms)) return value::make_integer(0);
-    // A moment that has come already is a deletion.
+    // A time that has passed means deletion.
     if (*when_ms <= ctx.now_ms())
         ctx.keys.erase(args[1]);
     else
@@ -119,7 +119,7 @@ value expiry_in(context& ctx, std::string_view key, unit in, relative_to from) {
     if (found->expires_ms == no_expiry) return value::make_integer(-1);
     std::int64_t ms = found->expires_ms;
     if (from == relative_to::now) ms = std::max<std::int64_t>(0, ms - ctx.now_ms());
-    // Rounded without regard to sign, so that the last representable moment does not overflow.
+    // Unsigned, so that rounding the last representable time does not overflow.
     const auto rounded_s = static_cast<std::int64_t>((static_cast<std::uint64_t>(ms) + 500) / 1000);
     return value::make_integer(in == unit::seconds ? rounded_s : ms);
 }
@@ -158,7 +158,7 @@ value keys(context& ctx, arguments args) {
     return value::make_array(living_matches(ctx, args[1], {}));
 }
 
-// Gives everything at once, under cursor 0: a real server may do so too.
+// Returns everything at once, with cursor 0: a real server may do so too.
 value scan(context& ctx, arguments args) {
     const auto cursor = parse_integer(args[1]);
     if (!cursor || *cursor < 0) return value::make_error("ERR invalid cursor");

@@ -1,12 +1,12 @@
-// Keys, their values and their expiry.
+// Keys, their values and their expiry. Time is an argument: the keyspace has no clock.
 //
-// Time is an argument: the keyspace has no clock. A key whose expiry has passed is gone for every reader, and
-// is really removed when somebody looks (a real server's background sweep changes only DBSIZE, and that not
-// predictably). On a replica nothing is removed; the key is only hidden, because deletions come from the primary.
+// An expired key does not exist for readers; it is removed at the next access (a real server's background sweep changes
+// only DBSIZE, unpredictably). A replica removes nothing and only hides expired keys, because deletions come from the
+// primary.
 //
-// Invariant: no hash, sorted set or set in here is empty after a command has run.
+// Invariant: after a command no hash, sorted set or set is empty.
 //
-// A keyspace is a value; a copy of it is what a restart finds on disk, or what a replica has.
+// A keyspace is a value; a copy stands for the data on disk or on a replica.
 #pragma once
 
 #include <cstdint>
@@ -38,19 +38,19 @@ public:
 
     using item = std::pair<const std::string, entry>;
 
-    /// Null if there is no such key, or it has expired.
+    /// Null if the key does not exist or has expired.
     entry* find(std::string_view key, instant at);
-    /// The caller makes sure there is none.
+    /// Precondition: the key does not exist.
     entry& insert(std::string_view key, entry fresh);
     bool erase(std::string_view key);
     void remove_expired(instant at);
     void clear() { entries_.clear(); }
 
-    /// Keys physically here, expired ones not yet removed included: what DBSIZE says.
+    /// The number of stored keys, including expired ones that are not removed yet: DBSIZE.
     std::size_t size() const { return entries_.size(); }
     /// The living keys, sorted.
     std::vector<const item*> living_entries(instant at) const;
-    /// One line per living key: name, type, expiry in absolute ms, contents in an order of their own.
+    /// One line per living key: name, type, expiry in absolute ms, contents in a canonical order.
     std::string dump(instant at) const;
 
 private:

@@ -23,7 +23,7 @@ bool push_field(lua_State* lua, const char* name, int type) {
     return false;
 }
 
-// Text fields are read as C strings by redis-server: they end at a NUL.
+// redis-server reads text fields as C strings: they end at a NUL.
 std::string line_at_top(lua_State* lua) {
     std::string line = on_one_line(lua_tostring(lua, -1));
     lua_pop(lua, 1);

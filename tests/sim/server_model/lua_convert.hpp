@@ -1,7 +1,7 @@
-// Between Lua values and replies, as redis-server converts them.
+// Converts between Lua values and replies as redis-server does.
 //
-// Reply to Lua: nil is false, a status is {ok=}, an error is {err=}. Lua to reply: numbers are cut to
-// integers, true is 1, false is nil, and a table is read up to its first nil.
+// Reply to Lua: nil is false, a status is {ok=}, an error is {err=}.
+// Lua to reply: numbers are truncated to integers, true is 1, false is nil, and a table is read up to its first nil.
 #pragma once
 
 #include <string>

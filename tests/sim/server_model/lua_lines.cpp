@@ -35,7 +35,7 @@ private:
         const auto instructions = count();
         for (std::size_t i = 0; i < instructions; ++i) {
             const int line = read<int>();
-            // The last instruction is the return that every function ends with, reached or not.
+            // The last instruction is the implicit return of every function, reached or not.
             if (i + 1 < instructions && reachable[i]) lines_.insert(line);
         }
         for (auto locals = count(); locals > 0; --locals) {
@@ -45,7 +45,7 @@ private:
         for (auto upvalues = count(); upvalues > 0; --upvalues) string();
     }
 
-    // Behind a return or a jump, and nothing leads there: the compiler leaves such jumps at the end of a loop
+    // True for code after a return or a jump that no jump leads to: the compiler leaves such jumps at the end of a loop
     // whose last statement returns. Layout and numbers: lua 5.1.5, lopcodes.h.
     std::vector<bool> instructions_reachable() {
         constexpr std::uint32_t load_bool = 2, set_global = 7, jump = 22, first_test = 23, last_test = 27,
@@ -63,7 +63,7 @@ private:
         for (std::size_t i = 0; i < code.size(); ++i) {
             const std::uint32_t what = code[i] & 63U;
             sets_globals_ |= what == set_global;
-            // The jump behind a for-each is taken by it, and never run by itself.
+            // The jump after a for-each belongs to it and never runs by itself.
             if (what != give_back && what != jump && what != for_each) lead_to(i, 1);
             if (what == jump || what == for_loop || what == for_prepare)
                 lead_to(i, 1 + static_cast<std::ptrdiff_t>(code[i] >> 14U) - bias);

@@ -1,6 +1,6 @@
-// What can be said of a script before it runs: which lines have code on them, and whether it sets globals.
+// Static properties of a script: which lines have code, and whether it sets globals.
 //
-// Lua tells the lines of a function only once that function exists as a value, so a branch never taken would
+// Lua tells the lines of a function only once that function exists as a value, so a branch that is never taken would
 // hide the functions in it. The compiled form has them all; this reads it (Lua 5.1's binary chunk, same machine).
 #pragma once
 
@@ -15,7 +15,7 @@ struct chunk_facts {
     bool sets_globals = false;
 };
 
-/// Of the function on top of the stack, those it contains included.
+/// Of the function on top of the stack, including nested functions.
 chunk_facts read_chunk(lua_State* lua);
 
 }  // namespace holdfast::sim

@@ -5,7 +5,7 @@
 namespace holdfast::sim {
 namespace {
 
-// Addresses only: what is never touched costs nothing. A script that needs more is told that there is none.
+// Reserves addresses only: untouched pages cost nothing. A script that needs more gets an out-of-memory error.
 constexpr std::size_t addresses = std::size_t{256} << 20;
 
 }  // namespace

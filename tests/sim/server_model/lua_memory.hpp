@@ -1,14 +1,15 @@
-// Memory for Lua that can go back to an earlier moment.
+// Memory for Lua that can return to an earlier state.
 //
-// A script makes hundreds of closures, strings and tables that live for microseconds, and leaves none of them behind.
-// To find and free them one by one is work for nothing. So all of Lua's memory is one stretch of addresses, cut from
-// its beginning; keep() copies what is in use, and go_back() puts the copy back: everything made since then is gone at
-// once, and Lua's own state, which is in there too, never knew of it.
+// A script makes hundreds of closures, strings and tables that live for microseconds. Freeing them one by one is wasted
+// work. So all of Lua's memory is one range of addresses, used from its beginning. keep() copies what is in use, and
+// go_back() restores the copy: everything made since then is gone at once, and Lua's own state, which is in there too,
+// is consistent with that.
 //
-// Lua says the size of what it gives back, so a block needs no header; what is given back is used again for blocks of
-// its size. Addresses are used again soon, so they stay in the processor's cache.
+// Lua passes the size of each block that it frees, so a block needs no header, and a freed block is reused for blocks
+// of its size. Addresses are reused soon, so they stay in the processor's cache.
 //
-// Under the address sanitizer every block comes from malloc, so that it sees them all; then there is no way back.
+// Under the address sanitizer every block comes from malloc, so that the sanitizer sees it; then go_back() does
+// nothing.
 #pragma once
 
 #include <algorithm>
@@ -49,11 +50,11 @@ public:
         return fresh;
     }
 
-    /// What is in use now is what go_back() returns to. Whoever calls it must not be called by Lua.
+    /// Makes the present state the one that go_back() restores. Must not be called from Lua.
     void keep();
-    /// The same; and nothing that Lua has made since keep() may be known to anybody.
+    /// Must not be called from Lua, and nothing that Lua made since keep() may be referenced.
     void go_back();
-    /// Since keep() or go_back(), in bytes; 0 where there is no way back.
+    /// Bytes used since keep() or go_back(); 0 where go_back() does nothing.
     std::size_t grown() const {
         return static_cast<std::size_t>(now_.end - at_keep_.end);
     }
@@ -71,7 +72,7 @@ private:
         std::array<free_block*, small_classes + 64> free{};
     };
 
-    // Small blocks in steps, large ones in powers of two.
+    // Size classes: small blocks in steps, large ones in powers of two.
     static std::size_t class_of(std::size_t size) {
         if (size <= largest_small) return (size + step - 1) / step;
         return small_classes + static_cast<std::size_t>(std::bit_width(size - 1));

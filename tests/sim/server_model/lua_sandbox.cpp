@@ -85,8 +85,8 @@ std::string_view text_at(lua_State* lua, int index) {
     return {text, length};
 }
 
-// tonumber, string.format and find as they are, but quick for what lock scripts have most: large whole numbers. All
-// else is left to the original, which is called in the same frame, so that its errors name the same function.
+// tonumber, string.format and find, with a fast path for the usual arguments of lock scripts: large whole numbers. All
+// other calls go to the original in the same frame, so that its errors name the same function.
 int quick_tonumber(lua_State* lua) {
     if (lua_gettop(lua) == 1 && lua_type(lua, 1) == LUA_TSTRING) {
         if (const double number = digits_only(text_at(lua, 1)); number >= 0) {
@@ -114,7 +114,7 @@ int quick_format(lua_State* lua) {
     return lua_tocfunction(lua, lua_upvalueindex(1))(lua);
 }
 
-// string.find of digits only, which is how scripts check their arguments.
+// string.find for patterns of digits only, by which scripts check their arguments.
 int quick_find(lua_State* lua) {
     if (lua_gettop(lua) == 2 && lua_type(lua, 1) == LUA_TSTRING && lua_type(lua, 2) == LUA_TSTRING &&
         text_at(lua, 2) == "^%d+$") {
@@ -163,7 +163,7 @@ int status_reply(lua_State* lua) {
     return 1;
 }
 
-// A text of one word is a message without a code.
+// A text of one word is a message without an error code.
 void push_error_reply(lua_State* lua) {
     std::string text = lua_tostring(lua, 1);
     if (text.starts_with('-')) text.erase(0, 1);
@@ -190,7 +190,7 @@ int replicate_commands(lua_State* lua) {
     return 1;
 }
 
-// Replaces the table on top by a locked front of it. `missing`: what reading an absent field does; null: gives nil.
+// Replaces the table on top by a read-only proxy. `missing`: what reading an absent field does; null: returns nil.
 void lock_top(lua_State* lua, lua_function missing) {
     if (missing != nullptr) {
         lua_createtable(lua, 0, 1);
@@ -198,8 +198,8 @@ void lock_top(lua_State* lua, lua_function missing) {
         lua_setfield(lua, -2, "__index");
         lua_setmetatable(lua, -2);
     }
-    lua_newtable(lua);           // real, front
-    lua_createtable(lua, 0, 2);  // real, front, meta
+    lua_newtable(lua);           // stack: real, proxy
+    lua_createtable(lua, 0, 2);  // stack: real, proxy, meta
     lua_pushvalue(lua, -3);
     lua_setfield(lua, -2, "__index");
     lua_pushcfunction(lua, refuse_write);
@@ -235,7 +235,7 @@ void open_library(lua_State* lua, lua_function open) {
     lua_call(lua, 0, 0);
 }
 
-// Puts `quick`, with the function it stands for as its upvalue, in the place of a field of the table on top.
+// Replaces a field of the table on top by `quick`, with the original function as its upvalue.
 void speed_up(lua_State* lua, const char* name, lua_function quick) {
     lua_getfield(lua, -1, name);
     lua_pushcclosure(lua, quick, 1);

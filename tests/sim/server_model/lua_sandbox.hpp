@@ -1,8 +1,7 @@
-// The globals a script finds: redis-server 7.0's list, read-only.
+// The globals of a script: the list of redis-server 7.0, read-only.
 //
-// A real server has a patched Lua in which a table can be locked. Stock Lua has no such thing, so a locked
-// table is an empty front whose metatable reads from the real one and refuses writes; error texts and
-// positions are the same.
+// A real server has a patched Lua with lockable tables. In stock Lua a locked table is an empty proxy whose metatable
+// reads from the real table and refuses writes; error texts and positions are the same.
 #pragma once
 
 struct lua_State;
@@ -11,7 +10,7 @@ namespace holdfast::sim {
 
 using lua_function = int (*)(lua_State*);
 
-/// What only the engine can do.
+/// Functions that the engine provides.
 struct engine_functions {
     lua_function call;                    // redis.call
     lua_function call_and_return_errors;  // redis.pcall

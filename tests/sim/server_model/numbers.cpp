@@ -12,7 +12,7 @@
 namespace holdfast::sim {
 namespace {
 
-// As a double it is the same number.
+// Exactly representable as a double.
 bool is_exact(std::int64_t number) {
     constexpr std::int64_t limit = std::int64_t{1} << 53;
     return number > -limit && number < limit;

@@ -1,7 +1,7 @@
-// Numbers as redis-server 7.0 reads and writes them.
+// Reads and writes numbers as redis-server 7.0 does.
 //
-// Integers are strict (no sign but '-', no leading zero, no space); scores are what strtod takes; a bound of
-// a score range is laxer still (an empty bound is zero). Each leniency is visible to a script, so each is kept.
+// Integers are strict (no sign but '-', no leading zero, no space); scores are what strtod accepts; a bound of a score
+// range accepts even more (an empty bound is zero). Scripts can see each of these differences, so each is modelled.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ std::optional<score_bound> parse_score_bound(std::string_view text);
 /// "%.17g", with inf and -inf spelled so: the form of scores in replies and of Lua numbers passed to redis.call.
 std::string format_double(double number);
 
-/// A double as a reply integer: truncated, and what x86 makes of a number out of range.
+/// A double as a reply integer: truncated, and out of range as on x86.
 std::int64_t truncate_to_integer(double number);
 
 }  // namespace holdfast::sim

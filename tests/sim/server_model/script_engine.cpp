@@ -32,7 +32,7 @@ struct lua_callbacks {
         const int count = lua_gettop(lua);
         engine.words_.clear();
         engine.numbers_.clear();
-        engine.numbers_.reserve(static_cast<std::size_t>(count));  // views into it must stay good
+        engine.numbers_.reserve(static_cast<std::size_t>(count));  // views into it must stay valid
         for (int i = 1; i <= count; ++i) {
             if (lua_type(lua, i) == LUA_TNUMBER) {
                 engine.words_.push_back(engine.numbers_.emplace_back(format_double(lua_tonumber(lua, i))));
@@ -46,7 +46,7 @@ struct lua_callbacks {
         return true;
     }
 
-    // Leaves the reply, or an error table, on top. Never raises.
+    // Leaves the reply or an error table on top. Never raises.
     static outcome command(lua_State* lua) {
         script_engine& engine = engine_of(lua);
         if (lua_gettop(lua) == 0) {
@@ -73,7 +73,7 @@ struct lua_callbacks {
 
     static int call(lua_State* lua) { return command(lua) == outcome::error ? lua_error(lua) : 1; }
 
-    // What stops the simulation must not be swallowed by a pcall.
+    // A pcall must not swallow what stops the simulation.
     static int call_and_return_errors(lua_State* lua) {
         if (command(lua) == outcome::error && engine_of(lua).failure_) return lua_error(lua);
         return 1;
@@ -85,7 +85,7 @@ struct lua_callbacks {
         lua_pushboolean(lua, 1);
         lua_insert(lua, 1);
         if (lua_pcall(lua, lua_gettop(lua) - 2, LUA_MULTRET, 0) != 0) {
-            // What stops the simulation is not for scripts to catch.
+            // Scripts cannot catch what stops the simulation.
             if (engine_of(lua).failure_) return lua_error(lua);
             lua_remove(lua, 1);
             if (lua_istable(lua, -1)) {
@@ -101,7 +101,7 @@ struct lua_callbacks {
         return lua_gettop(lua);
     }
 
-    // Where an error came from: the innermost frame that is not C, at most one C frame deep.
+    // The origin of an error: the innermost frame that is not C, at most one C frame deep.
     static bool locate(lua_State* lua, lua_Debug& where) {
         if (lua_getstack(lua, 1, &where) == 0) return false;
         lua_getinfo(lua, "nSl", &where);
@@ -164,11 +164,11 @@ namespace {
 constexpr int steps_between_hooks = 1'000'000;
 constexpr std::uint64_t most_hooks = 100;
 
-// A collection begins when memory has grown to so much of what was in use after the last one.
+// A collection begins when memory has grown to this percentage of what the last one left.
 constexpr int collector_pause_percent = 10'000;
 
-// What scripts leave behind is cleaned up when it is so much. A quarter of it was slower: putting back what was kept,
-// some 600 KB, is the dearer part. More was not measurably faster.
+// The engine resets its memory when scripts have left this much behind. A quarter of it was slower: restoring the copy,
+// some 600 KB, is the more expensive part. More was not measurably faster.
 constexpr std::size_t most_litter_bytes = 1 << 20;
 
 std::string text_field(lua_State* lua, const char* name) {
@@ -223,7 +223,7 @@ void script_engine::count_lines(coverage lines) {
 void script_engine::on_hook(lua_Debug* where) {
     if (where->event == LUA_HOOKLINE) {
         if (running_ == nullptr) return;
-        // What a script makes with loadstring may have more lines than it has itself.
+        // loadstring may create more lines than the script has itself.
         auto& hits = running_->lines.hits;
         if (const auto line = static_cast<std::size_t>(where->currentline); line < hits.size()) ++hits[line];
     } else if (++steps_ > most_hooks && running_ != nullptr && !failure_) {
@@ -245,7 +245,7 @@ const line_coverage& script_engine::lines_of(std::string_view sha1) const {
 std::variant<script_engine::script*, std::string> script_engine::compile(std::string_view text) {
     if (const auto known = by_text_.find(text); known != by_text_.end()) return known->second;
     std::string sha1 = sha1_hex(text);
-    if (settled_) clean_up();  // litter must not be kept
+    if (settled_) clean_up();  // garbage must not be kept
     lua_State* lua = lua_.get();
     if (luaL_loadbuffer(lua, text.data(), text.size(), "@user_script") != 0) {
         std::string why = lua_tostring(lua, -1);
@@ -258,7 +258,8 @@ std::variant<script_engine::script*, std::string> script_engine::compile(std::st
     const chunk_facts facts = read_chunk(lua);
     fresh->lines.executable = facts.lines;
     fresh->lines.hits.resize(2 + static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')));
-    // Who never sets a global cannot harm the real table, and finds things in it faster than through its front.
+    // A script that never sets a global cannot harm the real table, and lookups there are faster than through the
+    // proxy.
     if (!facts.sets_globals) {
         lua_rawgeti(lua, LUA_REGISTRYINDEX, globals_);
         lua_setfenv(lua, -2);
@@ -272,7 +273,7 @@ std::variant<script_engine::script*, std::string> script_engine::compile(std::st
 
 void script_engine::settle() {
     if (!lua_memory::can_go_back) return;
-    // Lua's own collector is now only for a script that never ends.
+    // From now on Lua's own collector is needed only for a script that never ends.
     lua_gc(lua_.get(), LUA_GCSETPAUSE, collector_pause_percent);
     keep();
     settled_ = true;
@@ -283,10 +284,10 @@ void script_engine::keep() {
     memory_.keep();
 }
 
-// Between scripts only: nothing of what they made is known to anybody then.
+// Only between scripts: nothing references their objects then.
 void script_engine::clean_up() {
     memory_.go_back();
-    count_lines(lines_);  // Lua has that in the memory too
+    count_lines(lines_);  // Lua keeps that in the same memory
 }
 
 void script_engine::set_global_array(const char* name, arguments items) {

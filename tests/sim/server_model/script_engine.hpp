@@ -1,16 +1,15 @@
-// Runs scripts in Lua 5.1, in the surroundings redis-server 7.0 gives them.
+// Runs scripts in Lua 5.1, in the environment of redis-server 7.0.
 //
-// A script is compiled once and kept for the engine's life; which scripts a *server* knows is the node's
-// business (script_host), so one engine may serve every node of a simulation and gather their coverage in one
-// place. Scripts cannot leave anything behind in it: globals and libraries are read-only, as on a real server.
+// A script is compiled once and kept for the life of the engine. Which scripts a *server* knows is the business of
+// script_host: so one engine may serve all servers of a simulation and collect their coverage. Scripts leave nothing
+// behind: globals and libraries are read-only, as on a real server.
 //
-// Lua reports errors by longjmp, which skips C++ destructors. So a function called from Lua does its work in
-// an inner function that never raises, and raises, if at all, when nothing with a destructor is left on the
-// stack. For the same reason a C++ exception never crosses Lua: it is kept, the script is stopped, and run()
-// throws it on.
+// Lua reports errors by longjmp, which skips C++ destructors. So a function called from Lua works in an inner function
+// that never raises, and raises only when nothing with a destructor is left on the stack. For the same reason a C++
+// exception never crosses Lua: the engine keeps it, stops the script, and run() rethrows it.
 //
-// What scripts see differently from a real server: cjson, cmsgpack, struct and bit are missing, math.random
-// refuses, and pairs() over _G or a library finds nothing (read-only tables are empty fronts here).
+// Differences from a real server: cjson, cmsgpack, struct and bit are missing, math.random fails, and pairs() over _G
+// or a library finds nothing (read-only tables are empty proxies here).
 #pragma once
 
 #include <cstdint>
@@ -32,7 +31,7 @@ struct lua_Debug;
 
 namespace holdfast::sim {
 
-/// A script ran for so long that it must be an endless loop.
+/// A script ran so long that it must be an endless loop.
 class runaway_script : public std::logic_error {
 public:
     using std::logic_error::logic_error;
@@ -50,7 +49,7 @@ public:
     enum class coverage : std::uint8_t { off, on };
 
     explicit script_engine(coverage lines = coverage::off);
-    /// Counting lines makes scripts several times slower; what has been counted stays.
+    /// Counting lines makes scripts several times slower; existing counts stay.
     void count_lines(coverage lines);
     ~script_engine();
     script_engine(const script_engine&) = delete;
@@ -63,9 +62,9 @@ public:
         line_coverage lines;
     };
 
-    /// The compiled script, or why it does not compile.
+    /// The compiled script, or the error.
     std::variant<script*, std::string> compile(std::string_view text);
-    /// From now on it is cheap to clean up after scripts, and costly to compile more of them.
+    /// From now on resetting after scripts is cheap and compiling more of them is expensive.
     void settle();
     /// By lower-case SHA1; null if never compiled here.
     script* find(std::string_view sha1);
@@ -73,7 +72,7 @@ public:
     /// Throws what a command threw (undeclared_key, ...), after the script has ended.
     value run(script& which, script_run& state, context& ctx);
 
-    /// Of a script that was compiled here.
+    /// Precondition: this engine has compiled the script.
     const line_coverage& lines_of(std::string_view sha1) const;
 
 private:
@@ -88,7 +87,7 @@ private:
     struct deleter {
         void operator()(lua_State* state) const;
     };
-    // Texts of scripts begin alike, but are seldom of one length.
+    // Texts of scripts begin alike, but rarely have the same length.
     struct shorter_first {
         bool operator()(std::string_view a, std::string_view b) const {
             return a.size() != b.size() ? a.size() < b.size() : a < b;
@@ -97,12 +96,12 @@ private:
 
     std::unordered_map<std::string, std::unique_ptr<script>, string_hash, std::equal_to<>> scripts_;
     std::map<std::string_view, script*, shorter_first> by_text_;  // views of script::text
-    lua_memory memory_;                                           // Lua's, so it must outlive it
+    lua_memory memory_;                                           // Lua uses it, so it must outlive Lua
     std::unique_ptr<lua_State, deleter> lua_;
     int handler_ = 0;  // registry references
     int globals_ = 0;
     coverage lines_ = coverage::off;
-    bool settled_ = false;  // if so, all that was compiled is in what the memory goes back to
+    bool settled_ = false;  // if true, the kept memory contains all compiled scripts
 
     // The run in progress; scripts do not nest.
     context* ctx_ = nullptr;
@@ -111,7 +110,7 @@ private:
     std::uint64_t steps_ = 0;
     std::exception_ptr failure_;
     std::vector<std::string_view> words_;  // scratch for redis.call's arguments
-    std::vector<std::string> numbers_;     // those of them that were numbers
+    std::vector<std::string> numbers_;     // the arguments that were numbers
 };
 
 std::string sha1_hex(std::string_view text);

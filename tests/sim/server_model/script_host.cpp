@@ -91,7 +91,7 @@ value script_flush(context& ctx, arguments args) {
     return value::make_status("OK");
 }
 
-// Modelled elsewhere (connections) or not at all; here so that a script that tries gets the right refusal.
+// Modelled elsewhere (connections) or not at all; listed so that a script that calls them gets the right refusal.
 value never_runs(context&, arguments) {
     throw std::logic_error("server model: this command is not modelled");
 }

@@ -1,7 +1,7 @@
-// Which scripts one server knows, and the commands that concern them.
+// The scripts that one server knows, and the commands about them.
 //
-// Knowledge is per server and is lost at a restart and by SCRIPT FLUSH; compiled code stays in the engine, so
-// that losing it costs the simulation nothing.
+// A restart and SCRIPT FLUSH lose that knowledge. Compiled code stays in the engine, so a loss costs the simulation
+// nothing.
 #pragma once
 
 #include <memory>

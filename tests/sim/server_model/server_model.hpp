@@ -1,12 +1,12 @@
-// One simulated redis-server: a keyspace, listeners, known scripts and a clock that is set from outside.
+// A model of a redis-server: a keyspace, subscriptions, known scripts and a clock that is set from outside.
 //
-// It answers as redis-server 7.0 does, for the commands lock scripts use (see the tables in *_commands.cpp),
-// on RESP2. Nothing in it is random and nothing reads a clock: the same calls give the same answers. The
-// differential test beside it compares it with a real server.
+// It answers as redis-server 7.0 does on RESP2, for the commands that lock scripts use (see the tables in
+// *_commands.cpp). It is deterministic: the same calls give the same answers. The differential test compares it with a
+// real server.
 //
-// Where it differs on purpose: the clock stands still while a script runs, TIME included (a real server
-// freezes only what decides expiry); SCAN, KEYS and SMEMBERS answer in sorted order, all at once; hashes keep
-// arrival order at any size; misdeeds of scripts that would break a Cluster or hang a server are thrown as exceptions.
+// Intended differences: the clock, including TIME, stands still while a script runs (a real server freezes only what
+// decides on expiry); SCAN, KEYS and SMEMBERS answer everything at once, sorted; hashes keep the order of insertion at
+// any size; a script that would fail on a Cluster or hang a server causes an exception.
 #pragma once
 
 #include <cstdint>
@@ -26,17 +26,17 @@ namespace holdfast::sim {
 
 struct server_model_options {
     key_check undeclared_keys = key_check::strict;
-    std::shared_ptr<script_engine> engine;  // null: one of its own
+    std::shared_ptr<script_engine> engine;  // null: the server has its own
 };
 
 class server_model {
 public:
-    /// What is on disk, or on a replica.
+    /// The data on disk or on a replica.
     using snapshot = keyspace;
 
     explicit server_model(server_model_options options = {});
 
-    /// Server time in µs since the epoch; may jump either way.
+    /// Server time in µs since the epoch; may jump forward or back.
     void set_time(std::int64_t server_us) { now_us_ = server_us; }
     std::int64_t time_us() const { return now_us_; }
 
@@ -50,36 +50,36 @@ public:
     bool listens(std::string_view channel, channel_kind kind = channel_kind::plain) const {
         return channels_.listeners(kind, channel) > 0;
     }
-    /// Called for each listener in turn while the publishing command runs, hence before that command's reply:
-    /// the order in which 7.0 writes them, if the publisher itself listens. It must not call execute().
+    /// Called for each subscriber in turn while the publishing command runs, so before that command's reply: the order
+    /// in which 7.0 writes them if the publisher itself is subscribed. It must not call execute().
     void on_message(std::function<void(const message&)> callback);
 
     snapshot take_snapshot() const { return keys_; }
-    /// The data become the snapshot's; listeners and scripts stay.
+    /// Replaces the data; subscriptions and scripts stay.
     void restore(snapshot data) { keys_ = std::move(data); }
-    /// A new process on these data: listeners and known scripts are gone, it is a primary again.
+    /// Starts a new process with this data: no subscriptions, no known scripts, a primary.
     void restart(snapshot data = {});
 
     /// A replica answers READONLY to writes and hides expired keys instead of removing them.
     void set_role(role as) { state_.as = as; }
-    /// A full server answers OOM to what adds memory.
+    /// A full server answers OOM to commands that add memory.
     void set_memory(server_state::memory_state memory) { state_.memory = memory; }
 
-    /// From now on a member of a Cluster, which refuses what that says; it stays the caller's. Null: a lone server
-    /// again.
+    /// Makes this server a member of a Cluster that refuses what the guard says. The caller owns the guard. Null: a
+    /// lone server again.
     void guard_slots(const slot_guard* slots) { slots_ = slots; }
 
-    /// Of whatever names a slot: may a client use that sharded channel here? Nothing: it may.
+    /// The refusal of a sharded channel; nothing: a client may use it here.
     std::optional<value> channel_refusal(std::string_view channel, asking asked);
 
-    /// As MIGRATE takes a key away and puts it elsewhere, expiry and all. Nothing: there is none.
+    /// Removes and adds a key with its expiry, as MIGRATE does. Nothing: there is no such key.
     std::optional<entry> take(std::string_view key);
     void put(std::string_view key, entry what) { keys_.insert(key, std::move(what)); }
 
-    /// Commands that a replica would be told of, those of scripts one by one; ever.
+    /// The number of commands that a replica would have received, including each command of scripts.
     std::uint64_t writes() const { return writes_; }
 
-    /// A key as it is now, without a command; null if there is none.
+    /// A key without running a command; null if it does not exist.
     const entry* peek(std::string_view key) { return keys_.find(key, {now_us_ / 1000, state_.as}); }
 
     /// The living keys, one line each, sorted: for comparison and traces.

@@ -1,4 +1,4 @@
-// Commands on sets. Members are listed sorted; a real server's order is arbitrary.
+// Commands on sets. Members are sorted; a real server's order is arbitrary.
 
 #include "server_model/command.hpp"
 

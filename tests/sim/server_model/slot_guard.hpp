@@ -1,9 +1,9 @@
-// What a member of a Cluster refuses because of where a slot is.
+// The refusals of a Cluster member because of the state of a slot.
 //
-// A member looks at the keys of a command before it runs it, and at those of every call inside a script. While a slot
-// moves, its old owner runs what it has all the keys for; what it has none of it sends to the new one (ASK), and for
-// the rest there is no place (TRYAGAIN). The new one runs what was sent so (ASKING before it); one key may then be
-// missing, of several none. Inside a script a refusal ends the script, and nothing is rolled back.
+// A member checks the keys of a command before it runs it, and the keys of every call inside a script. While a slot
+// moves, its old owner runs commands for which it has all keys. It redirects commands for which it has none to the new
+// owner (ASK), and refuses the others (TRYAGAIN). The new owner runs redirected commands (after ASKING): a single key
+// may be missing, several keys must all exist. Inside a script a refusal ends the script, and nothing is rolled back.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ struct slot_standing {
 
     unsigned slot = 0;
     where at = where::here;
-    std::string other{};  // host:port; leaving: where it goes; arriving, elsewhere: who has it
+    std::string other{};  // host:port. leaving: the target; arriving, elsewhere: the owner
 };
 
-/// Known to one member: where the slots are.
+/// What one member knows about the location of slots.
 class slot_guard {
 public:
     virtual slot_standing standing_of(std::string_view key) const = 0;
@@ -36,13 +36,13 @@ protected:
     ~slot_guard() = default;
 };
 
-/// Whether ASKING came right before the command.
+/// Whether ASKING directly preceded the command.
 enum class asking : std::uint8_t { no, yes };
 
-/// Names are not looked up: a channel is neither there nor missing.
+/// Channels are not looked up: a channel neither exists nor is missing.
 enum class named : std::uint8_t { keys, channels };
 
-/// Nothing: it may run. So it is without keys, and without a guard.
+/// Nothing: the command may run. So it does without keys, and without a guard.
 std::optional<value> slot_refusal(context& ctx, std::span<const std::string_view> names, named what);
 
 }  // namespace holdfast::sim

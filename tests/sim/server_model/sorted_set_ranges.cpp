@@ -1,4 +1,4 @@
-// Commands on ranges of sorted sets: by place and by score, either way round.
+// Commands on ranges of sorted sets: by rank and by score, in both directions.
 
 #include <algorithm>
 #include <limits>
@@ -53,18 +53,18 @@ slice slice_of(const order& all, const score_range& range) {
             skip_high ? first_with(all, high.score) : first_after(all, high.score)};
 }
 
-enum class by : std::uint8_t { unsaid, place, score };
+enum class by : std::uint8_t { unsaid, rank, score };
 enum class direction : std::uint8_t { unsaid, forward, reverse };
 
 struct range_request {
     by rank_by = by::unsaid;
-    direction way = direction::unsaid;
+    direction order = direction::unsaid;
     bool with_scores = false;
     std::int64_t offset = 0;
     std::int64_t limit = -1;
 };
 
-// Reads the words after the two ends; nothing said means fine.
+// Reads the options after the two ends; returns nothing if they are valid.
 std::optional<value> parse_words(range_request& request, arguments words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
         if (same_word(words[i], "withscores")) {
@@ -76,8 +76,8 @@ std::optional<value> parse_words(range_request& request, arguments words) {
             request.offset = *offset;
             request.limit = *limit;
             i += 2;
-        } else if (request.way == direction::unsaid && same_word(words[i], "rev")) {
-            request.way = direction::reverse;
+        } else if (request.order == direction::unsaid && same_word(words[i], "rev")) {
+            request.order = direction::reverse;
         } else if (request.rank_by == by::unsaid && same_word(words[i], "byscore")) {
             request.rank_by = by::score;
         } else if (request.rank_by == by::unsaid && same_word(words[i], "bylex")) {
@@ -86,8 +86,8 @@ std::optional<value> parse_words(range_request& request, arguments words) {
             return syntax_error();
         }
     }
-    if (request.rank_by == by::unsaid) request.rank_by = by::place;
-    if (request.limit != -1 && request.rank_by == by::place) {
+    if (request.rank_by == by::unsaid) request.rank_by = by::rank;
+    if (request.limit != -1 && request.rank_by == by::rank) {
         return value::make_error(
             "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX");
     }
@@ -117,7 +117,7 @@ public:
     }
 
     value write_in_direction(slice part) {
-        if (request_.way != direction::reverse) return write(part.first, part.second);
+        if (request_.order != direction::reverse) return write(part.first, part.second);
         return write(std::make_reverse_iterator(part.second), std::make_reverse_iterator(part.first));
     }
 
@@ -125,20 +125,20 @@ private:
     const range_request& request_;
 };
 
-struct place_range {
+struct rank_range {
     std::int64_t start;
     std::int64_t stop;
 };
 
-value by_place(const order& all, place_range places, const range_request& request) {
+value by_rank(const order& all, rank_range ranks, const range_request& request) {
     const auto size = static_cast<std::int64_t>(all.size());
-    auto [start, stop] = places;
+    auto [start, stop] = ranks;
     if (start < 0) start = std::max<std::int64_t>(0, start + size);
     if (stop < 0) stop += size;
     stop = std::min(stop, size - 1);
     if (start > stop || start >= size) return value::make_array({});
     range_writer writer{request};
-    if (request.way == direction::reverse) {
+    if (request.order == direction::reverse) {
         return writer.write(std::next(all.rbegin(), start), std::next(all.rbegin(), stop + 1));
     }
     return writer.write(std::next(all.begin(), start), std::next(all.begin(), stop + 1));
@@ -147,22 +147,22 @@ value by_place(const order& all, place_range places, const range_request& reques
 value range(context& ctx, arguments args, range_request request) {
     if (auto error = parse_words(request, args.subspan(4))) return *error;
     std::optional<score_range> scores;
-    place_range places{0, 0};
+    rank_range ranks{0, 0};
     if (request.rank_by == by::score) {
         std::string_view ends[] = {args[2], args[3]};
-        if (request.way == direction::reverse) std::swap(ends[0], ends[1]);
+        if (request.order == direction::reverse) std::swap(ends[0], ends[1]);
         scores = parse_score_range(ends);
         if (!scores) return bad_range_error();
     } else {
         const auto start = parse_integer(args[2]);
         const auto stop = parse_integer(args[3]);
         if (!start || !stop) return not_an_integer_error();
-        places = {*start, *stop};
+        ranks = {*start, *stop};
     }
     const auto [set, wrong_type] = ctx.find_as<sorted_set>(args[1]);
     if (wrong_type) return wrong_type_error();
     if (set == nullptr) return value::make_array({});
-    if (!scores) return by_place(set->in_order(), places, request);
+    if (!scores) return by_rank(set->in_order(), ranks, request);
     return range_writer{request}.write_in_direction(slice_of(set->in_order(), *scores));
 }
 
@@ -170,7 +170,7 @@ value zrange(context& ctx, arguments args) {
     return range(ctx, args, {});
 }
 value zrevrange(context& ctx, arguments args) {
-    return range(ctx, args, {by::place, direction::reverse});
+    return range(ctx, args, {by::rank, direction::reverse});
 }
 value zrangebyscore(context& ctx, arguments args) {
     return range(ctx, args, {by::score, direction::forward});

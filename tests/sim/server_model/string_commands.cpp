@@ -1,4 +1,4 @@
-// Commands on strings. SET is the one that matters: the plain mutex is one SET NX PX.
+// Commands on strings. The most important is SET: the plain mutex is one SET NX PX.
 
 #include <limits>
 #include <optional>
@@ -17,7 +17,7 @@ struct set_options {
     bool may_expire_as(expiry wanted) const { return !keep_ttl && (form == expiry::none || form == wanted); }
 };
 
-// The forms exclude each other, but one form may be given twice; the last counts.
+// The expiry forms exclude each other, but one form may be repeated; the last one counts.
 std::optional<set_options> parse_set_options(arguments words) {
     using expiry = set_options::expiry;
     static constexpr std::pair<std::string_view, expiry> forms[] = {
@@ -53,7 +53,7 @@ std::optional<set_options> parse_set_options(arguments words) {
     return options;
 }
 
-// Absolute ms; an error if the amount is no positive integer or leaves the range.
+// Absolute ms; an error if the amount is not a positive integer or out of range.
 std::variant<std::int64_t, value> expiry_of(const set_options& options, std::int64_t now_ms) {
     using expiry = set_options::expiry;
     constexpr auto most = std::numeric_limits<std::int64_t>::max();

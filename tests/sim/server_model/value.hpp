@@ -1,9 +1,8 @@
-// A reply, as a value: what RESP2 can say and what EVAL can return.
+// A reply as a value: what RESP2 can express and EVAL can return.
 //
-// The simulator hands replies around, stores them in traces and compares them with a real server's, so a
-// reply is an ordinary value here: copyable, comparable, printable. Errors carry their code and text without
-// the leading
-// '-'; doubles are bulk strings, as they are on RESP2.
+// The simulator passes replies around, stores them in traces and compares them with a real server's. So a reply is
+// copyable, comparable and printable. Errors carry their code and text without the leading '-'; doubles are bulk
+// strings, as on RESP2.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +24,7 @@ struct value {
 
     static value make_nil() { return {}; }
     static value make_status(std::string text) { return {kind::status, 0, std::move(text), {}}; }
-    /// As a server sends it: line breaks become spaces, those at the end go.
+    /// As a server sends it: line breaks become spaces, trailing ones are removed.
     static value make_error(std::string_view text);
     static value make_integer(std::int64_t number) { return {kind::integer, number, {}, {}}; }
     static value make_bulk(std::string text) { return {kind::bulk, 0, std::move(text), {}}; }
@@ -41,10 +40,10 @@ struct value {
 /// For test assertions.
 std::ostream& operator<<(std::ostream& out, const value& v);
 
-/// Puts text between quotes with everything unprintable escaped, so that dumps are plain lines.
+/// Quotes text and escapes everything unprintable, so that dumps are plain lines.
 std::string in_quotes(std::string_view text);
 
-/// What an error or status can say: one line.
+/// The text of an error or status: one line.
 std::string on_one_line(std::string_view text);
 
 }  // namespace holdfast::sim

@@ -252,7 +252,7 @@ std::string command_maker::fill(char hole) {
             return std::string{random_.pick(fields)};
         case 'v':
             return text();
-        // Half of them plain, so that most commands get past the parser.
+        // Half of them are plain, so that most commands get past the parser.
         case 'i':
             return random_.one_in(2) ? std::to_string(random_.below(5)) : integer();
         case 's':

@@ -1,7 +1,7 @@
-// Random commands that often meet.
+// Random commands that often use the same keys.
 //
-// Keys, fields, members and values come from small pools, so that most commands find something, of the right
-// type or not; numbers include the odd ones; now and then an argument is dropped, doubled or replaced.
+// Keys, fields, members and values come from small pools, so that most commands find something, of the right type or
+// not. Numbers include unusual ones. Now and then an argument is dropped, doubled or replaced.
 #pragma once
 
 #include <cstdint>
@@ -34,9 +34,9 @@ public:
     /// For expiries near the present.
     void set_time(std::int64_t now_us) { now_ms_ = now_us / 1000; }
 
-    /// Any command of the model's.
+    /// Any command of the model.
     word_list any();
-    /// One whose reply has a defined order, for use inside scripts.
+    /// A command whose reply has a defined order, for use inside scripts.
     word_list ordered();
 
     std::string key();

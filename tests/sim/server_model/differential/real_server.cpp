@@ -33,7 +33,7 @@ value to_value(const redisReply& reply) {
     return value::make_array(std::move(items));
 }
 
-// Inherited by what is started meanwhile. The test has no other threads yet.
+// Child processes inherit it. The test has no other threads yet.
 class environment_variable {
 public:
     environment_variable(const char* name, const std::filesystem::path& content) : name_(name) {
@@ -103,7 +103,7 @@ real_server::real_server(const std::filesystem::path& preload, std::int64_t now_
     options.config = {"enable-debug-command local"};
     server_.emplace(options);
     link_ = std::make_unique<raw_link>(unix_path());
-    // The background sweep would change DBSIZE at moments of its own.
+    // The background sweep would change DBSIZE at unpredictable times.
     if (link_->call({"DEBUG", "SET-ACTIVE-EXPIRE", "0"}).is_error()) throw std::runtime_error("DEBUG is refused");
 }
 
@@ -122,7 +122,7 @@ void real_server::move_to_clock(std::int64_t now_us) {
             if (end > 0) link_->call({"PEXPIREAT", key, std::to_string(end + ahead_ms)});
         }
     };
-    if (ahead_ms > 0) shift();  // none of them must be over before it is shifted
+    if (ahead_ms > 0) shift();  // no key may expire before it is shifted
     set_time(now_us);
     if (ahead_ms < 0) shift();
 }

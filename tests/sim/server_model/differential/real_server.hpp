@@ -1,4 +1,4 @@
-// A real redis-server whose clock is set by the test, answering in the model's terms.
+// A real redis-server whose clock the test sets. It answers in the types of the model.
 #pragma once
 
 #include <atomic>
@@ -44,13 +44,13 @@ public:
     real_server& operator=(const real_server&) = delete;
 
     void set_time(std::int64_t now_us) { clock_->store(now_us); }
-    /// As if a Cluster had moved all keys to a member by whose clock it is that time: what is left of their lives goes
-    /// along, and no moment that is written in them.
+    /// As if a Cluster had moved all keys to a member with this clock: keys keep their remaining time to live, and
+    /// times stored in values stay as they are.
     void move_to_clock(std::int64_t now_us);
     std::string unix_path() const { return server_->unix_path(); }
     raw_link& link() { return *link_; }
 
-    /// What server_model::dump() prints, read by commands.
+    /// The same text as server_model::dump(), read by commands.
     std::string dump();
 
 private:
@@ -62,12 +62,12 @@ private:
     std::unique_ptr<raw_link> link_;
 };
 
-/// A connection that listens, and what it has heard.
+/// A subscribed connection and the messages that it received.
 class listener {
 public:
     listener(const std::string& unix_path, std::uint64_t id);
     void subscribe(std::string_view channel, channel_kind kind);
-    /// Everything that was published before this call.
+    /// All messages published before this call.
     std::vector<message> heard();
     std::uint64_t id() const { return id_; }
 

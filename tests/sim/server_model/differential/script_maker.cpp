@@ -10,13 +10,13 @@
 namespace holdfast::sim {
 namespace {
 
-// Shows a Lua value with its types, to see what a reply became.
+// Prints a Lua value with its types, to see how a reply was converted.
 #define SHOW                                                                                            \
     "local function show(v) if type(v) ~= 'table' then return type(v) .. ':' .. tostring(v) end "       \
     "local t = {} for k, e in pairs(v) do t[#t + 1] = tostring(k) .. '=' .. show(e) end table.sort(t) " \
     "return '{' .. table.concat(t, ',') .. '}' end "
 
-// Each takes one command as ARGV, and all keys as KEYS.
+// Each takes one command as ARGV and all keys as KEYS.
 constexpr std::string_view around_one_command[] = {
     "return redis.call(unpack(ARGV))",
     "return redis.call(unpack(ARGV))",
@@ -189,7 +189,7 @@ word_list script_maker::small() {
 }
 
 std::vector<std::string> documented(std::string_view script, std::string_view heading) {
-    // The heading's line and the comment lines that go on with it, up to the next heading.
+    // The heading line and its continuation lines, up to the next heading.
     std::istringstream lines{std::string{script}};
     std::string entries;
     bool inside = false;
@@ -258,7 +258,7 @@ word_list script_maker::of_holdfast() {
     const described& script = holdfast_[random_.below(holdfast_.size())];
     const std::string name{random_.pick(lock_names)};
     word_list command{"EVALSHA", script.sha1, std::to_string(script.roles.size())};
-    // The same role has the same key in every script of a kind of locks.
+    // The same role has the same key in every script of a lock kind.
     for (const auto& role : script.roles) command.push_back(script.family + ":" + name + ":" + role);
     for (const argument_kind kind : script.arguments) command.push_back(make(kind));
     return command;

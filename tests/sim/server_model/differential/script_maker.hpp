@@ -1,8 +1,8 @@
-// Random runs of scripts: small ones made to show one conversion or error each, and holdfast's own.
+// Random runs of scripts: small ones that show one conversion or error each, and holdfast's own.
 //
-// The texts are few, and what varies comes in by ARGV, so that neither server compiles a new script at each
-// step. The arguments of holdfast's scripts are made from the scripts' own opening comments (`-- ARGV  1 hold
-// id  2 lease ms ...`), so a new script takes part as soon as it exists.
+// There are few texts, and what varies comes through ARGV, so that neither server compiles a new script at each step.
+// The arguments of holdfast's scripts follow from the scripts' own opening comments (`-- ARGV 1 hold id 2 lease ms
+// ...`), so a new script takes part as soon as it exists.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace holdfast::sim {
 
-/// What an argument of holdfast's scripts is about, by its description.
+/// The kind of an argument of holdfast's scripts, by its description.
 enum class argument_kind : std::uint8_t {
     unknown,
     id,
@@ -35,7 +35,7 @@ public:
 
     /// An EVAL of a small script.
     word_list small();
-    /// An EVALSHA of one of holdfast's scripts, loaded before.
+    /// An EVALSHA of one of holdfast's scripts, which is loaded before.
     word_list of_holdfast();
 
     static std::vector<std::string> holdfast_texts();
@@ -46,8 +46,8 @@ private:
 
     struct described {
         std::string sha1;
-        std::string family;              // of locks: mutex and rw have keys of different types
-        std::vector<std::string> roles;  // of the keys
+        std::string family;              // lock kind: mutex and rw have keys of different types
+        std::vector<std::string> roles;  // roles of the keys
         std::vector<argument_kind> arguments;
     };
 

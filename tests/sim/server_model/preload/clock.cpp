@@ -1,8 +1,8 @@
-// Preloaded into a redis-server so that its clock is the test's.
+// Preloaded into a redis-server: its clock is the test's.
 //
-// redis-server reads the wall clock by gettimeofday() alone. This one reads a file that the test has mapped
-// too: eight bytes, microseconds since the epoch. The clock stands still until the test moves it, so two
-// servers, or a server and a model of one, see the very same instant at every step.
+// redis-server reads the wall clock only by gettimeofday(). This one reads eight bytes from a file that the test has
+// mapped, too: microseconds since the epoch. The clock stands still until the test moves it, so two servers, or a
+// server and its model, see the same instant at every step.
 
 #include <fcntl.h>
 #include <sys/mman.h>
