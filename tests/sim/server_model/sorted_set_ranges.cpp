@@ -58,7 +58,7 @@ enum class direction : std::uint8_t { unsaid, forward, reverse };
 
 struct range_request {
     by rank_by = by::unsaid;
-    direction order = direction::unsaid;
+    direction scan_direction = direction::unsaid;
     bool with_scores = false;
     std::int64_t offset = 0;
     std::int64_t limit = -1;
@@ -76,8 +76,8 @@ std::optional<value> parse_words(range_request& request, arguments words) {
             request.offset = *offset;
             request.limit = *limit;
             i += 2;
-        } else if (request.order == direction::unsaid && same_word(words[i], "rev")) {
-            request.order = direction::reverse;
+        } else if (request.scan_direction == direction::unsaid && same_word(words[i], "rev")) {
+            request.scan_direction = direction::reverse;
         } else if (request.rank_by == by::unsaid && same_word(words[i], "byscore")) {
             request.rank_by = by::score;
         } else if (request.rank_by == by::unsaid && same_word(words[i], "bylex")) {
@@ -117,7 +117,7 @@ public:
     }
 
     value write_in_direction(slice part) {
-        if (request_.order != direction::reverse) return write(part.first, part.second);
+        if (request_.scan_direction != direction::reverse) return write(part.first, part.second);
         return write(std::make_reverse_iterator(part.second), std::make_reverse_iterator(part.first));
     }
 
@@ -138,7 +138,7 @@ value by_rank(const order& all, rank_range ranks, const range_request& request) 
     stop = std::min(stop, size - 1);
     if (start > stop || start >= size) return value::make_array({});
     range_writer writer{request};
-    if (request.order == direction::reverse) {
+    if (request.scan_direction == direction::reverse) {
         return writer.write(std::next(all.rbegin(), start), std::next(all.rbegin(), stop + 1));
     }
     return writer.write(std::next(all.begin(), start), std::next(all.begin(), stop + 1));
@@ -150,7 +150,7 @@ value range(context& ctx, arguments args, range_request request) {
     rank_range ranks{0, 0};
     if (request.rank_by == by::score) {
         std::string_view ends[] = {args[2], args[3]};
-        if (request.order == direction::reverse) std::swap(ends[0], ends[1]);
+        if (request.scan_direction == direction::reverse) std::swap(ends[0], ends[1]);
         scores = parse_score_range(ends);
         if (!scores) return bad_range_error();
     } else {
