@@ -7,9 +7,8 @@
 //   - Two holders of conflicting modes never believe at the same instant. After a fault outside the promise (lost data,
 //     clock set forward) the later grant must at least have the larger token.
 //   - Tokens grow in the order of grants.
-//   - A waiter without trouble is not overtaken by a later one; with several servers: not by one that came half a
-//   second
-//     later.
+//   - A waiter without trouble is not overtaken by a later one. With several servers: not by one that came half a
+//     second later.
 //   - A free lock is granted soon while anybody waits. A waiter that receives a hand-over acquires soon.
 //   - A lock is never taken from a living holder, and never granted to a waiter that is gone or has given up.
 //   - A lock that foreign clients share is left free again and again, however many waiters there are, and no waiter

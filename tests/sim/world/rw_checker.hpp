@@ -8,9 +8,8 @@
 //   - A waiter without trouble is not overtaken against the lock's preference.
 //   - Every script that serves the queue admits the waiters that can be admitted. They acquire soon.
 //   - Two upgraders never wait for each other.
-//   - A hold that was missing in the hash is never renewed again, and its release does not report success: a foreign
-//   client
-//     may have held the lock in between.
+//   - A hold that was missing in the hash is never renewed again, and its release does not report success. A foreign
+//     client may have held the lock in between.
 // Foreign holders live as long as the expiry that they set. If that expiry is shorter than our leases, its effect on
 // our holds is excused (R33).
 #pragma once

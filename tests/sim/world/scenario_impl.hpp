@@ -150,8 +150,8 @@ private:
     // Cluster.
     std::map<unsigned, std::shared_ptr<slot_move>> moves_;  // in progress
     std::map<unsigned, instant> moved_at_;
-    std::map<const server*, nanoseconds>
-        member_ahead_;  // by member: how far its clock is ahead of the base that successive primaries share
+    // How far the clock of a member is ahead of the base that successive primaries share.
+    std::map<const server*, nanoseconds> member_ahead_;
     bool members_crash_ = false;
     bool replacing_ = false;  // a member that has crashed
     scenario_result result_;
