@@ -1,4 +1,4 @@
-// What workers that guard a store with a lock (lock-set, see worker/worker.hpp) tell in the end.
+// The results of workers that guard a store with a lock (lock-set, see worker/worker.hpp).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,14 +11,14 @@
 
 namespace holdfast::testing {
 
-/// That somebody believed to hold the lock, and by which token.
+/// An interval in which a worker believed to hold the lock, and its token.
 struct interval {
     std::int64_t from_us = 0;
     std::int64_t to_us = 0;
     std::int64_t token = 0;
 };
 
-/// Ends them all; how often they have written, by what they say.
+/// Ends all workers; returns how many updates they report.
 inline std::int64_t updates_of(std::vector<worker>& workers) {
     std::int64_t sum = 0;
     for (worker& each : workers) each.process().close_input();
@@ -29,7 +29,7 @@ inline std::int64_t updates_of(std::vector<worker>& workers) {
     return sum;
 }
 
-/// By their beginning.
+/// Sorted by their beginning.
 inline std::vector<interval> beliefs_of(const std::vector<worker>& workers) {
     std::vector<interval> all;
     for (const worker& each : workers) {

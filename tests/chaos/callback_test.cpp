@@ -1,5 +1,4 @@
-// Users' code that takes its time, or calls back at a bad moment, in the midst of the library: none of it
-// hangs, none of it lets two in.
+// User callbacks that block, or call the library at a bad moment. None of them causes a deadlock or a second holder.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -24,9 +23,9 @@ protected:
     client redis{server.url()};
 };
 
-// The handler has no executor of its own, so it runs on the client's callback thread. A thread must get on
-// with other locks meanwhile, and a hold must go on being renewed.
-TEST_F(Callbacks, ThatBlockHoldUpNeitherThreadsNorRenewals) {
+// The handler has no executor of its own, so it runs on the client's callback thread. Meanwhile other locks stay
+// usable, and the hold is renewed.
+TEST_F(Callbacks, ThatBlockDelayNeitherThreadsNorRenewals) {
     mutex slow{redis, "slow"};
     mutex other{redis, "other", {.lease = 5s}};
     lease kept = other.acquire();
@@ -56,8 +55,8 @@ TEST_F(Callbacks, ThatBlockHoldUpNeitherThreadsNorRenewals) {
     EXPECT_TRUE(slow.try_acquire_for(10s));
 }
 
-// Who waits in line behind a lease that only a handler can give back is served when it does.
-TEST_F(Callbacks, MayReleaseWhatOthersWaitFor) {
+// A waiter queued behind a lease that only a handler releases is served when it does.
+TEST_F(Callbacks, MayReleaseALockThatOthersWaitFor) {
     mutex lock{redis, "handed"};
     std::atomic<int> inside{0};
     std::atomic<int> served{0};
@@ -74,8 +73,8 @@ TEST_F(Callbacks, MayReleaseWhatOthersWaitFor) {
     ASSERT_EQ(all.get_future().wait_for(an_age), std::future_status::ready);
 }
 
-// A loop of the user's that nobody runs for a while: its handler waits there, the lock is held and renewed.
-TEST_F(Callbacks, ThatAreNotFetchedKeepTheLock) {
+// The user's event loop does not run for a while: the handler waits there, and the lock is held and renewed.
+TEST_F(Callbacks, ThatWaitForTheUsersLoopKeepTheLock) {
     boost::asio::io_context loop;
     mutex lock{redis, "parked", {.lease = 5s}};
     lease got;

@@ -1,4 +1,4 @@
-// A server, and the look at what is left on it when all is over.
+// A server, and a check of the keys that are left on it at the end.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,14 +15,14 @@
 
 namespace holdfast::testing {
 
-/// How long a test that may run for any time does: HOLDFAST_CHAOS_SECONDS, or else this.
+/// The duration of a test of open length: HOLDFAST_CHAOS_SECONDS, otherwise this.
 inline std::string seconds_to_run(const std::string& otherwise) {
     const char* const wanted = std::getenv("HOLDFAST_CHAOS_SECONDS");
     return wanted != nullptr ? wanted : otherwise;
 }
 
-/// Every test ends with a keyspace in which there is nothing but fencing marks and clients' cards, all of
-/// them with an expiry. A lock whose holder was killed may need its lease's time to get there.
+/// Every test ends with a keyspace of only fencing marks and clients' cards, all with an expiry. A lock whose holder
+/// was killed may need its lease to end first.
 class chaos_fixture : public ::testing::Test {
 protected:
     explicit chaos_fixture(server_options options = {}) : server{std::move(options)} {}
@@ -32,15 +32,15 @@ protected:
             << "left behind:" << leftovers(server);
     }
 
-    /// For crowds on a slow machine: who gave up a link would ask again, and that is counted.
+    /// For many clients on a slow machine: a client that gives up a link asks again, and tests count that.
     std::string patient_url() const { return server.url() + "?timeout=20s"; }
 
     std::size_t waiters_of(const std::string& name) {
         return static_cast<std::size_t>(server.call({"ZCARD", "hf:{" + name + "}:queue"}).integer);
     }
 
-    [[nodiscard]] bool waits_in_line(const std::string& name, std::size_t so_many) {
-        return eventually([&] { return waiters_of(name) == so_many; }, an_age);
+    [[nodiscard]] bool queue_reaches(const std::string& name, std::size_t waiters) {
+        return eventually([&] { return waiters_of(name) == waiters; }, an_age);
     }
 
     redis_server server;

@@ -1,10 +1,10 @@
 // Twelve processes on a Cluster whose slots move and whose primaries are killed, stopped and replaced: R40 to R46.
 //
-// What is done with care (slots that move, a failover by hand) loses nothing: no two believe at one time. A primary
-// that is killed or hangs may take grants with it that its replica does not have. Two may believe then, for as long as
-// a lease lasts; but their tokens differ, and the store, which checks them, loses no update.
+// Planned changes (moving slots, a manual failover) lose nothing: two processes never believe at the same time. A
+// primary that is killed or hangs may lose grants that its replica lacks. Then two processes may believe for at most a
+// lease, but their tokens differ, and the store, which checks tokens, loses no update.
 //
-// Each thing happens once; HOLDFAST_CHAOS_SECONDS makes it go on for longer.
+// Each change happens once; HOLDFAST_CHAOS_SECONDS repeats them for longer.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,10 +24,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// One lock, the store that it guards, and those who work on it.
-class workplace {
+/// One lock, the store that it guards, and the workers that use it.
+class guarded_store {
 public:
-    workplace(const std::string& url, std::string of, std::chrono::milliseconds lease)
+    guarded_store(const std::string& url, std::string of, std::chrono::milliseconds lease)
         : name{std::move(of)}, path_{directory_.path() / "store"} {
         std::ofstream(path_) << "0 0\n";
         for (int i = 0; i < 3; ++i) {
@@ -62,38 +62,38 @@ protected:
 
     void start() {
         for (const char* const name : {"stock", "orders", "shelf", "till"}) {
-            places.push_back(std::make_unique<workplace>(cluster.url(), name, lease));
+            stores.push_back(std::make_unique<guarded_store>(cluster.url(), name, lease));
         }
         ASSERT_TRUE(all_go_on());
     }
 
-    /// A read of the store may come in the middle of a write, and then counts nothing; a later one does.
+    /// A read during a write counts nothing; a later one does.
     [[nodiscard]] bool all_go_on() const {
         std::vector<std::int64_t> before;
-        for (const auto& each : places) before.push_back(each->counted());
+        for (const auto& each : stores) before.push_back(each->counted());
         const auto has_gone_on = [&] {
-            for (std::size_t i = 0; i < places.size(); ++i) {
-                if (places[i]->counted() <= before[i] + 3) return false;
+            for (std::size_t i = 0; i < stores.size(); ++i) {
+                if (stores[i]->counted() <= before[i] + 3) return false;
             }
             return true;
         };
         return eventually(has_gone_on, an_age);
     }
 
-    /// Every slot goes to the next pair of a primary and its replica; each pair has one afterwards.
+    /// Moves every slot to the next pair of primary and replica; afterwards each pair has one.
     void slots_move() {
         ++moves;
-        for (std::size_t i = 0; i < places.size(); ++i) {
+        for (std::size_t i = 0; i < stores.size(); ++i) {
             redis_server& to = primary_of((i + moves) % pairs);
-            if (&to != &cluster.owner_of(places[i]->key())) cluster.move_slot(places[i]->key(), to);
+            if (&to != &cluster.owner_of(stores[i]->key())) cluster.move_slot(stores[i]->key(), to);
         }
     }
     redis_server& primary_of(std::size_t pair) {
         redis_server& first = cluster.members[pair];
         return first.info("replication", "role") == "master" ? first : cluster.replica_of(first);
     }
-    /// That pair's.
-    std::string some_key(std::size_t pair) const { return places[(pair + pairs - moves % pairs) % pairs]->key(); }
+    /// The primary of that pair.
+    std::string some_key(std::size_t pair) const { return stores[(pair + pairs - moves % pairs) % pairs]->key(); }
 
     void a_replica_takes_over_by_hand(std::size_t pair) { EXPECT_TRUE(cluster.fail_over(some_key(pair))); }
 
@@ -107,7 +107,7 @@ protected:
         EXPECT_TRUE(cluster.has_replaced(victim, key));
         EXPECT_TRUE(all_go_on());
         EXPECT_TRUE(cluster.comes_back(victim));
-        // Until here the old one may have granted what nobody else knows; that is over with its lease.
+        // Until now the old primary may have made grants that no other server knows; they end with their lease.
         losses.push_back({from, now_us() + std::chrono::microseconds{lease}.count()});
     }
 
@@ -116,13 +116,13 @@ protected:
             losses, [&](const interval& loss) { return loss.from_us <= when_us && when_us <= loss.to_us; });
     }
 
-    /// Of one lock; how many pairs believed at one time.
+    /// Checks one lock; returns how many pairs of intervals overlap.
     int overlaps(const std::vector<interval>& all) const {
         int count = 0;
         for (std::size_t i = 0; i < all.size(); ++i) {
             for (std::size_t j = i + 1; j < all.size() && all[j].from_us <= all[i].to_us; ++j) {
                 ++count;
-                EXPECT_TRUE(may_be_lost(all[j].from_us)) << "two believers though nothing was lost";
+                EXPECT_TRUE(may_be_lost(all[j].from_us)) << "two holders although nothing was lost";
                 EXPECT_NE(all[i].token, all[j].token);
             }
         }
@@ -131,12 +131,12 @@ protected:
 
     redis_cluster cluster{{.config = {"cluster-require-full-coverage no"}}};
     std::size_t moves = 0;
-    std::vector<interval> losses;                    // when grants may have been lost
-    std::vector<std::unique_ptr<workplace>> places;  // last: they use the servers
+    std::vector<interval> losses;                        // periods in which grants may have been lost
+    std::vector<std::unique_ptr<guarded_store>> stores;  // last member: it uses the servers
 };
 
 // R40, R43, R44, R45
-TEST_F(ClusterChaos, LosesNoUpdateAndHasTwoBelieversOnlyWhereAGrantWasLost) {
+TEST_F(ClusterChaos, LosesNoUpdateAndHasTwoHoldersOnlyWhereAGrantWasLost) {
     ASSERT_NO_FATAL_FAILURE(start());
     const auto end_of_time = std::chrono::steady_clock::now() + std::chrono::seconds{std::stol(seconds_to_run("1"))};
     do {
@@ -152,7 +152,7 @@ TEST_F(ClusterChaos, LosesNoUpdateAndHasTwoBelieversOnlyWhereAGrantWasLost) {
     } while (std::chrono::steady_clock::now() < end_of_time && !HasFailure());
     std::int64_t sections = 0;
     int together = 0;
-    for (const auto& each : places) {
+    for (const auto& each : stores) {
         const std::int64_t done = each->updates();
         EXPECT_EQ(each->counted(), done) << each->name;
         together += overlaps(each->beliefs());

@@ -1,4 +1,4 @@
-// What waiting in line costs, by the server's own count.
+// The number of commands that waiting in the queue costs, by the server's own count.
 #include <gtest/gtest.h>
 
 #include <holdfast/holdfast.hpp>
@@ -13,8 +13,8 @@ namespace {
 
 class CommandCount : public chaos_fixture {
 protected:
-    /// Commands that came over a connection since reset_stats(): all but what only scripts run. What the
-    /// harness itself asks is left out, too.
+    /// Commands received over connections since reset_stats(): without those that only scripts run, and without those
+    /// of the harness.
     std::int64_t from_clients() {
         const std::set<std::string> others = {"time",    "get",     "set",          "del",   "pttl",
                                               "pexpire", "exists",  "zcard",        "zadd",  "zrem",

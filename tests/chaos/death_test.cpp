@@ -1,7 +1,7 @@
-// Processes that die, hang or keep a lock for long: R13, R43, R44, R45, R46.
+// Processes that die, hang or hold a lock for long: R13, R43, R44, R45, R46.
 //
-// Times are measured and printed. What is asserted allows for a machine that has better things to do:
-// `under_load` is that allowance, and no part of what is promised.
+// The tests measure and print times. Assertions allow `under_load` more, for a busy machine; that is no part of the
+// promise.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -21,9 +21,9 @@ class Deaths : public chaos_fixture {
 protected:
     worker start(const std::string& lease_ms) { return worker{{"hold", server.url(), "dear", lease_ms}}; }
 
-    worker start_in_line(const std::string& lease_ms, std::size_t place) {
+    worker start_waiter(const std::string& lease_ms, std::size_t position) {
         worker started = start(lease_ms);
-        EXPECT_TRUE(waits_in_line("dear", place));
+        EXPECT_TRUE(queue_reaches("dear", position));
         return started;
     }
 
@@ -36,7 +36,7 @@ protected:
         std::int64_t begin;
         std::int64_t end;
     };
-    /// When the holder's lease ends by the server, if it is not renewed: not before the one, nor after the other.
+    /// Lower and upper bound for the end of the holder's lease on the server without renewal.
     span lease_end() {
         const auto before = now_us();
         const auto left = server.call({"PTTL", "hf:{dear}"}).integer * ms;
@@ -53,10 +53,10 @@ std::int64_t token_of(const told_line& line) {
 }
 
 // R46
-TEST_F(Deaths, OfTheHolderCostTheNextNoMoreThanTheRestOfTheLease) {
+TEST_F(Deaths, OfTheHolderDelayTheNextWaiterByAtMostTheRestOfTheLease) {
     worker holder = start("5000");
     const auto first = holder.wait_for("held");
-    worker next = start_in_line("5000", 1);
+    worker next = start_waiter("5000", 1);
     kill(holder);
     const span over = lease_end();
     const auto second = next.wait_for("held");
@@ -67,12 +67,12 @@ TEST_F(Deaths, OfTheHolderCostTheNextNoMoreThanTheRestOfTheLease) {
     EXPECT_EQ(next.finish(), went_well);
 }
 
-// R13: the leases are so long that whoever waits for one is found out.
-TEST_F(Deaths, OfTheFirstInLineDoNotHoldUpTheSecond) {
+// R13: the leases are so long that waiting for one would show.
+TEST_F(Deaths, OfTheFirstWaiterDoNotDelayTheSecond) {
     worker holder = start("30000");
     holder.wait_for("held");
-    worker first = start_in_line("30000", 1);
-    worker second = start_in_line("30000", 2);
+    worker first = start_waiter("30000", 1);
+    worker second = start_waiter("30000", 2);
     kill(first);
     holder.process().close_input();
     const auto released = time_of(holder.wait_for("released"));
@@ -83,12 +83,12 @@ TEST_F(Deaths, OfTheFirstInLineDoNotHoldUpTheSecond) {
     EXPECT_EQ(holder.finish(), went_well);
 }
 
-// R13: it listens, but has not been heard of for two of its intervals. It comes back, and gets its turn.
-TEST_F(Deaths, AHungWaiterIsPassedOverAndServedWhenItIsBack) {
+// R13: the waiter is subscribed but has not polled for two intervals. It resumes, and is served.
+TEST_F(Deaths, AHungWaiterIsSkippedAndServedWhenItResumes) {
     worker holder = start("6000");
     holder.wait_for("held");
-    worker first = start_in_line("6000", 1);
-    worker second = start_in_line("6000", 2);
+    worker first = start_waiter("6000", 1);
+    worker second = start_waiter("6000", 2);
     first.signal(SIGSTOP);
     std::this_thread::sleep_for(std::chrono::milliseconds{5000});
     EXPECT_EQ(holder.finish(), went_well);
@@ -102,10 +102,10 @@ TEST_F(Deaths, AHungWaiterIsPassedOverAndServedWhenItIsBack) {
 }
 
 // R44, R45
-TEST_F(Deaths, AStoppedHolderLearnsOfItsLossBeforeItBelievesAnything) {
+TEST_F(Deaths, AStoppedHolderLearnsOfItsLossBeforeItBelievesAgain) {
     worker holder = start("3000");
     const auto first = holder.wait_for("held");
-    worker next = start_in_line("3000", 1);
+    worker next = start_waiter("3000", 1);
     holder.signal(SIGSTOP);
     const auto second = next.wait_for("held");
     EXPECT_FALSE(holder.has_told("lost")) << "it was to be stopped";
@@ -121,10 +121,10 @@ TEST_F(Deaths, AStoppedHolderLearnsOfItsLossBeforeItBelievesAnything) {
 }
 
 // R43
-TEST_F(Deaths, NobodyNeedsToFearAShortLeaseThatIsRenewed) {
+TEST_F(Deaths, AShortLeaseThatIsRenewedIsNotLost) {
     worker holder = start("3000");
     const auto held = holder.wait_for("held");
-    worker next = start_in_line("3000", 1);
+    worker next = start_waiter("3000", 1);
     ASSERT_TRUE(eventually([&] { return now_us() > time_of(held) + 5000 * ms; }));
     EXPECT_FALSE(next.has_told("held"));
     EXPECT_FALSE(holder.has_told("lost"));

@@ -1,6 +1,5 @@
-// Many processes with many threads on one lock: R10, R11, R12, R14.
-//
-// Runs for a short time; HOLDFAST_CHAOS_SECONDS makes it longer.
+// Many processes with many threads on one lock: R10, R11, R12, R14. Short by default; HOLDFAST_CHAOS_SECONDS makes it
+// longer.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -28,7 +27,7 @@ protected:
         }
     }
 
-    /// How many critical sections there were, by what the workers say.
+    /// The number of critical sections that the workers report.
     std::int64_t sections() {
         std::int64_t sum = 0;
         for (worker& each : workers) {
@@ -49,22 +48,22 @@ protected:
     std::vector<worker> workers;
 };
 
-// Follows the line.
+// Follows the queue of a mutex.
 //
-// Invariant of a first come, first served lock: whoever is made the holder (SET) is the one who has stood in
-// line longest (first ZADD), or nobody stood in line at all.
+// Invariant of a fair lock: the new holder (SET) is the waiter with the oldest position (first ZADD), unless the queue
+// is empty.
 class order_watcher final : public server_monitor {
 public:
     order_watcher(const std::string& socket, std::string lock) : server_monitor(socket), lock_(std::move(lock)) {}
 
     std::size_t grants = 0;
-    std::size_t from_the_line = 0;
+    std::size_t from_the_queue = 0;
     std::size_t overtakings = 0;
 
 private:
     void take(const std::vector<std::string>& words) override {
         if (words.size() >= 4 && words[0] == "ZADD" && words[1] == lock_ + ":queue") {
-            if (waiting_.insert(words.back()).second) line_.push_back(words.back());
+            if (waiting_.insert(words.back()).second) queue_.push_back(words.back());
         } else if (words.size() >= 3 && words[0] == "SET" && words[1] == lock_) {
             granted(words[2]);
         }
@@ -72,23 +71,23 @@ private:
 
     void granted(const std::string& id) {
         ++grants;
-        if (line_.empty()) return;
-        if (line_.front() != id) {
+        if (queue_.empty()) return;
+        if (queue_.front() != id) {
             ++overtakings;
             return;
         }
-        ++from_the_line;
+        ++from_the_queue;
         waiting_.erase(id);
-        line_.pop_front();
+        queue_.pop_front();
     }
 
     std::string lock_;
-    std::deque<std::string> line_;   // hold ids in the order the server saw them
-    std::set<std::string> waiting_;  // the same
+    std::deque<std::string> queue_;  // hold ids in the order of arrival at the server
+    std::set<std::string> waiting_;  // the same ids
 };
 
 // R11, R14
-TEST_F(ManyProcesses, LoseNotOneUpdate) {
+TEST_F(ManyProcesses, LoseNoUpdate) {
     start(8, seconds_to_run("3"));
     const auto done = sections();
     std::cout << "sections: " << done << '\n';
@@ -97,16 +96,16 @@ TEST_F(ManyProcesses, LoseNotOneUpdate) {
 }
 
 // R10, R12
-TEST_F(ManyProcesses, AreServedInTheOrderInWhichTheServerSawThem) {
+TEST_F(ManyProcesses, AreServedInOrderOfArrivalAtTheServer) {
     order_watcher watcher{server.unix_path(), "hf:{counter}"};
-    std::jthread watching{[&] { watcher.watch_until("all-is-told"); }};
+    std::jthread watching{[&] { watcher.watch_until("end-of-test"); }};
     start(8, "1");
     const auto done = sections();
-    server.call({"ECHO", "all-is-told"});
+    server.call({"ECHO", "end-of-test"});
     watching.join();
     EXPECT_EQ(watcher.overtakings, 0U);
     EXPECT_EQ(watcher.grants, static_cast<std::size_t>(done));
-    EXPECT_GT(watcher.from_the_line, watcher.grants / 2) << "there was hardly a line to watch";
+    EXPECT_GT(watcher.from_the_queue, watcher.grants / 2) << "the queue was almost always empty";
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
-// Twelve processes on three and on five servers, of which a minority at a time is killed, stopped or restarted empty:
-// R40 to R46.
-//
-// Runs for a short time; HOLDFAST_CHAOS_SECONDS makes it longer.
+// Twelve processes on three and on five servers, a minority of which is killed, stopped or restarted empty at a time:
+// R40 to R46. Short by default; HOLDFAST_CHAOS_SECONDS makes it longer.
 #include <gtest/gtest.h>
 
 #include <signal.h>
@@ -59,7 +57,7 @@ protected:
         return eventually([&] { return counted() > before + 3; }, an_age);
     }
 
-    /// To a minority; they are whole again when it returns.
+    /// Disturbs a minority; its servers are back when this returns.
     void something_happens() {
         std::vector<std::size_t> order(servers.size());
         std::iota(order.begin(), order.end(), std::size_t{0});
@@ -76,7 +74,7 @@ protected:
             if (kind == 0) victim.resume();
             if (kind == 1) victim.restart(redis_server::data::lose);
         }
-        // One that forgot everything counts as absent until it votes again.
+        // A server that lost its data counts as absent until it votes again.
         for (std::size_t i = 0; i < victims && kind != 0; ++i) EXPECT_TRUE(votes_again(servers[order[i]]));
         EXPECT_TRUE(goes_on()) << "afterwards";
         ++faults;
@@ -97,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(Servers, SeveralServers, ::testing::Values(3U, 5U),
                          [](const auto& of) { return "On" + std::to_string(of.param); });
 
 // R40, R41, R43, R44, R45
-TEST_P(SeveralServers, LoseNoUpdateAndNeverHaveTwoBelieversWhileAMinorityFails) {
+TEST_P(SeveralServers, LoseNoUpdateAndNeverHaveTwoHoldersWhileAMinorityFails) {
     for (int i = 0; i < 12; ++i) start_worker();
     ASSERT_TRUE(goes_on());
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{std::stol(seconds_to_run("10"))};
@@ -108,13 +106,13 @@ TEST_P(SeveralServers, LoseNoUpdateAndNeverHaveTwoBelieversWhileAMinorityFails) 
     EXPECT_EQ(counted(), done);
     for (std::size_t i = 1; i < all.size(); ++i) {
         EXPECT_GT(all[i].from_us, all[i - 1].to_us)
-            << "two believers, tokens " << all[i - 1].token << ' ' << all[i].token;
+            << "two holders, tokens " << all[i - 1].token << ' ' << all[i].token;
         EXPECT_GT(all[i].token, all[i - 1].token);
     }
 }
 
 // R46
-TEST_P(SeveralServers, AHolderThatIsKilledIsOutWhenItsLeaseIsOver) {
+TEST_P(SeveralServers, AKilledHolderIsReplacedWhenItsLeaseEnds) {
     start_worker();
     ASSERT_TRUE(goes_on());
     workers[0].signal(SIGKILL);

@@ -1,8 +1,8 @@
-// The server is killed and started again under clients that hold and wait: R44, R45.
+// The server is killed and restarted while clients hold and wait: R44, R45.
 //
-// Two crowds of clients, each client with a lock of the same name in the other crowd: at any time half of
-// them hold and half of them wait. Each tells from when to when it believed in a hold; these intervals, by
-// the one clock of the machine, must not overlap within a name.
+// Two groups of clients: each client has a counterpart in the other group with a lock of the same name. So at any time
+// half of them hold and half of them wait. Each reports the intervals in which it believed in a hold. These intervals,
+// by the machine's one clock, must not overlap for the same name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::IsEmpty;
 
-// So many hold and so many wait. Every client has threads of its own, which a sanitizer makes expensive.
+// The number of holders, and of waiters. Every client has its own threads, which are expensive under a sanitizer.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr std::size_t locks = 25;
 #else
@@ -32,9 +32,9 @@ struct belief {
     std::int64_t token = 0;
 };
 
-using beliefs = std::map<std::string, std::vector<belief>>;  // by name, in order of their beginning
+using beliefs = std::map<std::string, std::vector<belief>>;  // by name, sorted by their beginning
 
-class crowds {
+class client_groups {
 public:
     struct kind {
         std::string lease_ms = "1500";
@@ -43,14 +43,14 @@ public:
         std::string hold_ms = "400";
     };
 
-    crowds(const redis_server& server, const kind& of) {
+    client_groups(const redis_server& server, const kind& of) {
         for (int count = 0; count < 2; ++count) {
             workers_.emplace_back(std::vector<std::string>{"crowd", server.url(), "lock-", std::to_string(locks),
                                                            of.lease_ms, of.max_lease_ms, of.trust, of.hold_ms});
         }
     }
 
-    /// Has every lock been held by somebody who came in after that time?
+    /// True if every lock has been acquired after that time.
     bool all_served_since(std::int64_t time_us) const {
         const beliefs all = collect();
         return all.size() == locks && std::all_of(all.begin(), all.end(), [&](const auto& of_name) {
@@ -78,7 +78,7 @@ public:
         return sum;
     }
 
-    /// Nobody hangs: all of them end when they are asked to.
+    /// No client hangs: all end when asked to.
     void finish() {
         for (worker& each : workers_) each.process().close_input();
         for (worker& each : workers_) EXPECT_EQ(each.finish(), went_well) << each.process().errors();
@@ -88,7 +88,7 @@ private:
     std::vector<worker> workers_;
 };
 
-/// Every case of two who believed at one time, for people to read.
+/// Describes every overlap of two beliefs.
 std::vector<std::string> overlaps(const beliefs& all) {
     std::vector<std::string> found;
     for (const auto& [name, held] : all) {
@@ -116,7 +116,7 @@ class Restart : public chaos_fixture {
 protected:
     using chaos_fixture::chaos_fixture;
 
-    void restart_under(crowds& clients, redis_server::data what) {
+    void restart_under(client_groups& clients, redis_server::data what) {
         ASSERT_TRUE(eventually([&] { return clients.all_served_since(0); }, an_age));
         server.kill();
         server.restart(what);
@@ -134,36 +134,36 @@ protected:
     RestartWithData() : Restart(server_options{.persistent = true}) {}
 };
 
-TEST_F(RestartWithData, ServesOrTellsEverybodyAndLetsNoTwoIn) {
-    crowds clients{server, {}};
+TEST_F(RestartWithData, AnswersEveryWaiterAndNeverHasTwoHolders) {
+    client_groups clients{server, {}};
     restart_under(clients, redis_server::data::keep);
     EXPECT_THAT(overlaps(clients.collect()), IsEmpty());
     expect_growing_tokens(clients.collect());
 }
 
-// Two may overlap until the former one's next contact with the server, but their tokens tell them apart.
+// Two beliefs may overlap until the former holder's next contact with the server, but their tokens differ.
 TEST_F(Restart, WithoutDataGivesNewHoldersLargerTokens) {
-    crowds clients{server, {}};
+    client_groups clients{server, {}};
     restart_under(clients, redis_server::data::lose);
     std::cout << "overlaps, as is to be expected: " << overlaps(clients.collect()).size() << '\n';
     expect_growing_tokens(clients.collect());
 }
 
-TEST_F(Restart, WithoutDataLetsNoTwoInIfTheServerIsMistrusted) {
-    crowds clients{server, {.lease_ms = "900", .max_lease_ms = "1500", .trust = "mistrusted"}};
+TEST_F(Restart, WithoutDataNeverHasTwoHoldersIfTheServerIsMistrusted) {
+    client_groups clients{server, {.lease_ms = "900", .max_lease_ms = "1500", .trust = "mistrusted"}};
     restart_under(clients, redis_server::data::lose);
     EXPECT_THAT(overlaps(clients.collect()), IsEmpty());
     expect_growing_tokens(clients.collect());
 }
 
-// R45: the marks are gone, the clock is not.
+// R45: the fences are lost, the clock is right.
 TEST_F(Restart, TokensGrowAcrossLostData) {
     client redis{server.url()};
     mutex lock{redis, "fenced"};
     const auto before = lock.acquire().token();
     redis.ping();  // behind the release, on the same link
     server.call({"FLUSHALL"});
-    client fresh{server.url()};  // one that has seen no token yet
+    client fresh{server.url()};  // a client that has seen no token yet
     mutex same_lock{fresh, "fenced"};
     const auto flushed = same_lock.acquire().token();
     EXPECT_GT(flushed, before);
@@ -174,7 +174,7 @@ TEST_F(Restart, TokensGrowAcrossLostData) {
     EXPECT_GT(again.acquire().token(), flushed);
 }
 
-// R45: the clock is set back, the mark is not. To the server a mark from the future looks the same.
+// R45: the clock is set back, the fence is kept. A fence from the future looks the same to the server.
 TEST_F(Restart, TokensGrowAcrossAClockSetBack) {
     client redis{server.url()};
     mutex lock{redis, "fenced"};

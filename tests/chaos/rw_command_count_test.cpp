@@ -1,4 +1,4 @@
-// What the read-write lock costs, by the server's own count: R32.
+// The number of commands that the read-write lock costs, by the server's own count: R32.
 #include <gtest/gtest.h>
 
 #include <holdfast/holdfast.hpp>
@@ -10,7 +10,7 @@ namespace {
 
 class RwCommandCount : public chaos_fixture {
 protected:
-    /// The server knows all scripts: the first time each is sent in full.
+    /// All scripts are loaded before: the first call of each sends its full text.
     RwCommandCount() {
         lease reading = lock.acquire_shared();
         lease writing = reading.upgrade();
@@ -64,7 +64,7 @@ TEST_F(RwCommandCount, OfAnUpgradeIsOneAndOfADowngradeToo) {
     expect_commands(1);
 }
 
-// An owner that holds both: releasing the writing side is the downgrade.
+// An owner that holds both modes: releasing the write hold is the downgrade.
 TEST_F(RwCommandCount, OfAnAutomaticDowngradeIsOne) {
     lease reading = lock.acquire_shared();
     lease writing = reading.upgrade();
@@ -82,7 +82,7 @@ TEST_F(RwCommandCount, OfAWriteReleaseThatWakes100ReadersIsOneAndOnePushForEachO
         workers.emplace_back(std::vector<std::string>{"share-hold", server.url(), "catalog", "60000",
                                                       std::to_string(readers_each), "read"});
     }
-    ASSERT_TRUE(waits_in_line("catalog", processes * readers_each));
+    ASSERT_TRUE(queue_reaches("catalog", processes * readers_each));
     start_counting();
     afterwards left;
     EXPECT_FALSE(writing.release(left));

@@ -1,7 +1,5 @@
-// Many processes read and write one plain file under a read-write lock: R20, R29, R30.
-//
-// Runs for a short time; HOLDFAST_CHAOS_SECONDS makes it longer. Who went before whom is judged by the server's own
-// account of what it did, not by a clock.
+// Many processes read and write one plain file under a read-write lock: R20, R29, R30. Short by default;
+// HOLDFAST_CHAOS_SECONDS makes it longer. The order of grants comes from the server's own record, not from a clock.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -23,58 +21,58 @@ constexpr std::size_t processes = 4;
 constexpr std::size_t readers_each = 16;
 constexpr std::size_t writers_each = 1;
 
-// Follows the line of a read-write lock: who stands in it and wants what, and who is let in when.
-class line_watcher final : public server_monitor {
+// Follows the queue of a read-write lock: who waits for which mode, and who is admitted when.
+class queue_watcher final : public server_monitor {
 public:
-    line_watcher(const std::string& socket, std::string lock) : server_monitor(socket), lock_(std::move(lock)) {}
+    queue_watcher(const std::string& socket, std::string lock) : server_monitor(socket), lock_(std::move(lock)) {}
 
     std::size_t readers_in = 0;
     std::size_t writers_in = 0;
-    std::size_t writers_from_the_line = 0;
-    /// A reader was let in while a writer stood in line.
+    std::size_t writers_from_the_queue = 0;
+    /// A reader was admitted while a writer waited.
     std::size_t readers_before_a_waiting_writer = 0;
-    /// Somebody was let in while somebody else had stood in line for longer.
+    /// A waiter was admitted before one that had waited longer.
     std::size_t overtakings = 0;
 
 private:
     void take(const std::vector<std::string>& words) override {
         if (words.size() >= 4 && words[0] == "HSET" && words[1] == lock_ + ":waiters") {
-            stand_in_line(words[2], words[3]);
+            enqueue(words[2], words[3]);
         } else if (words.size() >= 4 && words[0] == "HSET" && words[1] == lock_) {
-            for (std::size_t i = 2; i + 1 < words.size(); i += 2) let_in(words[i], words[i + 1]);
+            for (std::size_t i = 2; i + 1 < words.size(); i += 2) admit(words[i], words[i + 1]);
         }
     }
 
-    // The entry's fifth word is what it wants.
-    void stand_in_line(const std::string& id, const std::string& entry) {
-        if (place_.contains(id)) return;  // a poll
+    // The fifth word of the entry is the mode.
+    void enqueue(const std::string& id, const std::string& entry) {
+        if (position_.contains(id)) return;  // a poll
         std::istringstream text(entry);
         std::string wants;
         for (int word = 0; word < 5; ++word) text >> wants;
-        place_[id] = line_.insert(line_.end(), waiter{id, wants == "w"});
+        position_[id] = queue_.insert(queue_.end(), waiter{id, wants == "w"});
         if (wants == "w") ++writers_waiting_;
     }
 
-    void let_in(const std::string& field, const std::string& value) {
+    void admit(const std::string& field, const std::string& value) {
         if (field == "writer") {
             ++writers_in;
-            if (place_.contains(value)) ++writers_from_the_line;
-            leave_line(value);
+            if (position_.contains(value)) ++writers_from_the_queue;
+            dequeue(value);
         } else if (field.starts_with("r:")) {
             ++readers_in;
-            leave_line(field.substr(2));
+            dequeue(field.substr(2));
             if (writers_waiting_ > 0) ++readers_before_a_waiting_writer;
         }
     }
 
-    void leave_line(const std::string& id) {
-        const auto found = place_.find(id);
-        const bool first = line_.empty() || (found != place_.end() && found->second == line_.begin());
+    void dequeue(const std::string& id) {
+        const auto found = position_.find(id);
+        const bool first = queue_.empty() || (found != position_.end() && found->second == queue_.begin());
         if (!first) ++overtakings;
-        if (found == place_.end()) return;
+        if (found == position_.end()) return;
         if (found->second->writes) --writers_waiting_;
-        line_.erase(found->second);
-        place_.erase(found);
+        queue_.erase(found->second);
+        position_.erase(found);
     }
 
     struct waiter {
@@ -83,8 +81,8 @@ private:
     };
 
     std::string lock_;
-    std::list<waiter> line_;  // in the order the server saw them
-    std::unordered_map<std::string, std::list<waiter>::iterator> place_;
+    std::list<waiter> queue_;  // in the order of arrival at the server
+    std::unordered_map<std::string, std::list<waiter>::iterator> position_;
     std::size_t writers_waiting_ = 0;
 };
 
@@ -103,7 +101,7 @@ protected:
         for (int line = 0; line < 100; ++line) file << "0 0\n";
     }
 
-    /// Has them all at work, until the end.
+    /// Runs all workers until the end.
     void run(const std::string& preference, const std::string& seconds) {
         std::vector<worker> workers;
         for (std::size_t started = 0; started < processes; ++started) {
@@ -146,7 +144,7 @@ TEST_F(ReadersAndWriters, SeeNothingTorn) {
     EXPECT_GE(writing.sections, 4);
 }
 
-// R30: 000's way. A writer may wait for as long as readers come.
+// R30, readers preferred: a writer may wait for as long as readers come.
 TEST_F(ReadersAndWriters, SeeNothingTornWhereReadersArePreferred) {
     run("readers", seconds_to_run("1"));
     EXPECT_GT(reading.sections, 64);
@@ -154,31 +152,31 @@ TEST_F(ReadersAndWriters, SeeNothingTornWhereReadersArePreferred) {
 }
 
 // R30
-TEST_F(ReadersAndWriters, InOrderOfArrivalNobodyIsOvertakenAndNobodyStarves) {
-    line_watcher watcher{server.unix_path(), "hf:{file}"};
-    std::jthread watching{[&] { watcher.watch_until("all-is-told"); }};
+TEST_F(ReadersAndWriters, InOrderOfArrivalNoWaiterIsOvertakenOrStarves) {
+    queue_watcher watcher{server.unix_path(), "hf:{file}"};
+    std::jthread watching{[&] { watcher.watch_until("end-of-test"); }};
     run("arrival", seconds_to_run("2"));
-    server.call({"ECHO", "all-is-told"});
+    server.call({"ECHO", "end-of-test"});
     watching.join();
     EXPECT_EQ(watcher.overtakings, 0U);
     EXPECT_EQ(watcher.readers_in, static_cast<std::size_t>(reading.sections));
     EXPECT_EQ(watcher.writers_in, static_cast<std::size_t>(writing.sections));
-    EXPECT_GT(watcher.writers_from_the_line, watcher.writers_in / 2) << "there was hardly a line to watch";
+    EXPECT_GT(watcher.writers_from_the_queue, watcher.writers_in / 2) << "the queue was almost always empty";
     EXPECT_GE(reading.fewest, 1);
     EXPECT_GE(writing.fewest, 1);
 }
 
-// R29: a writer waits for the readers that were in before it, and for writers, but for no reader that came later.
-TEST_F(ReadersAndWriters, WhereWritersArePreferredNoReaderComesInBeforeAWriterThatWaits) {
-    line_watcher watcher{server.unix_path(), "hf:{file}"};
-    std::jthread watching{[&] { watcher.watch_until("all-is-told"); }};
+// R29: a writer waits for the present readers and for other writers, but not for readers that came later.
+TEST_F(ReadersAndWriters, WhereWritersArePreferredNoReaderOvertakesAWaitingWriter) {
+    queue_watcher watcher{server.unix_path(), "hf:{file}"};
+    std::jthread watching{[&] { watcher.watch_until("end-of-test"); }};
     run("writers", seconds_to_run("2"));
-    server.call({"ECHO", "all-is-told"});
+    server.call({"ECHO", "end-of-test"});
     watching.join();
     EXPECT_EQ(watcher.readers_before_a_waiting_writer, 0U);
     EXPECT_EQ(watcher.writers_in, static_cast<std::size_t>(writing.sections));
     EXPECT_EQ(watcher.readers_in, static_cast<std::size_t>(reading.sections));
-    EXPECT_GT(watcher.writers_from_the_line, watcher.writers_in / 2) << "there was hardly a line to watch";
+    EXPECT_GT(watcher.writers_from_the_queue, watcher.writers_in / 2) << "the queue was almost always empty";
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // A reader dies among many that renew: R28, R32, R46.
 //
-// Times are measured and printed. What is asserted allows for a machine that has better things to do: `under_load` is
-// that allowance, and no part of what is promised.
+// The tests measure and print times. Assertions allow `under_load` more, for a busy machine; that is no part of the
+// promise.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -13,7 +13,7 @@ namespace holdfast::testing::rw_death_test {
 namespace {
 
 constexpr std::int64_t ms = 1000;          // times are in microseconds here
-constexpr std::int64_t lease = 5000 * ms;  // the living are kept in spite of a busy machine
+constexpr std::int64_t lease = 5000 * ms;  // long enough for living readers to renew on a busy machine
 constexpr std::int64_t under_load = 10000 * ms;
 constexpr std::size_t readers = 20;
 
@@ -28,7 +28,7 @@ protected:
         return count.empty() ? 0 : to_number(count);
     }
 
-    /// When it was gone.
+    /// The time of its death.
     std::int64_t kill(worker& victim) {
         victim.signal(SIGKILL);
         EXPECT_EQ(victim.process().wait(an_age).signal, SIGKILL);
@@ -38,14 +38,14 @@ protected:
     static std::int64_t time_of(const told_line& line) { return to_number(line.at(1)); }
 };
 
-TEST_F(DeathOfAReader, CostsAWaitingWriterNoMoreThanTheRestOfItsLease) {
+TEST_F(DeathOfAReader, DelaysAWaitingWriterByAtMostTheRestOfItsLease) {
     worker others = start(readers - 1, "read");
     others.wait_for("held");
     worker victim = start(1, "read");
     victim.wait_for("held");
     EXPECT_EQ(readers_counted(), static_cast<std::int64_t>(readers));
     worker writer = start(1, "write");
-    ASSERT_TRUE(waits_in_line("dear", 1));
+    ASSERT_TRUE(queue_reaches("dear", 1));
     const auto died = kill(victim);
     EXPECT_EQ(others.finish(), went_well);
     const auto in = time_of(writer.wait_for("held"));
@@ -55,8 +55,8 @@ TEST_F(DeathOfAReader, CostsAWaitingWriterNoMoreThanTheRestOfItsLease) {
     EXPECT_EQ(writer.finish(), went_well);
 }
 
-// However often the others renew, they do not renew the dead one.
-TEST_F(DeathOfAReader, StopsItCountingWhileTheOthersGoOnReading) {
+// Renewals of other readers do not renew the dead one.
+TEST_F(DeathOfAReader, EndsItsHoldWhileOtherReadersContinue) {
     worker others = start(readers - 1, "read");
     others.wait_for("held");
     worker victim = start(1, "read");
@@ -65,7 +65,7 @@ TEST_F(DeathOfAReader, StopsItCountingWhileTheOthersGoOnReading) {
     ASSERT_TRUE(eventually([&] { return readers_counted() == static_cast<std::int64_t>(readers) - 1; }, an_age));
     std::cout << "it no longer counted " << (now_us() - died) / ms << " ms after its death\n";
     worker writer = start(1, "write");
-    ASSERT_TRUE(waits_in_line("dear", 1));
+    ASSERT_TRUE(queue_reaches("dear", 1));
     ASSERT_TRUE(eventually([&] { return now_us() > died + 2 * lease; }, an_age));
     EXPECT_EQ(readers_counted(), static_cast<std::int64_t>(readers) - 1) << "the living are renewed";
     EXPECT_FALSE(writer.has_told("held"));
@@ -77,14 +77,14 @@ TEST_F(DeathOfAReader, StopsItCountingWhileTheOthersGoOnReading) {
     EXPECT_EQ(writer.finish(), went_well);
 }
 
-// R29: its mark goes with its process, although it would have waited for ever.
-TEST_F(DeathOfAReader, OrOfAWaitingWriterHoldsNobodyBack) {
+// R29: its queue entry ends with its process, although it would have waited for ever.
+TEST_F(DeathOfAReader, OrOfAWaitingWriterDelaysNobody) {
     worker others = start(1, "read");
     others.wait_for("held");
     worker writer = start(1, "write");
-    ASSERT_TRUE(waits_in_line("dear", 1));
+    ASSERT_TRUE(queue_reaches("dear", 1));
     worker behind = start(3, "read");
-    ASSERT_TRUE(waits_in_line("dear", 4));
+    ASSERT_TRUE(queue_reaches("dear", 4));
     const auto died = kill(writer);
     const auto in = time_of(behind.wait_for("held"));
     std::cout << "the readers behind it were in " << (in - died) / ms << " ms after the death\n";

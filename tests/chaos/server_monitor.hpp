@@ -1,4 +1,4 @@
-// The server's own account of every command, those inside of scripts included, in the order in which they ran.
+// The server's own record (MONITOR) of every command in order, including those inside scripts.
 #pragma once
 
 #include <hiredis/hiredis.h>
@@ -20,7 +20,7 @@ public:
     server_monitor(const server_monitor&) = delete;
     server_monitor& operator=(const server_monitor&) = delete;
 
-    /// Until the server says this word to somebody.
+    /// Follows until a command contains this word.
     void watch_until(const std::string& word) {
         for (void* raw = nullptr; redisGetReply(context_.get(), &raw) == REDIS_OK; raw = nullptr) {
             const std::unique_ptr<void, void (*)(void*)> reply{raw, freeReplyObject};
@@ -38,7 +38,7 @@ private:
     /// One command of a script.
     virtual void take(const std::vector<std::string>& words) = 0;
 
-    // The quoted words of a line; none of ours has an escape in it.
+    // The quoted words of a line; none of them contains an escape.
     static std::vector<std::string> words_of(const std::string& line) {
         std::vector<std::string> words;
         for (auto open = line.find('"'); open != std::string::npos;) {

@@ -1,4 +1,4 @@
-// A worker (see worker/worker.hpp) as the tests see it: started, listened to, told to end, killed.
+// A worker process (see worker/worker.hpp) as the tests use it: started, read from, ended, killed.
 #pragma once
 
 #include <chrono>
@@ -16,14 +16,14 @@
 
 namespace holdfast::testing {
 
-/// Only a hang reaches it.
+/// Only a hang reaches this limit.
 inline constexpr std::chrono::seconds an_age{60};
 
 inline std::int64_t now_us() {
     return std::chrono::duration_cast<std::chrono::microseconds>(boot_now().time_since_epoch()).count();
 }
 
-/// One line a worker told: its words.
+/// One line of a worker's output, split into words.
 using told_line = std::vector<std::string>;
 
 class worker {
@@ -34,7 +34,7 @@ public:
     child_process& process() { return process_; }
     void signal(int number) { process_.signal(number); }
 
-    /// All whole lines so far that begin with this word.
+    /// All complete lines so far that begin with this word.
     std::vector<told_line> lines(const std::string& event) const {
         const std::string text = process_.output();
         std::istringstream whole_lines(text.substr(0, text.rfind('\n') + 1));
@@ -50,7 +50,7 @@ public:
 
     bool has_told(const std::string& event) const { return !lines(event).empty(); }
 
-    /// The first such line; throws if it does not come.
+    /// The first such line; throws if none comes.
     told_line wait_for(const std::string& event) {
         if (!eventually([&] { return has_told(event); }, an_age)) {
             throw std::runtime_error("the worker never told '" + event + "': " + process_.output() + process_.errors());
@@ -58,7 +58,7 @@ public:
         return lines(event).front();
     }
 
-    /// Ends its input, and waits for its end.
+    /// Closes its input and waits for its end.
     exit_result finish() {
         process_.close_input();
         return process_.wait(an_age);

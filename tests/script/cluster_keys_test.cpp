@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "node/differential/real_server.hpp"
-#include "node/differential/script_maker.hpp"
+#include "server_model/differential/real_server.hpp"
+#include "server_model/differential/script_maker.hpp"
 #include "support/cluster_member.hpp"
 #include "wire/scripts.hpp"
 

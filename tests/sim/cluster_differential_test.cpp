@@ -1,15 +1,15 @@
-// Compares the simulated node with a real member of a Cluster while a slot moves: which commands and scripts each
-// refuses, in which words, and what a script has done by the time it is stopped.
+// Compares the server model with a real member of a Cluster while a slot moves: which commands and scripts each
+// refuses, with which error, and what a script has changed when it is stopped.
 //
-// The old owner and the new one are two members who know nothing of each other (support/cluster_member.hpp). All
-// sets of keys that may be there are tried; with each, all commands, with and without ASKING.
+// The old and the new owner are two members that do not know each other (support/cluster_member.hpp). The test tries
+// all sets of existing keys; with each set all commands, with and without ASKING.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "node/differential/real_server.hpp"
-#include "node/node.hpp"
+#include "server_model/differential/real_server.hpp"
+#include "server_model/server_model.hpp"
 #include "support/cluster_member.hpp"
 #include "wire/scripts.hpp"
 
@@ -23,7 +23,7 @@ using where = slot_standing::where;
 constexpr const char* other_member = "127.0.0.1:1";
 const words names{"hf:{x}", "hf:{x}:queue", "hf:{x}:waiters", "hf:{x}:fence"};
 
-// Of the names, one bit for each.
+// A set of names, one bit each.
 words subset(unsigned chosen) {
     words some;
     for (unsigned i = 0; i < 4; ++i) {
@@ -32,7 +32,7 @@ words subset(unsigned chosen) {
     return some;
 }
 
-// The slot of {x} is on the move; {y} is in another slot, and where that slot is does not change.
+// The slot of {x} moves. {y} is in another slot, which does not move.
 class moving_tag final : public slot_guard {
 public:
     moving_tag(share owned, unsigned slot_of_x, unsigned slot_of_y) : owned_(owned), x_(slot_of_x), y_(slot_of_y) {}
@@ -94,7 +94,7 @@ protected:
         const value modelled = model_.execute(command, asked);
         ASSERT_EQ(modelled, real) << (asked == asking::yes ? "ASKING, " : "") << command[0] << " " << command[1];
     }
-    // Token and time are each one's own, but both answer, or both are stopped in the same line.
+    // Tokens and times differ, but both answer, or both are stopped at the same line.
     void compare_refusal(const words& command) {
         model_.set_time(real_us());
         const value real = real_.call(command);
@@ -104,7 +104,7 @@ protected:
             ASSERT_EQ(modelled, real);
         }
     }
-    // Of the keys of {x}: MIGRATING and IMPORTING hide nothing from who looks at the whole.
+    // The keys of {x}. MIGRATING and IMPORTING do not hide keys from a dump of the whole keyspace.
     words there() {
         words all;
         for (const value& key : must({"KEYS", "*"}).items) all.push_back(key.text);
@@ -126,7 +126,7 @@ protected:
     const share owned_;
     raw_link real_;
     moving_tag guard_;
-    node model_;
+    server_model model_;
 
 private:
     unsigned slot_of(const std::string& key) {
@@ -144,7 +144,7 @@ words eval(const std::string& text, const words& keys) {
     return command;
 }
 
-// Each takes whatever keys it is given, and does something with some of them.
+// Each command takes the given keys and uses some of them.
 const std::vector<words> commands = [] {
     std::vector<words> all{
         {"GET", "hf:{x}"},
@@ -174,19 +174,19 @@ const std::vector<words> commands = [] {
              {"hf:{x}"}),
         eval("redis.call('DEL', KEYS[2])\nredis.call('SET', KEYS[1], 'b')\nredis.call('SET', KEYS[2], 'b')", names),
     };
-    // By every set of declared keys: does it run at all?
+    // For every set of declared keys: does the script run at all?
     for (unsigned chosen = 1; chosen < 16; ++chosen) {
         all.push_back(eval("return 'ran'", subset(chosen)));
     }
     return all;
 }();
 
-class ClusterNode : public comparison, public ::testing::WithParamInterface<share> {
+class ClusterMember : public comparison, public ::testing::WithParamInterface<share> {
 protected:
-    ClusterNode() : comparison{GetParam()} {}
+    ClusterMember() : comparison{GetParam()} {}
 };
 
-TEST_P(ClusterNode, RefusesAsARealMember) {
+TEST_P(ClusterMember, RefusesAsARealMember) {
     for (unsigned chosen = 0; chosen < 16; ++chosen) {
         SCOPED_TRACE(chosen);
         for (const asking asked : {asking::no, asking::yes}) {
@@ -199,7 +199,7 @@ TEST_P(ClusterNode, RefusesAsARealMember) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Members, ClusterNode, ::testing::Values(share::all_slots, share::no_slot),
+INSTANTIATE_TEST_SUITE_P(Members, ClusterMember, ::testing::Values(share::all_slots, share::no_slot),
                          [](const auto& one) { return one.param == share::all_slots ? "OldOwner" : "NewOwner"; });
 
 class OldOwner : public comparison {
@@ -247,7 +247,7 @@ words cancel(char who) {
     return run("rw/cancel", {id(who), "3600000", "arrival", "0"});
 }
 
-// A lock that somebody holds, and for which somebody waits or not; and each of the next steps.
+// A lock with a holder, with or without a waiter, and each of the next steps.
 struct scene {
     std::vector<std::vector<words>> before;
     std::vector<words> next;
@@ -267,13 +267,13 @@ const scene scenes[] = {
       cancel('b'), write('d')}},
 };
 
-// The old owner runs it, refuses it or stops it in the same place as the model does, and the same keys are left.
+// The old owner runs, refuses or stops the script as the model does, and the same keys are left.
 TEST_F(OldOwner, RunsHoldfastsScriptsAsARealMember) {
     for (const scene& each : scenes) {
         for (std::size_t i = 0; i < each.before.size() * each.next.size() * 2; ++i) {
             SCOPED_TRACE(i);
             listener ear{member().server().unix_path(), 1};
-            if (i % 2 == 0) {  // else those in line are dead
+            if (i % 2 == 0) {  // otherwise the waiters are dead
                 ear.subscribe("w", channel_kind::plain);
                 model_.subscribe(1, "w");
             }

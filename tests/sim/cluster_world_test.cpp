@@ -1,5 +1,5 @@
-// What a client finds at the members of a Cluster, before, during and after the move of a slot. The refusals themselves
-// are compared with a real member's in cluster_differential_test; here it is links, channels and keys that move.
+// What a client sees of the members of a simulated Cluster before, during and after the move of a slot: links, channels
+// and keys. cluster_differential_test compares the refusals with those of a real member.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ class nobody final : public script_watcher {
     void after_script(const words&, const value&) override {}
 };
 
-// {x} and {y} are all there is.
+// Only two slots are used: those of {x} and {y}.
 unsigned slot_of(std::string_view key) {
     return key.find("{x}") != key.npos ? 7U : 8U;
 }
@@ -32,11 +32,12 @@ unsigned slot_of(std::string_view key) {
 class ClusterWorld : public ::testing::Test {
 protected:
     // A member and one link to it.
-    struct place {
-        place(ClusterWorld& world, std::uint64_t seed)
-            : serves(world.time_, chance{seed}, {.engine = world.engine_, .replaced_scripts = {}}, world.watcher_),
+    struct member {
+        member(ClusterWorld& world, std::uint64_t seed)
+            : serves(world.time_, random_stream{seed}, {.engine = world.engine_, .replaced_scripts = {}},
+                     world.watcher_),
               wire(
-                  world.time_, world.luck_, [this](const packet& p) { serves.received(wire, p); },
+                  world.time_, world.random_, [this](const packet& p) { serves.received(wire, p); },
                   [this](const packet& p) { heard += p.what == packet::kind::end ? "<end>" : p.bytes; }) {
             serves.accept(wire);
         }
@@ -50,13 +51,13 @@ protected:
         all_.add(b_.serves, "b:2");
     }
 
-    std::string ask(place& who, const std::vector<std::string>& command) {
+    std::string ask(member& who, const std::vector<std::string>& command) {
         std::string bytes = "*" + std::to_string(command.size()) + "\r\n";
         for (const std::string& word : command) bytes += bulk(word);
         who.wire.up.send(bytes);
         return listen(who);
     }
-    std::string listen(place& who) {
+    std::string listen(member& who) {
         pass(10ms);
         return std::exchange(who.heard, {});
     }
@@ -65,7 +66,7 @@ protected:
         while (time_.step(end)) {
         }
     }
-    redis::server_address owner_by(place& who, unsigned slot) {
+    redis::server_address owner_by(member& who, unsigned slot) {
         const std::string answer = ask(who, {"CLUSTER", "SHARDS"});
         redis::resp_reader reader;
         const std::span<char> room = reader.prepare(answer.size());
@@ -83,18 +84,18 @@ protected:
 
     const std::string lock_ = "hf:{x}", queue_ = "hf:{x}:queue", channel_ = "hf:wake:{x}:c";
     timeline time_;
-    chance luck_{1};
+    random_stream random_{1};
     nobody watcher_;
     std::shared_ptr<script_engine> engine_ = std::make_shared<script_engine>();
     cluster all_{slot_of};
-    place a_{*this, 2}, b_{*this, 3};
+    member a_{*this, 2}, b_{*this, 3};
 };
 
-TEST_F(ClusterWorld, SaysSoInItsGreeting) {
+TEST_F(ClusterWorld, TellsItsModeInHello) {
     EXPECT_NE(ask(a_, {"HELLO", "3"}).find(bulk("cluster")), std::string::npos);
 }
 
-TEST_F(ClusterWorld, SendsToTheOwner) {
+TEST_F(ClusterWorld, RedirectsToTheOwner) {
     EXPECT_EQ(ask(a_, {"SET", lock_, "me"}), "+OK\r\n");
     EXPECT_EQ(ask(b_, {"GET", lock_}), "-MOVED 7 a:1\r\n");
     all_.begin_move(7, "b:2");
@@ -107,10 +108,10 @@ TEST_F(ClusterWorld, SendsToTheOwner) {
     EXPECT_EQ(all_.owner(8), "a:1");
 }
 
-// Read as the router reads it.
-TEST_F(ClusterWorld, ShowsItsMap) {
+// Parsed as the router parses it.
+TEST_F(ClusterWorld, ShowsEachMembersViewOfTheMap) {
     const redis::server_address a{"a", 1}, b{"b", 2}, c{"c", 3}, r{"r", 4};
-    place third{*this, 4}, replica{*this, 5};
+    member third{*this, 4}, replica{*this, 5};
     all_.add(third.serves, "c:3");
     all_.add_replica(replica.serves, "r:4", "a:1");
     EXPECT_NE(ask(replica, {"HELLO", "3"}).find(bulk("replica")), std::string::npos);
@@ -125,7 +126,7 @@ TEST_F(ClusterWorld, ShowsItsMap) {
     EXPECT_EQ(owner_by(a_, 7), b);
     EXPECT_EQ(owner_by(third, 7), a) << "it has not heard of it yet";
     EXPECT_EQ(ask(third, {"GET", lock_}), "-MOVED 7 a:1\r\n");
-    all_.spread(7);
+    all_.propagate(7);
     EXPECT_EQ(owner_by(third, 7), b);
     EXPECT_EQ(owner_by(third, 8), a);
     all_.promote("r:4", "a:1");
@@ -134,7 +135,7 @@ TEST_F(ClusterWorld, ShowsItsMap) {
     EXPECT_EQ(ask(a_, {"GET", "hf:{y}"}), "-MOVED 8 r:4\r\n");
 }
 
-TEST_F(ClusterWorld, LetsAskingCountForOneCommand) {
+TEST_F(ClusterWorld, AppliesAskingToOneCommand) {
     all_.begin_move(7, "b:2");
     EXPECT_EQ(ask(a_, {"SET", lock_, "me"}), "-ASK 7 b:2\r\n");
     EXPECT_EQ(ask(b_, {"ASKING"}), "+OK\r\n");
@@ -145,7 +146,7 @@ TEST_F(ClusterWorld, LetsAskingCountForOneCommand) {
     EXPECT_EQ(ask(b_, {"GET", lock_}), "-MOVED 7 a:1\r\n") << "whatever that one was";
 }
 
-TEST_F(ClusterWorld, HasNoPlaceForAScriptWhoseKeysAreApart) {
+TEST_F(ClusterWorld, RefusesAScriptWhoseKeysAreAtTwoMembers) {
     const std::vector<std::string> script{"EVAL", "return 'ran'", "2", lock_, queue_};
     a_.serves.run({"SET", lock_, "me"});
     a_.serves.run({"SET", queue_, "others"});
@@ -161,7 +162,7 @@ TEST_F(ClusterWorld, HasNoPlaceForAScriptWhoseKeysAreApart) {
     EXPECT_EQ(ask(b_, script), bulk("ran"));
 }
 
-TEST_F(ClusterWorld, MovesWhatIsLeftOfALifeToTheOtherClock) {
+TEST_F(ClusterWorld, MovesKeysWithTheirRemainingTimeToLive) {
     b_.serves.jump(1h);
     a_.serves.run({"SET", lock_, "me", "PX", "1000"});
     a_.serves.run({"SET", queue_, "others"});
@@ -176,11 +177,11 @@ TEST_F(ClusterWorld, MovesWhatIsLeftOfALifeToTheOtherClock) {
     EXPECT_EQ(b_.serves.run({"PTTL", queue_}), value::make_integer(-1));
 }
 
-// Deadlines of holders are moments of the old member's clock, and the scripts know.
-TEST_F(ClusterWorld, EndsNoReadWriteLeaseByTheOtherClock) {
+// Deadlines of holders are points in time of the old member's clock, and the scripts correct them.
+TEST_F(ClusterWorld, KeepsReadWriteLeasesAcrossDifferentClocks) {
     const std::vector<std::string> keys{lock_,          queue_,          "hf:{x}:waiters",
                                         "hf:{x}:fence", "hf:{x}:leases", "hf:{x}:grants"};
-    const auto write = [&](place& at, char who) {
+    const auto write = [&](member& at, char who) {
         std::vector<std::string> command{"EVAL", std::string{wire::find("rw/acquire").text}, "6"};
         command.insert(command.end(), keys.begin(), keys.end());
         const std::string id = "hf_" + std::string(16, who) + ".1." + std::string(22, 'r');
@@ -202,17 +203,17 @@ TEST_F(ClusterWorld, EndsNoReadWriteLeaseByTheOtherClock) {
     EXPECT_EQ(write(b_, 'b'), 1);
 }
 
-TEST_F(ClusterWorld, MovesBackWhatWasCalledOff) {
+TEST_F(ClusterWorld, ServesTheOldOwnerAfterACancelledMove) {
     a_.serves.run({"SET", lock_, "me"});
     all_.begin_move(7, "b:2");
     all_.move_key(lock_);
     all_.move_key(lock_);
-    all_.call_off_move(7);
+    all_.cancel_move(7);
     EXPECT_EQ(ask(a_, {"GET", lock_}), bulk("me"));
     EXPECT_EQ(ask(b_, {"GET", lock_}), "-MOVED 7 a:1\r\n");
 }
 
-TEST_F(ClusterWorld, WaitsForWhatALinkWroteAndForNothingElse) {
+TEST_F(ClusterWorld, WaitCoversOnlyWritesOfItsLink) {
     const std::vector<std::string> wait{"WAIT", "1", "5"};
     a_.serves.be_followed({1ms, 1ms});
     a_.serves.hold_replica_until(time_.now() + 1h);
@@ -226,8 +227,8 @@ TEST_F(ClusterWorld, WaitsForWhatALinkWroteAndForNothingElse) {
     EXPECT_EQ(ask(a_, wait), ":1\r\n");
 }
 
-TEST_F(ClusterWorld, TellsReplicasOfKeysThatComeAndGo) {
-    for (place* each : {&a_, &b_}) each->serves.be_followed({1ms, 1ms});
+TEST_F(ClusterWorld, ReplicatesMovesOfKeys) {
+    for (member* each : {&a_, &b_}) each->serves.be_followed({1ms, 1ms});
     ask(a_, {"SET", lock_, "me"});
     EXPECT_TRUE(a_.serves.replica_knows_of_moves());
     all_.begin_move(7, "b:2");
@@ -243,13 +244,13 @@ TEST_F(ClusterWorld, TellsReplicasOfKeysThatComeAndGo) {
     EXPECT_EQ(b_.serves.replica().size(), 1U);
 }
 
-TEST_F(ClusterWorld, ReplicasCountNobodyAndHaveAHistoryOfTheirOwnWhenTheyLead) {
-    const auto history = [this](place& who) {
+TEST_F(ClusterWorld, ReplicasRefuseWaitAndStartANewHistoryWhenPromoted) {
+    const auto history = [this](member& who) {
         const std::string all = ask(who, {"INFO", "replication"});
         const auto at = all.find("master_replid:");
         return all.substr(at, all.find('\r', at) - at);
     };
-    place replica{*this, 5};
+    member replica{*this, 5};
     all_.add_replica(replica.serves, "r:4", "a:1");
     a_.serves.be_followed({1ms, 1ms});
     const std::string before = history(b_);
@@ -269,7 +270,7 @@ TEST_F(ClusterWorld, ReplicasCountNobodyAndHaveAHistoryOfTheirOwnWhenTheyLead) {
     EXPECT_NE(history(b_), before);
 }
 
-TEST_F(ClusterWorld, IsHeardOnAChannelOfItsOwnSlots) {
+TEST_F(ClusterWorld, DeliversOnShardedChannelsOfOwnSlots) {
     EXPECT_EQ(ask(b_, {"SSUBSCRIBE", channel_}), "-MOVED 7 a:1\r\n");
     EXPECT_EQ(ask(a_, {"SSUBSCRIBE", channel_}), push("ssubscribe", channel_, ":1\r\n"));
     EXPECT_EQ(ask(a_, {"EVAL", "return redis.call('SPUBLISH', ARGV[1], 'm')", "0", channel_}),
@@ -279,7 +280,7 @@ TEST_F(ClusterWorld, IsHeardOnAChannelOfItsOwnSlots) {
     EXPECT_EQ(ask(a_, {"SPUBLISH", channel_, "n"}), ":0\r\n");
 }
 
-TEST_F(ClusterWorld, TellsWhoListensThatTheSlotHasGone) {
+TEST_F(ClusterWorld, UnsubscribesListenersWhenTheSlotLeaves) {
     const std::string other = "hf:wake:{y}:c";
     ask(a_, {"SSUBSCRIBE", channel_});
     ask(a_, {"SSUBSCRIBE", other});
@@ -292,7 +293,7 @@ TEST_F(ClusterWorld, TellsWhoListensThatTheSlotHasGone) {
     EXPECT_EQ(ask(a_, {"SPUBLISH", other, "m"}), push("smessage", other, bulk("m")) + ":1\r\n");
 }
 
-TEST_F(ClusterWorld, IsHeardByWhoAskedAtTheNewOwnerInTime) {
+TEST_F(ClusterWorld, DeliversToSubscribersThatAskedTheNewOwner) {
     all_.begin_move(7, "b:2");
     ask(b_, {"ASKING"});
     EXPECT_EQ(ask(b_, {"SSUBSCRIBE", channel_}), push("ssubscribe", channel_, ":1\r\n"));

@@ -1,5 +1,5 @@
-// What a client finds when a lagging replica has taken over. A restart from an older snapshot looks much alike; the
-// difference is that the new primary has been up for long, so that its uptime warns nobody.
+// What a client sees after a lagging replica has taken over. Unlike a restart from an older snapshot, the new primary
+// has a long uptime, so its uptime does not reveal the failover.
 
 #include <gtest/gtest.h>
 
@@ -24,15 +24,15 @@ class Failover : public ::testing::Test {
 protected:
     Failover() { connect(); }
 
-    // Earlier links stay: something may still be on its way in them.
+    // Earlier links stay: data may still be in flight in them.
     void connect() {
         links_.push_back(std::make_unique<link>(
-            time_, luck_, [this, n = links_.size()](const packet& p) { server_.received(*links_[n], p); },
+            time_, random_, [this, n = links_.size()](const packet& p) { server_.received(*links_[n], p); },
             [this](const packet& p) { heard_ += p.what == packet::kind::end ? "<end>" : p.bytes; }));
         server_.accept(*links_.back());
     }
 
-    // What came back over the link.
+    // Returns the bytes that came back over the link.
     std::string ask(const std::vector<std::string>& command) {
         std::string bytes = "*" + std::to_string(command.size()) + "\r\n";
         for (const std::string& word : command) bytes += bulk(word);
@@ -57,16 +57,17 @@ protected:
     std::int64_t uptime() { return std::stoll(fact("uptime_in_seconds").substr(18)); }
 
     timeline time_;
-    chance luck_{1};
+    random_stream random_{1};
     nobody watcher_;
-    server server_{time_, chance{2}, {.engine = std::make_shared<script_engine>(), .replaced_scripts = {}}, watcher_};
+    server server_{
+        time_, random_stream{2}, {.engine = std::make_shared<script_engine>(), .replaced_scripts = {}}, watcher_};
     std::vector<std::unique_ptr<link>> links_;
     std::string heard_;
 };
 
-TEST_F(Failover, LosesWhatTheReplicaHadNotHeardOf) {
+TEST_F(Failover, LosesWritesThatTheReplicaLacks) {
     server_.run({"SET", "old", "1"});
-    const node::snapshot lagging = server_.snapshot();
+    const server_model::snapshot lagging = server_.snapshot();
     server_.run({"SET", "old", "2"});
     server_.run({"SET", "new", "1"});
     server_.fail_over(lagging, 0ms);
@@ -74,7 +75,7 @@ TEST_F(Failover, LosesWhatTheReplicaHadNotHeardOf) {
     EXPECT_EQ(server_.run({"GET", "new"}), value::make_nil());
 }
 
-TEST_F(Failover, CutsEveryLinkAndIsThereForNewOnesAtOnce) {
+TEST_F(Failover, CutsEveryLinkAndAcceptsNewOnesAtOnce) {
     ask({"SUBSCRIBE", "wake"});
     ASSERT_TRUE(server_.listens("wake"));
     server_.fail_over(server_.snapshot(), 0ms);
@@ -85,7 +86,7 @@ TEST_F(Failover, CutsEveryLinkAndIsThereForNewOnesAtOnce) {
     EXPECT_EQ(ask({"PING"}), "+PONG\r\n");
 }
 
-TEST_F(Failover, IsSeenByTheRunIdAndNotByTheUptime) {
+TEST_F(Failover, ChangesTheRunIdAndNotTheUptime) {
     pass(5s);
     const std::string run_id = fact("run_id");
     const std::int64_t up = uptime();
@@ -99,9 +100,9 @@ TEST_F(Failover, IsSeenByTheRunIdAndNotByTheUptime) {
     EXPECT_LT(uptime(), up);
 }
 
-TEST_F(Failover, KeepsExpiriesAbsoluteOnTheOtherMachinesClock) {
+TEST_F(Failover, KeepsAbsoluteExpiries) {
     server_.run({"SET", "k", "v", "PX", "1000"});
-    const node::snapshot lagging = server_.snapshot();
+    const server_model::snapshot lagging = server_.snapshot();
     pass(400ms);
     server_.fail_over(lagging, 100ms);
     const std::int64_t left = server_.run({"PTTL", "k"}).integer;

@@ -1,4 +1,4 @@
-// holdfast-sim: plays simulated days. `--seed N --trace` shows one, `--seeds N` plays many.
+// holdfast-sim runs simulated scenarios. `--seed N --trace` prints the events of one, `--seeds N` runs many.
 
 #include <unistd.h>
 #include <charconv>
@@ -15,7 +15,7 @@ namespace {
 using namespace holdfast::sim;
 using steady = std::chrono::steady_clock;
 
-struct wishes {
+struct settings {
     campaign_options campaign;
     bool trace = false;
 };
@@ -28,7 +28,7 @@ int usage() {
     return 2;
 }
 
-bool read(int argc, char** argv, wishes& out) {
+bool read(int argc, char** argv, settings& out) {
     out.campaign.jobs = std::max(1U, std::thread::hardware_concurrency());
     for (int i = 1; i < argc; ++i) {
         const std::string_view word = argv[i];
@@ -37,15 +37,15 @@ bool read(int argc, char** argv, wishes& out) {
             continue;
         }
         if (word == "--replicated") {
-            out.campaign.day.replicated = true;
+            out.campaign.scenario.replicated = true;
             continue;
         }
         if (word == "--cluster") {
-            out.campaign.day.cluster = day_options::clusters::always;
+            out.campaign.scenario.cluster = scenario_options::clusters::always;
             continue;
         }
         if (word == "--all") {
-            out.campaign.then = campaign_options::after_a_find::go_on;
+            out.campaign.then = campaign_options::after_violation::go_on;
             continue;
         }
         if (i + 1 == argc) return false;
@@ -89,18 +89,18 @@ void show_progress(std::uint64_t done, std::uint64_t seeds, double took) {
 
 void summarize(const campaign_result& all, double took) {
     std::printf(
-        "%llu days in %.1f s: %.0f seeds per second; %.1f hours simulated, %llu holds, %llu script calls, %llu "
+        "%llu scenarios in %.1f s: %.0f seeds per second; %.1f hours simulated, %llu holds, %llu script calls, %llu "
         "takeovers\n",
-        static_cast<unsigned long long>(all.days), took, static_cast<double>(all.days) / took,
+        static_cast<unsigned long long>(all.scenarios), took, static_cast<double>(all.scenarios) / took,
         std::chrono::duration<double>(all.simulated).count() / 3600, static_cast<unsigned long long>(all.holds),
         static_cast<unsigned long long>(all.scripts), static_cast<unsigned long long>(all.takeovers));
-    for (std::size_t i = 0; i < mishap_kinds; ++i) {
-        std::printf("  %-20s %llu\n", std::string(to_string(static_cast<mishap>(i))).c_str(),
-                    static_cast<unsigned long long>(all.mishaps[i]));
+    for (std::size_t i = 0; i < fault_kinds; ++i) {
+        std::printf("  %-20s %llu\n", std::string(to_string(static_cast<fault>(i))).c_str(),
+                    static_cast<unsigned long long>(all.faults[i]));
     }
 }
 
-// Of the days on which lines were counted; nothing if there were none.
+// Covers the scenarios in which lines were counted.
 void summarize_lines(const campaign_result& all) {
     std::size_t whole = 0;
     for (const auto& [script, lines] : all.lines) {
@@ -120,28 +120,28 @@ void summarize_lines(const campaign_result& all) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    wishes wanted;
-    if (!read(argc, argv, wanted)) return usage();
+    settings given;
+    if (!read(argc, argv, given)) return usage();
     const auto begin = steady::now();
-    const std::uint64_t seeds = wanted.campaign.seeds;
-    if (wanted.trace) wanted.campaign.day.trace = [](const std::string& line) { std::puts(line.c_str()); };
+    const std::uint64_t seeds = given.campaign.seeds;
+    if (given.trace) given.campaign.scenario.trace = [](const std::string& line) { std::puts(line.c_str()); };
     if (isatty(STDERR_FILENO) != 0 && seeds > 1) {
-        wanted.campaign.progress = [begin, seeds](std::uint64_t done) {
+        given.campaign.progress = [begin, seeds](std::uint64_t done) {
             if (done % 20 == 0 || done == seeds) show_progress(done, seeds, seconds_since(begin));
         };
     }
-    const campaign_result all = run_campaign(wanted.campaign);
-    if (wanted.campaign.progress) std::fputs("\r\033[K", stderr);
+    const campaign_result all = run_campaign(given.campaign);
+    if (given.campaign.progress) std::fputs("\r\033[K", stderr);
     summarize(all, seconds_since(begin));
-    if (wanted.campaign.counted != 0) summarize_lines(all);
-    if (!all.found) return 0;
-    for (const auto& [seed, verdict] : all.finds)
+    if (given.campaign.counted != 0) summarize_lines(all);
+    if (!all.violation) return 0;
+    for (const auto& [seed, verdict] : all.violations)
         std::printf("  %llu: %s\n", static_cast<unsigned long long>(seed), verdict.c_str());
-    const day_options& day = wanted.campaign.day;
-    const bool clusters_only = day.cluster == day_options::clusters::always;
-    std::printf("FOUND at seed %llu: %s\n  replay: holdfast-sim --seed %llu --trace%s%s\n",
-                static_cast<unsigned long long>(all.found->seed), all.found->verdict.c_str(),
-                static_cast<unsigned long long>(all.found->seed), day.replicated ? " --replicated" : "",
+    const scenario_options& scenario = given.campaign.scenario;
+    const bool clusters_only = scenario.cluster == scenario_options::clusters::always;
+    std::printf("VIOLATION at seed %llu: %s\n  replay: holdfast-sim --seed %llu --trace%s%s\n",
+                static_cast<unsigned long long>(all.violation->seed), all.violation->verdict.c_str(),
+                static_cast<unsigned long long>(all.violation->seed), scenario.replicated ? " --replicated" : "",
                 clusters_only ? " --cluster" : "");
     return 1;
 }

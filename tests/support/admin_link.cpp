@@ -55,7 +55,7 @@ void admin_link::disconnect() noexcept {
     context_.reset();
 }
 
-// A server that closed on us (CLIENT KILL, say) has left an end-of-file to read.
+// After the server closed the connection (CLIENT KILL, for example) an end-of-file is there to read.
 bool admin_link::connected() const noexcept {
     if (context_ == nullptr) return false;
     char byte;

@@ -1,6 +1,5 @@
-// The harness's own connection to a server it started: hiredis over the server's unix socket.
-//
-// Independent of the client under test, so that one cannot hide the other's mistakes.
+// The harness's own connection to a server that it started: hiredis over the server's unix socket. It is independent of
+// the client under test, so that neither hides the other's mistakes.
 #pragma once
 
 #include <chrono>
@@ -20,13 +19,13 @@ struct admin_login {
     std::string password{};  // empty: no AUTH at all
 };
 
-/// One thread at a time.
+/// For one thread at a time.
 class admin_link {
 public:
     admin_link(std::filesystem::path socket, admin_login login);
     ~admin_link();
 
-    /// Connects if need be. Throws std::runtime_error if there is no connection or no answer within ten seconds.
+    /// Connects if necessary. Throws std::runtime_error without a connection or an answer within ten seconds.
     redis_reply call(const std::vector<std::string>& arguments);
 
     void disconnect() noexcept;

@@ -1,4 +1,4 @@
-// One thread per child moves bytes between its pipes and our strings, so that neither side ever blocks the other.
+// One thread per child moves bytes between its pipes and our strings, so that neither side blocks the other.
 #include "support/child_process.hpp"
 
 #include <fcntl.h>
@@ -36,7 +36,7 @@ exit_result decoded(int status) {
     return {.status = -1, .signal = WTERMSIG(status)};
 }
 
-// Writing to a child that has closed its stdin must be an error here, not the end of the test.
+// Writing to a child that has closed its stdin must be an error, not end the test by SIGPIPE.
 void block_sigpipe() {
     sigset_t set;
     ::sigemptyset(&set);
@@ -44,7 +44,7 @@ void block_sigpipe() {
     ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-// A grandchild may keep the pipes open after the child has ended; its output is not waited for longer than this.
+// A grandchild may keep the pipes open after the child has ended; wait no longer than this for its output.
 constexpr std::chrono::seconds drain_limit{2};
 
 }  // namespace
@@ -69,7 +69,7 @@ public:
         input_ = std::move(in.write);
         captures_[0].pipe = std::move(out.read);
         captures_[1].pipe = std::move(err.read);
-        changed_.set();  // with no input at all, stdin is closed at once
+        changed_.set();  // without input, stdin is closed at once
         set_nonblocking(input_);
         for (const capture& each : captures_) set_nonblocking(each.pipe);
         pump_ = std::thread{[this] { pump(); }};

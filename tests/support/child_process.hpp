@@ -1,4 +1,4 @@
-// Runs a program and collects what it prints, for tests of the command. Killed by the destructor if it still runs.
+// Runs a program and collects its output, for tests of the command. The destructor kills it if it still runs.
 #pragma once
 
 #include <sys/types.h>
@@ -20,17 +20,17 @@ enum class input_end { closed, open };
 
 struct child_options {
     std::vector<std::string> arguments{};
-    std::vector<std::pair<std::string, std::string>> environment{};  // added or replaced
-    std::vector<std::string> unset{};                                // taken out of the environment
-    std::filesystem::path directory{};                               // where it runs
+    std::vector<std::pair<std::string, std::string>> environment{};  // added to the environment, or replaced
+    std::vector<std::string> unset{};                                // removed from the environment
+    std::filesystem::path directory{};                               // working directory
     std::string input{};                                             // for its stdin
     input_end after_input = input_end::closed;                       // open: until close_input()
     process_group group = process_group::inherit;
 };
 
 struct exit_result {
-    int status = -1;  // of exit(); -1 if a signal ended it
-    int signal = 0;   // that ended it; 0 if it exited
+    int status = -1;  // exit status; -1 if a signal ended it
+    int signal = 0;   // the signal that ended it; 0 if it exited
 
     friend bool operator==(const exit_result&, const exit_result&) = default;
 };
@@ -50,13 +50,13 @@ public:
     void write_input(std::string_view more);
     void close_input();
 
-    /// How it ended, all output collected; nothing if it still runs after `limit`.
+    /// The result with all output; nothing if it still runs after `limit`.
     std::optional<exit_result> wait_for(std::chrono::milliseconds limit);
 
-    /// The same, but a program that does not end in time is an error (std::runtime_error with its output).
+    /// The same, but throws std::runtime_error with the output if the program does not end in time.
     exit_result wait(std::chrono::milliseconds limit = std::chrono::seconds{30});
 
-    /// What it has written so far.
+    /// The output so far.
     std::string output() const;
     std::string errors() const;
 

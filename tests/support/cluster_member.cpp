@@ -11,7 +11,7 @@ namespace {
 const std::string self(40, '1');
 const std::string other(40, '2');
 
-// As Redis 7.0 writes it; its own address is put in when it starts. Nobody listens on port 1.
+// In the format of Redis 7.0; the server adds its own address when it starts. Nothing listens on port 1.
 void write_nodes(const std::filesystem::path& file, cluster_member::share owned) {
     const bool ours = owned == cluster_member::share::all_slots;
     std::ofstream out{file};
@@ -28,7 +28,7 @@ cluster_member::cluster_member(share owned, node_map from) : owned_{owned} {
     write_nodes(nodes, owned);
     server_options options;
     options.unix_socket = true;
-    // The other one is not missed before an hour is over.
+    // The other member does not count as failed within an hour.
     options.config = {"cluster-enabled yes", "cluster-config-file " + nodes.string(), "cluster-node-timeout 3600000"};
     server_ = std::make_unique<redis_server>(std::move(options));
     if (from == node_map::of_this_server) {

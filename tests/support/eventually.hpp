@@ -1,7 +1,5 @@
-// Waiting for something that another process or thread will bring about.
-//
-// A test never sleeps for a guessed time: it names the condition and a limit so generous that only a real
-// failure reaches it.
+// Waits for an effect of another process or thread. A test never sleeps for a guessed time: it names the condition and
+// a limit so generous that only a real failure reaches it.
 #pragma once
 
 #include <chrono>

@@ -17,7 +17,7 @@ std::string bulk(std::string_view text) {
     return "$" + std::to_string(text.size()) + "\r\n" + std::string{text} + "\r\n";
 }
 
-// An array that promises more than comes, broken off inside of an element.
+// An array that announces more elements than it sends, cut off inside an element.
 constexpr std::string_view half_a_reply = "*3\r\n$5\r\nfirst\r\n$6\r\nsec";
 
 }  // namespace

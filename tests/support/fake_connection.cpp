@@ -9,7 +9,7 @@
 namespace holdfast::testing {
 namespace {
 
-// The number behind a one-letter type, as in "*3" or "$5".
+// The number after a one-letter type, as in "*3" or "$5".
 std::optional<std::size_t> counted(const std::optional<std::string>& line, char type) {
     if (!line || line->empty() || line->front() != type) return std::nullopt;
     std::size_t number = 0;

@@ -24,7 +24,7 @@ public:
     void stop() {
         stopping_.set();
         if (accepting_.joinable()) accepting_.join();
-        // No session is added any more: the thread that did is gone.
+        // No more sessions are added: the accepting thread has ended.
         for (std::thread& running : sessions_) running.join();
         sessions_.clear();
         tcp_.socket.reset();
@@ -51,7 +51,7 @@ private:
 
     void accept_one(int listener) {
         unique_fd socket{::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC)};
-        if (!socket) return;  // the peer has given up already
+        if (!socket) return;  // the peer has already closed
         const int number = accepted_++;
         sessions_.emplace_back([this, number, owned = std::move(socket)]() mutable {
             fake_connection connection{std::move(owned), stopping_, number};
@@ -65,7 +65,7 @@ private:
     unique_fd unix_;
     stop_event stopping_;
     std::atomic<int> accepted_ = 0;
-    std::vector<std::thread> sessions_;  // touched by accepting_ while that runs, then by stop()
+    std::vector<std::thread> sessions_;  // used by accepting_ while that runs, then by stop()
     std::thread accepting_;
 };
 

@@ -1,7 +1,5 @@
-// A server that misbehaves on purpose: what a client does with a peer that hangs, lies or speaks nonsense.
-//
-// The test says, per connection, what happens; each connection has a thread of its own, and everything that
-// waits in it ends at once when the server is stopped.
+// A server that misbehaves on purpose, for tests of clients whose peer hangs, lies or sends garbage. The test defines
+// the behaviour per connection. Each connection has its own thread; stopping the server ends every wait in it at once.
 #pragma once
 
 #include <atomic>
@@ -19,18 +17,19 @@
 
 namespace holdfast::testing {
 
-/// One accepted connection. Used by the session's thread only; closed when the session returns.
+/// One accepted connection. Only the session's thread uses it; it closes when the session returns.
 class fake_connection {
 public:
     fake_connection(unique_fd socket, const stop_event& stopping, int number);
 
-    /// What has come, at least one byte; empty when the peer closed or the server stops.
+    /// The received bytes, at least one; empty when the peer closed or the server stops.
     std::string read_some();
 
-    /// One RESP command of bulk strings; nothing when the peer closed, the server stops, or it is no such command.
+    /// One RESP command of bulk strings; nothing when the peer closed, the server stops, or the input is no such
+    /// command.
     std::optional<std::vector<std::string>> read_command();
 
-    /// False if the peer is gone or the server stops.
+    /// False if the peer has closed or the server stops.
     bool write(std::string_view bytes);
 
     void close() noexcept;
@@ -38,13 +37,13 @@ public:
     /// Closes so that the peer sees "connection reset".
     void reset() noexcept;
 
-    /// Reads and forgets, until the peer closes or the server stops.
+    /// Reads and discards until the peer closes or the server stops.
     void ignore_the_rest();
 
     /// False if the server stops first.
     bool sleep_for(std::chrono::milliseconds time) const { return stopping_.sleep_for(time); }
 
-    /// 0 for the server's first connection, then counting.
+    /// The connection's number, from 0.
     int number() const noexcept { return number_; }
 
 private:
@@ -55,14 +54,14 @@ private:
     unique_fd socket_;
     const stop_event& stopping_;
     int number_;
-    std::string buffer_;  // read, but not yet handed out
+    std::string buffer_;  // read, not yet returned
 };
 
 using session = std::function<void(fake_connection&)>;
 using command = std::vector<std::string>;
 using command_handler = std::function<void(fake_connection&, const command&)>;
 
-/// Ways to answer one command. Those that end in silence or a close leave nothing more to be answered.
+/// Answers to one command. After silence or a close there is nothing more to answer.
 namespace answers {
 void nothing(fake_connection& connection, const command& asked);
 void garbage(fake_connection& connection, const command& asked);
@@ -74,11 +73,11 @@ void giant_bulk_header(fake_connection& connection,
 command_handler with(std::string bytes);       // always these
 }  // namespace answers
 
-/// Ways to treat a connection.
+/// Behaviours of a connection.
 namespace behaviours {
 session silent();   // accepts, reads, never answers
 session closing();  // closes at once
-session garbage();  // to the first command, as the others below
+session garbage();  // for the first command; the others below likewise
 session half_reply_then_silence();
 session half_reply_then_close();
 session giant_bulk_header();
@@ -97,7 +96,7 @@ session after_hello(command_handler handler, hello fields = {});
 }  // namespace behaviours
 
 struct fake_server_options {
-    std::filesystem::path unix_path{};  // listens there, too, if given
+    std::filesystem::path unix_path{};  // also listens there, if given
 };
 
 class misbehaving_server {
@@ -111,10 +110,10 @@ public:
     std::string url() const;       // redis://127.0.0.1:port
     std::string unix_url() const;  // unix:///path
 
-    /// How many connections were accepted so far.
+    /// The number of connections accepted so far.
     int connections() const;
 
-    /// Ends all sessions and closes the listeners; the port then refuses. Idempotent.
+    /// Ends all sessions and closes the listeners; the port then refuses connections. Idempotent.
     void stop();
 
 private:

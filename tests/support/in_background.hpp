@@ -1,4 +1,4 @@
-// A call on a thread of its own; its result comes as a future, and whoever drops that waits for it.
+// Runs a call on its own thread. The result is a future; destroying it waits for the call.
 #pragma once
 
 #include <future>

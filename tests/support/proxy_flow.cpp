@@ -7,7 +7,7 @@
 namespace holdfast::testing {
 namespace {
 
-// As a real link: what does not fit waits at the sender.
+// Like a real link: what does not fit waits at the sender.
 constexpr std::size_t most_queued = 1 << 20;
 
 bool try_again() noexcept {
@@ -33,7 +33,7 @@ bool proxy_flow::read(clock::time_point due) {
     char bytes[16384];
     const ssize_t got = ::recv(source_, bytes, sizeof bytes, 0);
     if (got < 0) return try_again();
-    // A shorter delay set meanwhile does not let later bytes overtake.
+    // A shorter delay set later does not let later bytes overtake.
     if (!chunks_.empty() && chunks_.back().due > due) due = chunks_.back().due;
     chunks_.push_back({due, std::string(bytes, static_cast<std::size_t>(got))});
     queued_ += static_cast<std::size_t>(got);

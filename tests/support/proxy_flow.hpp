@@ -1,6 +1,5 @@
-// One direction of a proxied connection: a queue of chunks, each with the time from which it may be passed on.
-//
-// Lives on the proxy's thread; both sockets are non-blocking.
+// One direction of a proxied connection: a queue of chunks, each with the time from which it may be forwarded. Used on
+// the proxy's thread only; both sockets are non-blocking.
 #pragma once
 
 #include <chrono>
@@ -20,24 +19,24 @@ public:
     int source() const noexcept { return source_; }
     int sink() const noexcept { return sink_; }
 
-    /// Is there room to read more?
+    /// True if there is room to read more.
     bool wants_to_read() const noexcept;
-    /// Is something due to be written (or the end to be told)?
+    /// True if data, or the end of the stream, is due to be written.
     bool wants_to_write(clock::time_point now) const noexcept;
-    /// When something will be due; nothing if the queue is empty.
+    /// When data will be due; nothing if the queue is empty.
     std::optional<clock::time_point> due() const noexcept;
-    /// Both the source has ended and the sink has been told.
+    /// True if the source has ended and the sink knows it.
     bool finished() const noexcept { return told_; }
 
-    /// Takes what the source has. False if the connection is broken.
+    /// Reads what the source has. False if the connection is broken.
     bool read(clock::time_point due);
-    /// Passes on what is due. False if the connection is broken.
+    /// Writes what is due. False if the connection is broken.
     bool write(clock::time_point now);
 
 private:
     struct chunk {
         clock::time_point due;
-        std::string bytes;  // empty: the end
+        std::string bytes;  // empty: end of the stream
     };
 
     int source_;

@@ -1,4 +1,4 @@
-// The barest client there is: a socket and a few calls, for tests that look at bytes.
+// A minimal client, a socket and a few calls, for tests that look at bytes.
 #pragma once
 
 #include <poll.h>
@@ -23,7 +23,7 @@ inline bool readable_within(const unique_fd& fd, std::chrono::milliseconds limit
     return ::poll(&waiting, 1, static_cast<int>(limit.count())) == 1;
 }
 
-// What comes until `length` bytes are there or the peer closes.
+// Reads until `length` bytes are there or the peer closes.
 inline std::string receive(const unique_fd& fd, std::size_t length) {
     std::string got;
     char byte;
@@ -49,7 +49,7 @@ inline bool refused(int port) {
 inline constexpr std::string_view ping = "*1\r\n$4\r\nPING\r\n";
 inline constexpr std::string_view pong = "+PONG\r\n";
 
-// Long enough that a reply on its way would have come; too short only makes a test weaker, never fail.
+// Long enough for a reply in flight to arrive. A value that is too short makes a test weaker but never fail.
 inline constexpr auto a_while = std::chrono::milliseconds{50};
 
 }  // namespace holdfast::testing

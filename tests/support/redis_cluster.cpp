@@ -11,13 +11,13 @@ namespace holdfast::testing {
 namespace {
 
 constexpr std::chrono::seconds start_limit{60};
-// All hear of each other within half of it, and who is silent for longer is taken for failed.
+// Members hear of each other within half of this time, and a member that is silent for longer counts as failed.
 constexpr std::chrono::milliseconds soon{1500};
 constexpr std::chrono::milliseconds while_voting{5000};
 // However busy the machine is.
 constexpr std::chrono::milliseconds practically_never{60'000};
 constexpr std::chrono::seconds failover_limit{60};
-// Redis gives a failover by hand up after five.
+// Redis gives up a manual failover after five seconds.
 constexpr std::chrono::seconds by_hand_limit{6};
 constexpr int most_tries_by_hand = 10;
 
@@ -31,7 +31,7 @@ std::string slot_text(const std::string& key) {
     return std::to_string(static_cast<unsigned>(redis::slot_of(key)));
 }
 
-// The port of the slot's owner, as that member has it; 0 if nobody's.
+// The port of the slot's owner according to that member; 0 if it has none.
 std::int64_t owner_port(redis_server& member, const std::string& key) {
     const auto slot = static_cast<std::int64_t>(redis::slot_of(key));
     for (const redis_reply& range : member.call({"CLUSTER", "SLOTS"}).elements) {
@@ -65,7 +65,7 @@ std::string epoch_of(redis_server& member) {
 redis_cluster::redis_cluster(const cluster_options& options) : options_{options} {
     const int count = options.primaries * (options.replicas ? 2 : 1);
     if (options.tls) material_ = make_tls_material(directory_.path());
-    members.reserve(static_cast<std::size_t>(count) + 1);  // who joins later moves nobody
+    members.reserve(static_cast<std::size_t>(count) + 1);  // a member that joins later moves no slot
     for (int i = 0; i < count; ++i) members.emplace_back(member_options());
     join();
     if (!is_settled()) throw std::runtime_error{"the members do not find together:\n" + members[0].log_tail()};
@@ -105,7 +105,7 @@ void redis_cluster::join() {
     know_each_other();
     for (std::size_t i = static_cast<std::size_t>(options_.primaries); i < members.size(); ++i) {
         const std::string primary = id_of(members[i - static_cast<std::size_t>(options_.primaries)]);
-        // Refused as long as it does not know that one well enough.
+        // The server refuses while it does not know that member well enough.
         const auto follows = [&] { return !members[i].call({"CLUSTER", "REPLICATE", primary}).is_error(); };
         if (!eventually(follows, start_limit)) throw std::runtime_error{"a replica knows no primary"};
     }
@@ -134,7 +134,7 @@ redis_server& redis_cluster::join_another() {
     return fresh;
 }
 
-// Whoever is slow to forget it tells the others of it again; they do not listen for a minute.
+// A member that is slow to forget tells the others about it again; they ignore that for a minute.
 void redis_cluster::dismiss_last() {
     const std::string id = id_of(members.back());
     members.pop_back();
@@ -149,7 +149,7 @@ bool redis_cluster::is_settled() {
         }
         return each.info("replication", "role") == "slave" && each.info("replication", "master_link_status") == "up";
     };
-    // A failover is refused by those who have not heard yet who is whose replica.
+    // Members that do not know yet which replica belongs to which primary refuse a failover.
     const auto knows_replicas = [&](redis_server& each) {
         const std::string nodes = each.call({"CLUSTER", "NODES"}).text;
         std::size_t replicas = 0;
@@ -227,7 +227,7 @@ bool redis_cluster::move_keys(const move& which, int at_most) {
 void redis_cluster::move_keys(const move& which, const std::vector<std::string>& keys) {
     std::vector<std::string> step{"MIGRATE", "127.0.0.1", port_among_members(*which.to), "", "0", "10000", "KEYS"};
     step.insert(step.end(), keys.begin(), keys.end());
-    must(*which.from, step);  // NOKEY if they expired meanwhile
+    must(*which.from, step);  // NOKEY if they have expired
 }
 
 void redis_cluster::finish_move(const move& which, told who) {
@@ -251,7 +251,7 @@ void redis_cluster::move_slot(const std::string& key, redis_server& to) {
     finish_move(which);
 }
 
-// On a busy machine Redis may have given it up.
+// On a busy machine Redis may have given up the failover.
 bool redis_cluster::fail_over(const std::string& key) {
     redis_server& former = owner_of(key);
     for (int i = 0; i < most_tries_by_hand; ++i) {
@@ -261,7 +261,7 @@ bool redis_cluster::fail_over(const std::string& key) {
     return false;
 }
 
-// The time is short only until then: nobody else is to be taken for failed.
+// The timeout is short only until then: no other member should count as failed.
 bool redis_cluster::is_given_up(const redis_server& gone) {
     set_node_timeout(soon, &gone);
     const std::string port = ":" + std::to_string(gone.port()) + "@";
@@ -270,7 +270,7 @@ bool redis_cluster::is_given_up(const redis_server& gone) {
         const auto at = nodes.find(port);
         if (at == std::string::npos) return false;
         const std::string line = nodes.substr(at, nodes.find('\n', at) - at);
-        // "fail?" is what one of them alone believes.
+        // "fail?" is the opinion of one member alone.
         return line.find("master,fail") != std::string::npos && line.find('?') == std::string::npos;
     };
     const bool given_up = eventually(
@@ -283,7 +283,8 @@ bool redis_cluster::is_given_up(const redis_server& gone) {
     return given_up;
 }
 
-// Nobody votes twice for the same one's successor within two of their timeouts, nor is voted for again within four.
+// Members do not vote twice for a successor of the same primary within two timeouts, nor is a replica elected again
+// within four.
 bool redis_cluster::has_replaced(const redis_server& gone, const std::string& key) {
     redis_server& successor = replica_of(gone);
     set_node_timeout(while_voting, &gone);
@@ -323,7 +324,7 @@ bool redis_cluster::have_all_heard(const std::string& key) {
 }
 
 bool redis_cluster::has_moved_from(const redis_server& former, const std::string& key) {
-    redis_server* const now = find_owner(key, &former);  // who may hang
+    redis_server* const now = find_owner(key, &former);  // it may hang
     if (now == nullptr) return false;
     return std::ranges::all_of(members, [&](redis_server& each) {
         return &each == &former || !each.running() ||

@@ -1,10 +1,8 @@
-// A Redis Cluster of a test's own: three primaries with a replica each, on free ports of the loopback.
+// A Redis Cluster for one test: three primaries with a replica each, on free ports of the loopback.
 //
-// The constructor returns when every member says that all is well and every replica has caught up. Slots are moved as
-// redis-cli does it, but step by step where a test wants to look on.
-//
-// No replica takes over unless the test says so: on a busy machine a primary may seem to be gone that is only slow, and
-// then a test would be about something else.
+// The constructor returns when every member reports a healthy Cluster and every replica has caught up. Slots move as
+// redis-cli moves them, but step by step where a test wants to observe. No replica takes over unless the test says so:
+// on a busy machine a slow primary may look failed, and then a test would test something else.
 #pragma once
 
 #include <chrono>
@@ -19,10 +17,10 @@ namespace holdfast::testing {
 
 struct cluster_options {
     int primaries = 3;
-    bool replicas = true;                  // one for each
-    bool tls = false;                      // also among themselves; all have the same certificate
-    std::vector<std::string> config{};     // further lines for each member
-    std::vector<std::string> acl_users{};  // of each member: they are not replicated
+    bool replicas = true;                  // one per primary
+    bool tls = false;                      // also between members; all have the same certificate
+    std::vector<std::string> config{};     // further configuration lines for each member
+    std::vector<std::string> acl_users{};  // of each member, because ACL users are not replicated
 };
 
 class redis_cluster {
@@ -31,52 +29,52 @@ public:
 
     /// redis+cluster://[login@]127.0.0.1:port,... of all members. Login: user:password.
     std::string url(const std::string& login = {}) const;
-    /// The same with rediss+cluster:// and their TLS ports. Whom to trust is in tls().
+    /// The same with rediss+cluster:// and TLS ports. The authority to trust is in tls().
     std::string tls_url(const std::string& login = {}) const;
     const tls_material& tls() const { return *material_; }
 
-    /// The member that calls itself the owner of the key's slot; throws if there is none.
+    /// The member that claims to own the key's slot; throws if there is none.
     redis_server& owner_of(const std::string& key);
-    /// Some primary that is not.
+    /// A primary that does not own it.
     redis_server& other_than_owner_of(const std::string& key);
-    /// The other of the two that take over from each other: a primary and its replica.
+    /// The counterpart in the same pair of primary and replica.
     redis_server& replica_of(const redis_server& primary);
 
-    /// The slot of the key goes from its owner to `to`, in three steps. Of the middle one as many as there are keys.
+    /// Moves the slot of the key from its owner to `to`, in three steps. The middle one repeats while keys are left.
     struct move {
         std::string slot;
         redis_server* from;
         redis_server* to;
     };
     move begin_move(const std::string& key, redis_server& to);
-    /// At most so many keys; false if there was none left.
+    /// Moves at most this many keys; false if none was left.
     bool move_keys(const move& which, int at_most);
     void move_keys(const move& which, const std::vector<std::string>& keys);
     enum class told { all_primaries, both_sides };
-    /// As redis-cli does it all primaries are told; the others would hear of it in time, and have it wrong until then.
+    /// Tells all primaries, as redis-cli does; otherwise the others would have the wrong owner for a while.
     void finish_move(const move& which, told who = told::all_primaries);
-    /// All of it.
+    /// All steps.
     void move_slot(const std::string& key, redis_server& to);
 
-    /// One more primary, without a slot yet.
+    /// Adds a primary without slots.
     redis_server& join_another();
-    /// The one that joined last is gone, and forgotten by all. It must not have a slot any more.
+    /// Removes the member that joined last; all others forget it. It must not own a slot any more.
     void dismiss_last();
 
-    /// Waits until all know who owns the key's slot, and since which epoch. A move by one who has missed the last one
-    /// may be given the same epoch, and be undone when they find that out.
+    /// Waits until all members know the owner of the key's slot and its epoch. A member that has missed the last move
+    /// could get the same epoch for its own move, which would be undone later.
     [[nodiscard]] bool have_all_heard(const std::string& key);
 
-    /// CLUSTER FAILOVER, by hand and without loss; returns when the replica owns the key's slot.
+    /// CLUSTER FAILOVER, manual and without loss; returns when the replica owns the key's slot.
     [[nodiscard]] bool fail_over(const std::string& key);
-    /// Waits until all who run take that one for failed, which a test has taken away. Nobody replaces it yet.
+    /// Waits until all running members consider this one failed, which the test has stopped. No replica takes over yet.
     [[nodiscard]] bool is_given_up(const redis_server& gone);
-    /// Lets its replica take over, and waits until that owns the key's slot and all who run agree.
+    /// Lets its replica take over; waits until that owns the key's slot and all running members agree.
     [[nodiscard]] bool has_replaced(const redis_server& gone, const std::string& key);
-    /// Whoever was replaced runs again, without its data, or goes on. Waits until it is a replica that has caught up.
+    /// Restarts the replaced member without its data, or continues it. Waits until it is a replica that has caught up.
     [[nodiscard]] bool comes_back(redis_server& gone);
 
-    std::vector<redis_server> members;  // the primaries first
+    std::vector<redis_server> members;  // primaries first
 
 private:
     void join();
@@ -84,11 +82,11 @@ private:
     void know_each_other();
     [[nodiscard]] bool is_settled();
     void set_node_timeout(std::chrono::milliseconds silence, const redis_server* not_asked = nullptr);
-    // A running member other than `former` owns the key's slot, and all who run agree.
+    // True if a running member other than `former` owns the key's slot, and all running members agree.
     [[nodiscard]] bool has_moved_from(const redis_server& former, const std::string& key);
     redis_server* find_owner(const std::string& key, const redis_server* not_asked = nullptr);
     std::string id_of(redis_server& member);
-    /// Where members reach it.
+    /// The address at which the members reach it.
     std::string port_among_members(const redis_server& member) const;
     server_options member_options() const;
 

@@ -20,7 +20,7 @@ namespace {
 constexpr std::chrono::seconds server_start_limit{20};
 constexpr std::chrono::seconds stop_limit{10};
 
-// With users of its own the test may have switched the default user off; then the harness has one, too.
+// A test with its own users may have disabled the default user; the harness then has a user of its own.
 admin_login login_for(const server_options& options) {
     if (!options.acl_users.empty()) return {.user = "harness", .password = "harness-of-the-test"};
     return {.user = {}, .password = options.requirepass};
@@ -63,7 +63,7 @@ void redis_server::process::start_on_free_ports() {
 void redis_server::process::start_again() {
     if (running()) throw std::logic_error{"redis-server runs already"};
     bool ready = false;
-    // Somebody's outgoing connection may sit on the port for a moment.
+    // An outgoing connection may occupy the port for a moment.
     if (!eventually([&] { return ready = (start() == outcome::ready); }, server_start_limit)) {
         throw std::runtime_error{"the port of the redis-server was taken while it was down"};
     }
@@ -95,7 +95,7 @@ void redis_server::process::launch() {
     pid_ = spawn(request);
 }
 
-// Not while it loads its data: LOADING is an answer, but no test wants to begin there.
+// LOADING is an answer, too, but no test wants to start before the data is loaded.
 bool redis_server::process::answers() {
     if (!std::filesystem::exists(socket_path())) return false;
     try {
@@ -161,7 +161,7 @@ void redis_server::process::kill() {
 
 void redis_server::process::stop() {
     signal(SIGTERM);
-    resume();  // a stopped process does not hear SIGTERM
+    resume();  // a stopped process does not handle SIGTERM
     if (wait_for_exit(pid_, stop_limit)) return gone();
     const std::string log = log_tail();
     kill();
@@ -183,7 +183,7 @@ void redis_server::process::resume() {
 
 void redis_server::process::remove_data() {
     std::filesystem::remove_all(directory() / "appendonlydir");  // since Redis 7
-    std::filesystem::remove(directory() / "appendonly.aof");     // before
+    std::filesystem::remove(directory() / "appendonly.aof");     // before Redis 7
     std::filesystem::remove(directory() / "dump.rdb");
 }
 

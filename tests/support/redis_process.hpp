@@ -1,8 +1,8 @@
 // The process behind a redis_server: configuration, ports, start, signals.
 //
 // Invariants:
-//  (1) pid_ is 0 exactly when there is no child to wait for; nobody is ever signalled by a stale pid.
-//  (2) Ports are chosen once; only the first start may change them, when somebody else was faster.
+//  (1) pid_ is 0 exactly when there is no child to wait for; no stale pid is ever signalled.
+//  (2) Ports are chosen once; only the first start may change them, if another process took one.
 #pragma once
 
 #include <mutex>

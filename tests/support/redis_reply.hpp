@@ -1,4 +1,4 @@
-// A reply of redis-server as a plain value, for tests to look at.
+// A reply of redis-server as a plain value.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The public face; what it takes to run the process is in redis_process.
+// The public interface; redis_process runs the process.
 #include "support/redis_server.hpp"
 
 #include <charconv>
@@ -10,7 +10,7 @@
 namespace holdfast::testing {
 namespace {
 
-// RFC 3986: everything but the unreserved characters is escaped, so any password survives in a URL.
+// RFC 3986: escapes everything but the unreserved characters, so any password survives in a URL.
 std::string percent_encoded(std::string_view text) {
     constexpr std::string_view unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
     constexpr std::string_view digits = "0123456789ABCDEF";

@@ -1,10 +1,9 @@
-// A redis-server of a test's own: started by the constructor, gone with the object, and gone with the process
+// A redis-server for one test: the constructor starts it, the destructor ends it, and it ends with the test process
 // even if that is killed (see spawn.hpp).
 //
-// Each server has a temporary directory with its configuration, log, data and sockets. It always has a unix
-// socket, over which the harness itself talks to it; whatever the test does to TCP or TLS, `call()` goes on
-// working. That connection is named "harness" in CLIENT LIST, and what it runs is counted in the statistics
-// like anything else.
+// Each server has a temporary directory with its configuration, log, data and sockets. It always has a unix socket,
+// which the harness uses: whatever the test does to TCP or TLS, `call()` works. That connection is named "harness" in
+// CLIENT LIST, and the statistics count its commands like any others.
 #pragma once
 
 #include <sys/types.h>
@@ -28,19 +27,19 @@ enum class server_certificate { localhost, wrong_host, expired, not_yet_valid };
 struct server_options {
     bool tcp = true;               // 127.0.0.1, a free port
     bool unix_socket = false;      // offer the unix socket to the test
-    bool tls = false;              // TLS on a port of its own, certificates made on the fly
+    bool tls = false;              // TLS on its own port, with certificates made on the fly
     bool tls_client_auth = false;  // clients need a certificate
     server_certificate certificate = server_certificate::localhost;
-    std::optional<tls_material> tls_from{};  // instead of certificates of its own: for servers that trust each other
+    std::optional<tls_material> tls_from{};  // use these certificates: for servers that trust each other
     std::string requirepass{};               // password of the default user
     std::vector<std::string> acl_users{};    // what follows "user ", e.g. "bob on >pw ~* +@all"
     std::vector<std::string> config{};       // further configuration lines, e.g. "maxmemory 2mb"
     bool persistent = false;                 // append-only file, synced at every write
-    std::chrono::seconds clock_ahead{0};     // of this machine's wall clock; may be negative
-    bool sentinel = false;                   // not a server but a sentinel; what it watches is in `config`
+    std::chrono::seconds clock_ahead{0};     // relative to this machine's wall clock; may be negative
+    bool sentinel = false;                   // a sentinel instead of a server; `config` says what it watches
 };
 
-/// Movable. Calls may come from several threads; starting and stopping is for one at a time.
+/// Movable. Several threads may call it; starting and stopping is for one at a time.
 class redis_server {
 public:
     enum class data { keep, lose };
@@ -71,14 +70,14 @@ public:
     /// Same ports, same sockets. A running server is stopped first. Keeping data needs `persistent`.
     void restart(data what);
 
-    /// As an administrator with all rights. An error reply is a value; no connection or no answer throws.
+    /// Runs a command with all rights. An error reply is a value; without a connection or an answer it throws.
     redis_reply call(const std::vector<std::string>& arguments);
 
-    /// How often a command ran since the start or `reset_stats()`; subcommands as "config|get". 0 if never.
+    /// The number of calls of a command since the start or `reset_stats()`; subcommands as "config|get".
     std::int64_t command_calls(std::string_view command);
     void reset_stats();
 
-    /// One field of INFO; throws std::out_of_range if there is none of that name.
+    /// One field of INFO; throws std::out_of_range if there is no such field.
     std::string info(std::string_view section, std::string_view field);
 
     /// The end of the server's log, for messages.

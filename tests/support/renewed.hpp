@@ -1,4 +1,4 @@
-// Seeing from outside that a hold is renewed.
+// Observes renewals from outside.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace holdfast::testing {
 
-/// The key's expiry, which comes nearer all the time, is moved away, so many times.
+/// True once the key's expiry has been extended this many times.
 [[nodiscard]] inline bool is_renewed(redis_server& server, const std::string& key, int times = 1) {
     auto left_ms = server.call({"PTTL", key}).integer;
     return eventually(

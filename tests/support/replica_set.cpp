@@ -37,7 +37,7 @@ bool replica_set::has_caught_up() {
     const auto all = static_cast<std::int64_t>(replicas.size());
     return eventually(
         [&] {
-            // WAIT tells of its own link's writes.
+            // WAIT covers the writes of its own link.
             primary.call({"SET", "caught up", "1", "PX", "1"});
             return primary.call({"WAIT", std::to_string(all), "100"}).integer == all;
         },

@@ -1,4 +1,4 @@
-// A primary with replicas that follow it at once. The constructor returns when they have caught up.
+// A primary with replicas. The constructor returns when they have caught up.
 #pragma once
 
 #include <cstddef>
@@ -8,18 +8,18 @@
 
 namespace holdfast::testing {
 
-/// The same for a server that follows `primary`, or, if that is null, is followed: a replica is there without delay,
-/// and one that was a primary comes back as fast.
+/// Options of a server that replicates from `primary`, or of the primary if that is null: replication starts without
+/// delay, and a former primary reconnects as fast.
 server_options replicating(server_options options, const redis_server* primary);
 
 class replica_set {
 public:
     explicit replica_set(std::size_t replicas, const server_options& each = {});
 
-    /// Stops them, or has them go on; the primary then waits in vain, or no longer.
+    /// Stops or continues the replicas; a WAIT on the primary then fails or succeeds.
     void pause_replicas();
     void resume_replicas();
-    /// All that the primary has done until now is there.
+    /// Waits until the replicas have everything that the primary has done so far.
     [[nodiscard]] bool has_caught_up();
 
     redis_server primary;

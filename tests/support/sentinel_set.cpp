@@ -12,11 +12,11 @@ namespace {
 
 constexpr std::chrono::seconds sentinel_start_limit{60};
 constexpr std::chrono::seconds sentinel_failover_limit{60};
-// How long a server may be silent before the sentinels take it for down: when it is, and otherwise.
+// How long a server may be silent before the sentinels consider it down: during a failover, and otherwise.
 constexpr std::chrono::milliseconds silent_for{500};
 constexpr std::chrono::seconds silent_for_ever{600};
 
-// A field of a reply that is a list of names and values; empty if it has none.
+// A field of a reply that is a list of names and values; empty if there is none.
 std::string field_of(const redis_reply& list, const std::string& name) {
     for (std::size_t i = 0; i + 1 < list.elements.size(); i += 2) {
         if (list.elements[i].text == name) return list.elements[i + 1].text;
@@ -56,8 +56,8 @@ sentinel_set::sentinel_set(sentinel_options options) : options_{std::move(option
     if (!is_settled()) throw std::runtime_error{"the sentinels do not find together:\n" + sentinels[0].log_tail()};
 }
 
-// A sentinel that was not run for two seconds does nothing at all for the next thirty: it mistrusts its clock. On a
-// machine that stalls a failover would take longer than the leases of the tests. Before Redis 7 that cannot be changed.
+// A sentinel that did not run for two seconds does nothing for thirty (TILT mode). On a machine that stalls, a failover
+// would take longer than the leases of the tests. Before Redis 7 that cannot be changed.
 void sentinel_set::never_tilt() {
     for (redis_server& each : sentinels) {
         each.call({"SENTINEL", "DEBUG", "tilt-trigger", in_milliseconds(silent_for_ever)});

@@ -1,9 +1,8 @@
-// A primary, two replicas and three sentinels that fail over within a second or two.
+// A primary, two replicas and three sentinels that fail over within a second or two. They do so only when a test asks
+// for it: a server that is merely slow on a busy machine keeps its role.
 //
-// They do so only where a test asks for it: a server that is merely slow on a busy machine keeps its part.
-//
-// All are processes of the test's own, on free ports of the loopback. The constructor returns when the replicas have
-// caught up and the sentinels know of them and of each other: before that there would be no failover.
+// All processes belong to the test and listen on free ports of the loopback. The constructor returns when the replicas
+// have caught up and the sentinels know them and each other: before that no failover would happen.
 #pragma once
 
 #include <chrono>
@@ -15,10 +14,10 @@
 namespace holdfast::testing {
 
 struct sentinel_options {
-    std::string password{};              // of the servers
-    std::string sentinel_password{};     // of the sentinels
-    std::vector<std::string> config{};   // further lines for each server
-    std::string name = "stock-servers";  // what the sentinels call the primary
+    std::string password{};              // password of the servers
+    std::string sentinel_password{};     // password of the sentinels
+    std::vector<std::string> config{};   // further configuration lines for each server
+    std::string name = "stock-servers";  // the sentinels' name of the primary
 };
 
 class sentinel_set {
@@ -28,17 +27,17 @@ public:
     /// redis+sentinel://[:password@]127.0.0.1:port,...,.../name
     std::string url() const;
 
-    /// Which of `servers` the first sentinel that answers calls the primary.
+    /// The primary among `servers`, according to the first sentinel that answers.
     redis_server& primary();
-    /// The same for one sentinel; throws if it knows a server that is none of ours.
+    /// The same for one sentinel; throws if it names an unknown server.
     redis_server& primary_of(redis_server& sentinel);
-    /// Waits until all running sentinels call another one the primary than `former`, and that says so, too.
+    /// Waits until all running sentinels name another primary than `former`, and that server agrees.
     [[nodiscard]] bool has_moved_from(const redis_server& former);
-    /// The same, where `gone` was killed or hangs: the sentinels take it for down until then.
+    /// The same if `gone` was killed or hangs: the sentinels consider it down until then.
     [[nodiscard]] bool has_replaced(const redis_server& gone);
-    /// Waits until the servers that run and are not the primary have its data and would be taken over from.
+    /// Waits until the running replicas have the primary's data and could take over.
     [[nodiscard]] bool is_settled();
-    /// SENTINEL FAILOVER, asked for until it is begun.
+    /// SENTINEL FAILOVER, repeated until it begins.
     [[nodiscard]] bool fail_over();
 
     std::vector<redis_server> servers;

@@ -54,7 +54,7 @@ void set_option(const unique_fd& fd, int option) {
     if (::setsockopt(fd.get(), SOL_SOCKET, option, &on, sizeof on) != 0) throw_errno("setsockopt");
 }
 
-// False if somebody has the port.
+// False if the port is in use.
 bool bind_loopback(const unique_fd& fd, int port) {
     const sockaddr_in address = loopback(port);
     if (::bind(fd.get(), generic(address), sizeof address) == 0) return true;
@@ -62,14 +62,14 @@ bool bind_loopback(const unique_fd& fd, int port) {
     return false;
 }
 
-// As redis-server would ask.
+// With the options that redis-server uses.
 bool port_is_free(int port) {
     const unique_fd fd = open_socket(AF_INET);
     set_option(fd, SO_REUSEADDR);
     return bind_loopback(fd, port);
 }
 
-// Random, not counting up: tests run side by side and would otherwise all try the same one.
+// Random, because tests run side by side and would otherwise all try the same port.
 template <typename Attempt>
 int first_port_where(Attempt&& works) {
     std::random_device device;
@@ -109,8 +109,7 @@ int free_port() {
 
 reserved_port reserve_port() {
     reserved_port made{};
-    // Without SO_REUSEADDR, so that a redis-server looking for a port (which sets it) is kept out even while
-    // nobody listens here.
+    // Without SO_REUSEADDR: a redis-server that looks for a port (with it) cannot bind even while nothing listens here.
     made.port = first_port_where([&](int port) {
         made.socket = open_socket(AF_INET);
         return bind_loopback(made.socket, port);
@@ -118,7 +117,7 @@ reserved_port reserve_port() {
     return made;
 }
 
-// SO_REUSEPORT only now: set before the bind, two tests could have reserved the same port.
+// SO_REUSEPORT only after the bind: otherwise two tests could reserve the same port.
 void allow_listeners_beside(const reserved_port& reserved) {
     set_option(reserved.socket, SO_REUSEPORT);
 }

@@ -1,8 +1,7 @@
-// The few socket calls that the harness needs, with errors as exceptions and descriptors that close themselves.
+// The socket calls that the harness needs, with exceptions and owning descriptors.
 //
-// Ports are taken from below the range that the kernel hands to outgoing connections, so that a server which
-// is down for a moment finds its port still free when it comes back; and below 20000, so that a Cluster
-// node's bus port (port + 10000) is nobody else's port either.
+// Ports are below the kernel's range for outgoing connections, so that a server that is down for a moment finds its
+// port free; and below 20000, so that the bus port of a Cluster member (port + 10000) is free, too.
 #pragma once
 
 #include <filesystem>
@@ -31,7 +30,7 @@ private:
 /// Throws std::system_error with errno.
 [[noreturn]] void throw_errno(const std::string& what);
 
-/// A port of 127.0.0.1 that nobody listened on a moment ago. Somebody may take it before the caller does.
+/// A port of 127.0.0.1 that was free a moment ago. Another process may take it before the caller does.
 int free_port();
 
 /// A port of 127.0.0.1 and a socket bound to it, not listening yet: connections are refused.
@@ -40,13 +39,13 @@ struct reserved_port {
     unique_fd socket;
 };
 
-/// A port that is ours alone from now on.
+/// Reserves a port until destruction.
 reserved_port reserve_port();
 
-/// Lets listen_beside() open listeners on the port, while anybody else is still kept out.
+/// Lets listen_beside() open listeners on the port, while other processes cannot bind it.
 void allow_listeners_beside(const reserved_port& reserved);
 
-/// Another socket on the reserved port, listening. Closed, it leaves the port reserved and refusing.
+/// Another, listening socket on the reserved port. When it closes, the port stays reserved and refuses connections.
 unique_fd listen_beside(const reserved_port& reserved);
 
 unique_fd listen_unix(const std::filesystem::path& path);

@@ -26,8 +26,8 @@
 namespace holdfast::testing {
 namespace {
 
-// Runs tasks on one thread that lives as long as the process. Never destroyed: the thread's end would be the
-// end of all it started.
+// Runs tasks on one thread that lives as long as the process. It is never destroyed: the end of that thread would kill
+// all its children.
 class forker {
 public:
     static forker& instance() {
@@ -52,7 +52,7 @@ private:
     }
 
     void loop() {
-        // Signals meant for the test are for its own threads.
+        // Other threads handle the signals of the test.
         sigset_t all;
         ::sigfillset(&all);
         ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
@@ -71,8 +71,8 @@ private:
     std::queue<std::packaged_task<pid_t()>> tasks_;
 };
 
-// Everything the child needs, made before the fork: between fork and exec only async-signal-safe calls are
-// allowed, and allocating is not among them.
+// Everything the child needs, prepared before the fork: between fork and exec only async-signal-safe calls are allowed,
+// and allocation is not one.
 struct prepared {
     std::vector<std::string> strings;
     std::vector<char*> arguments;
@@ -128,7 +128,7 @@ prepared prepare(const spawn_request& request) {
     return made;
 }
 
-// A later dup2 must not overwrite a descriptor that is still to be copied: first move all above stderr.
+// A later dup2 must not overwrite a descriptor that is still to be copied: first move all of them above stderr.
 bool place_descriptors(const prepared& what) {
     int moved[3];
     for (int i = 0; i < 3; ++i) {
@@ -144,14 +144,14 @@ bool place_descriptors(const prepared& what) {
 }
 
 void close_everything_on_exec() {
-    // A library's socket without CLOEXEC, inherited, would keep a connection open that the test has closed.
+    // An inherited socket without CLOEXEC would keep a connection open that the test has closed.
     if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == 0) return;
     for (int fd = 3; fd < 1024; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
 [[noreturn]] void become(const prepared& what, pid_t parent, int failure_pipe) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    // Had the parent died before that call, no signal would ever come.
+    // If the parent died before that call, no signal would come.
     if (::getppid() != parent) ::_exit(127);
     if (what.group == process_group::own) ::setpgid(0, 0);
     bool ready = place_descriptors(what);
@@ -179,7 +179,7 @@ pid_t fork_and_exec(const prepared& what) {
     if (pid < 0) throw_errno("fork");
     if (pid == 0) become(what, parent, write_end.get());
     write_end.reset();
-    // The pipe closes at a successful exec; otherwise it brings the reason.
+    // The pipe closes at a successful exec; otherwise it carries the errno.
     int reason = 0;
     ssize_t got;
     do {
@@ -213,7 +213,7 @@ bool process_is_alive(pid_t pid) {
     std::ifstream file{"/proc/" + std::to_string(pid) + "/stat"};
     std::string stat;
     if (!std::getline(file, stat)) return false;
-    // "pid (name) S ...": the name may hold anything, so look behind the last parenthesis.
+    // "pid (name) S ...": the name may contain anything, so look after the last parenthesis.
     const std::size_t after = stat.rfind(')');
     const char state = after != std::string::npos && after + 2 < stat.size() ? stat[after + 2] : 'X';
     return state != 'Z' && state != 'X';

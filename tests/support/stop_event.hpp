@@ -1,5 +1,4 @@
-// A flag that poll() can see: once set it stays set until it is cleared, and everybody who waits on a
-// descriptor can wait on it, too.
+// A flag that poll() can wait for, beside other descriptors. It stays set until it is cleared.
 #pragma once
 
 #include <poll.h>

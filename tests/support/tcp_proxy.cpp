@@ -25,7 +25,7 @@
 
 namespace holdfast::testing {
 
-struct proxy_lane {  // the settings of one direction
+struct proxy_lane {  // settings of one direction
     bool stalled = false;
     std::chrono::milliseconds delay{0};
 };
@@ -73,7 +73,7 @@ public:
 
     int port() const noexcept { return reserved_.port; }
 
-    // Runs the function on the loop's thread and returns when it has run; until then the caller's captures live.
+    // Runs the function on the loop's thread and waits for it, so the caller's captures stay alive.
     void post(std::function<void()> task) {
         std::packaged_task<void()> packaged{std::move(task)};
         std::future<void> done = packaged.get_future();
@@ -86,7 +86,7 @@ public:
         done.get();
     }
 
-    // The following are for functions given to post().
+    // Used by functions passed to post().
     void listen() {
         if (listener_) return;
         listener_ = listen_beside(reserved_);
@@ -123,9 +123,9 @@ private:
         }
     }
 
-    // Layout: wake, listener, then four entries per connection (up source, up sink, down source, down sink).
-    // A descriptor nobody waits for is given as -1: poll reports a hang-up even without being asked, and a
-    // stalled connection whose peer is gone would keep us spinning.
+    // Layout: wake, listener, then four entries per connection (up source, up sink, down source, down sink). A
+    // descriptor that nobody waits for is -1: poll reports a hang-up even without being asked, and a stalled connection
+    // whose peer has closed would spin.
     void wait_and_forward() {
         const clock::time_point before = clock::now();
         std::vector<pollfd> waiting{{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
@@ -161,7 +161,7 @@ private:
         if (!owner.broken && !flow.write(now)) owner.broken = true;
     }
 
-    // Until the first delayed chunk is due; what is due already is waited for by POLLOUT.
+    // Until the first delayed chunk is due; POLLOUT waits for what is due already.
     int poll_limit_ms(clock::time_point now) const {
         std::chrono::milliseconds limit{60'000};
         const auto consider = [&](const proxy_flow& flow, const proxy_lane& settings) {
@@ -181,20 +181,20 @@ private:
         if (!client) return;
         ++accepted_;
         try {
-            // Blocking, but to our own machine: it connects or is refused at once.
+            // Blocking, but local: it connects or is refused at once.
             unique_fd server = connect_tcp(target_port_);
             prepare_socket(client);
             prepare_socket(server);
             connections_.emplace_back(std::move(client), std::move(server));
         } catch (const std::system_error&) {
-            // The server is down; the client finds its connection closed.
+            // The server is down: close the client's connection.
         }
     }
 
     const int target_port_;
-    const reserved_port reserved_;  // keeps the port ours while nothing listens
+    const reserved_port reserved_;  // keeps the port reserved while nothing listens
     const unique_fd wake_;
-    std::mutex mutex_;  // guards tasks_; all else belongs to the thread
+    std::mutex mutex_;  // guards tasks_; everything else belongs to the thread
     std::queue<std::packaged_task<void()>> tasks_;
     unique_fd listener_;
     std::list<proxy_connection> connections_;

@@ -1,8 +1,8 @@
-// A link that can go bad: forwards connections to a server and cuts, stalls, delays or refuses them on demand.
+// A proxy that cuts, stalls, delays or refuses connections to a server on demand.
 //
-// Lost reply: stall(to_client), send the request, see it run on the server, cut(). Half-open link:
-// stall(both). One thread runs everything; each setter is carried out by that thread and returns when it has
-// taken effect.
+// Lost reply: stall(to_client), send the request, see it run on the server, cut(). Half-open link: stall(both).
+//
+// One thread runs everything; each setter runs on that thread and returns when it has taken effect.
 #pragma once
 
 #include <chrono>
@@ -24,22 +24,22 @@ public:
     int port() const;
     std::string url() const;  // redis://127.0.0.1:port
 
-    /// Closes all present connections, on both sides. What was held back in them is lost.
+    /// Closes all connections on both sides. Data that was held back is lost.
     void cut();
 
-    /// New connections are refused (nothing listens) until accept().
+    /// Refuses new connections (nothing listens) until accept().
     void refuse();
     void accept();
 
-    /// Stops forwarding, without closing anything: not even the peer's closing is passed on. Holds for new
-    /// connections, too. After unstall() what was held back goes on its way.
+    /// Stops forwarding without closing anything: not even the peer's close is forwarded. Applies to new connections,
+    /// too. unstall() forwards what was held back.
     void stall(direction which);
     void unstall(direction which);
 
-    /// From now on what comes is passed on so much later.
+    /// Delays everything that arrives from now on.
     void delay(direction which, std::chrono::milliseconds time);
 
-    /// How many connections there are now, and how many there ever were.
+    /// The number of connections now, and in total.
     int connections() const;
     int accepted() const;
 

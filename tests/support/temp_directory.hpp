@@ -1,4 +1,4 @@
-// A directory that is there while the object is.
+// A temporary directory that lives as long as its object.
 #pragma once
 
 #include <filesystem>
@@ -6,8 +6,8 @@
 
 namespace holdfast::testing {
 
-/// Made by mkdtemp (mode 0700) under $TMPDIR, or under /tmp where that would be too long: a unix socket's
-/// path must fit in 107 bytes. Removed with everything in it by the destructor.
+/// Made by mkdtemp (mode 0700) under $TMPDIR, or under /tmp if that path is too long: a unix socket's path must fit in
+/// 107 bytes. The destructor removes it with its contents.
 class temp_directory {
 public:
     explicit temp_directory(std::string_view prefix = "hf-");

@@ -39,7 +39,7 @@ struct wanted {
     std::string common_name;
     std::string alternative_names{};  // empty: none
     std::string usage{};              // extendedKeyUsage; empty: an authority
-    long begins_s = -3600;            // against now
+    long begins_s = -3600;            // relative to now
     long ends_s = 86400;
 };
 
@@ -65,7 +65,7 @@ void set_serial(X509* certificate) {
     check(::ASN1_INTEGER_set_uint64(::X509_get_serialNumber(certificate), serial >> 1) == 1, "serial");
 }
 
-// Without an issuer the certificate signs itself.
+// Without an issuer the certificate is self-signed.
 identity make_identity(const wanted& what, const identity* issuer) {
     identity made{key_ptr{::EVP_EC_gen("P-256")}, certificate_ptr{::X509_new()}};
     check(made.key != nullptr && made.certificate != nullptr, "EVP_EC_gen");
@@ -115,7 +115,7 @@ certificate_files save(const identity& what, const std::filesystem::path& stem) 
 
 tls_material make_tls_material(const std::filesystem::path& directory) {
     const std::string here = "DNS:localhost,IP:127.0.0.1";
-    const std::string for_servers = "serverAuth,clientAuth";  // a redis-server is a client of its primary, too
+    const std::string for_servers = "serverAuth,clientAuth";  // a redis-server is also a client of its primary
     const std::string for_clients = "clientAuth";
     const identity ca = make_identity({.common_name = "test authority"}, nullptr);
     const identity stranger = make_identity({.common_name = "unrelated authority"}, nullptr);

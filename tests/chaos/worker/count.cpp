@@ -1,4 +1,4 @@
-// The plain file is the resource that knows nothing of locks: a second writer in the section loses an update.
+// The resource is a plain file that knows nothing of locks: a second writer in the section loses an update.
 #include <atomic>
 #include <fstream>
 #include <mutex>
@@ -13,7 +13,7 @@ namespace {
 
 struct content {
     std::uint64_t count = 0;
-    std::uint64_t token = 0;  // the highest that wrote
+    std::uint64_t token = 0;  // the highest token that wrote
 };
 
 content read(const std::string& path) {
@@ -31,7 +31,7 @@ void write(const std::string& path, const content& next) {
 
 void section_of_a_thread(mutex& lock, const std::string& path) {
     const std::scoped_lock outer{lock};
-    const std::scoped_lock inner{lock};  // R14: fair and re-entrant at once
+    const std::scoped_lock inner{lock};  // R14: fair and re-entrant at the same time
     content now = read(path);
     ++now.count;
     write(path, now);

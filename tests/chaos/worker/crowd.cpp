@@ -15,7 +15,7 @@ struct member {
     std::stop_token end;
 };
 
-/// Holds on for a while, or until it may not believe in it any more, and tells from when to when it did.
+/// Holds for a while, or until the validity ends, and reports the interval of its belief.
 void believe_for_a_while(const member& self, const lease& held) {
     const auto lost = held.lost();
     const auto from = now_us();

@@ -8,8 +8,7 @@ namespace holdfast::chaos {
 int cycle(arguments given) {
     const client redis{given[0]};
     mutex lock{redis, given[1]};
-    // What a server sees for the first time is sent in full once more, by everyone whose request is under
-    // way: a cost of the first moment, and none of a cycle.
+    // Every request in flight before a script is known sends its full text again: a cost of the start, not of a cycle.
     mutex{redis, given[1] + ":warm-up"}.acquire().release();
     const auto cycles = std::stoul(given[3]);
     tell("ready");

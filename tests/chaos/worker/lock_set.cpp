@@ -1,7 +1,7 @@
 // Read, wait, write: under a lock on several servers, on a store that checks tokens.
 //
-// The store is a file. Whoever opens it shows a token, and from then on nobody with a smaller one gets through, neither
-// reading nor writing. So an update can be lost only if two grants have the wrong order of tokens.
+// The store is a file. Each access shows a token. From then on the store refuses reads and writes with a smaller token.
+// So an update can be lost only if two grants have tokens in the wrong order.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ class store {
 public:
     explicit store(std::string path) : path_(std::move(path)) {}
 
-    /// The count, for one whose token is not too small; -1 for others.
+    /// The count; -1 if the token is too small.
     std::int64_t open(std::uint64_t token) const {
         return exclusively([&](content& now) -> std::int64_t {
             if (token < now.token) return -1;
@@ -30,7 +30,7 @@ public:
             return static_cast<std::int64_t>(now.count);
         });
     }
-    /// False if it came too late.
+    /// False if the token is too small by now.
     bool write(std::uint64_t token, std::int64_t count) const {
         return exclusively([&](content& now) -> std::int64_t {
                    if (token != now.token) return 0;

@@ -24,7 +24,8 @@ void tell(const std::string& line) {
 }
 
 std::stop_token end_of_input() {
-    // Never destroyed, and the reader never joined: a worker that fails must not wait for its input to end.
+    // Never destroyed, and the reading thread is never joined: a worker that fails must not wait for the end of its
+    // input.
     static std::stop_source& source = *[] {
         auto* made = new std::stop_source;
         std::thread{[made] {

@@ -1,4 +1,4 @@
-// The plain file knows nothing of locks and is written in two steps: whoever reads while another writes sees it torn.
+// The plain file knows nothing of locks and is written in two steps: a reader beside a writer sees it torn.
 #include <atomic>
 #include <fstream>
 #include <latch>
@@ -17,7 +17,7 @@ constexpr int lines_in_file = 100;
 
 struct page {
     std::uint64_t version = 0;
-    std::uint64_t token = 0;  // of the one who wrote it
+    std::uint64_t token = 0;  // of the writer
 
     friend bool operator==(const page&, const page&) = default;
 };
@@ -101,7 +101,7 @@ int share(arguments given) {
             const auto section = index % 2 == 0 ? &read_section_of_a_thread : &read_section_of_a_lease;
             threads.emplace_back([&all, section] { all.work("read", section, milliseconds{0}); });
         }
-        // A writer that never rests keeps all readers out where writers are preferred.
+        // A writer without pauses keeps all readers out where writers are preferred.
         for (std::size_t index = 0; index < writers; ++index)
             threads.emplace_back([&all] { all.work("write", &write_section, milliseconds{10}); });
     }

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "node/differential/command_maker.hpp"
-#include "node/differential/real_server.hpp"
 #include "script/rw/foreign_rw.hpp"
 #include "script/rw/rw_rows.hpp"
+#include "server_model/differential/command_maker.hpp"
+#include "server_model/differential/real_server.hpp"
 
 namespace holdfast::testing {
 

@@ -6,9 +6,9 @@
 
 #include <deque>
 
-#include "node/differential/real_server.hpp"
 #include "script/rw/foreign_rw.hpp"
 #include "script/rw/rw_model.hpp"
+#include "server_model/differential/real_server.hpp"
 #include "wire/scripts.hpp"
 
 namespace holdfast::testing {

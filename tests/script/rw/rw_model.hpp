@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "node/value.hpp"
+#include "server_model/value.hpp"
 
 namespace holdfast::testing {
 

@@ -3,9 +3,9 @@
 #include <cstdlib>
 #include <functional>
 
-#include "node/differential/command_maker.hpp"
 #include "script/rw/rw_comparison.hpp"
 #include "script/rw/rw_rows.hpp"
+#include "server_model/differential/command_maker.hpp"
 
 namespace holdfast::testing::rw_model_test {
 namespace {

@@ -7,8 +7,8 @@
 #include <map>
 #include <optional>
 
-#include "node/differential/real_server.hpp"
 #include "script/script_bench.hpp"
+#include "server_model/differential/real_server.hpp"
 
 namespace holdfast::testing {
 

@@ -4,21 +4,22 @@
 #include <utility>
 
 #include "world/client.hpp"
-#include "world/cluster_way.hpp"
+#include "world/cluster_backend.hpp"
 
 namespace holdfast::sim {
 namespace {
 
-redis::ack_queue line_on(redis::session& link, const std::string& client_id) {
+redis::ack_queue queue_on(redis::session& link, const std::string& client_id) {
     if (link.settings().use == redis::link_use::server) return redis::ack_queue(link, client_id);
     return redis::ack_queue(link);
 }
 
 }  // namespace
 
-ack_plug::ack_plug(client& owner, std::size_t node, const redis::server_settings& server, network& net)
-    : plug(owner, node, *this, server, node + 1, net), line(line_on(session(), owner.engine().id().text())) {
-    session().on_timer(now());  // connects
+ack_plug::ack_plug(client& owner, std::size_t server_number, const redis::server_settings& server, network& net)
+    : plug(owner, server_number, *this, server, server_number + 1, net),
+      queue(queue_on(session(), owner.engine().id().text())) {
+    session().on_timer(now());  // starts to connect
 }
 
 void member_ack_plugs::submit(redis::command& request, const redis::server_address* at, redis::acknowledgement wanted) {
@@ -34,7 +35,7 @@ void member_ack_plugs::submit(redis::command& request, const redis::server_addre
         server.use = redis::link_use::member;
         there = std::make_unique<ack_plug>(owner_, member_at(*at), server, net_);
     }
-    there->line.submit(request, {.wanted = wanted, .run_id = {}});
+    there->queue.submit(request, {.wanted = wanted, .run_id = {}});
 }
 
 bool member_ack_plugs::withdraw(redis::command& request) {
@@ -43,11 +44,11 @@ bool member_ack_plugs::withdraw(redis::command& request) {
         return true;
     }
     return std::any_of(members_.begin(), members_.end(),
-                       [&](const auto& each) { return each.second->line.withdraw(request); }) ||
-           std::any_of(left_.begin(), left_.end(), [&](const auto& each) { return each->line.withdraw(request); });
+                       [&](const auto& each) { return each.second->queue.withdraw(request); }) ||
+           std::any_of(left_.begin(), left_.end(), [&](const auto& each) { return each->queue.withdraw(request); });
 }
 
-// All have left before the first is told: what that does may ask again.
+// Order: drop all links first, then fail their commands. The completion of a command may ask again.
 void member_ack_plugs::keep_primaries(const redis::slot_map& map) {
     const std::size_t before = left_.size();
     for (auto next = members_.begin(); next != members_.end();) {
@@ -57,7 +58,7 @@ void member_ack_plugs::keep_primaries(const redis::slot_map& map) {
         members_.erase(each);
     }
     for (std::size_t i = before; i < left_.size(); ++i) {
-        left_[i]->line.give_up({errc::outcome_unknown, "no primary now"}, owner_.now());
+        left_[i]->queue.give_up({errc::outcome_unknown, "not a primary any more"}, owner_.now());
         left_[i]->drop();
     }
 }
@@ -66,35 +67,35 @@ void member_ack_plugs::flush() {
     while (!nowhere_.empty()) {
         redis::command& request = *nowhere_.back();
         nowhere_.pop_back();
-        redis::routing::fail(request, {errc::cluster_down, "nobody owns the lock's slot"}, owner_.now());
+        redis::routing::fail(request, {errc::cluster_down, "the lock's slot has no owner"}, owner_.now());
     }
-    for (const auto& [place, each] : members_) each->line.flush(owner_.now());
+    for (const auto& [address, each] : members_) each->queue.flush(owner_.now());
 }
 
 void member_ack_plugs::settle() {
-    for (const auto& [place, each] : members_) each->settle();
+    for (const auto& [address, each] : members_) each->settle();
 }
 
 void member_ack_plugs::on_timer() {
-    for (const auto& [place, each] : members_) each->session().on_timer(owner_.now());
+    for (const auto& [address, each] : members_) each->session().on_timer(owner_.now());
 }
 
 instant member_ack_plugs::deadline() const {
     instant due = never;
-    for (const auto& [place, each] : members_) due = std::min(due, each->session().deadline());
+    for (const auto& [address, each] : members_) due = std::min(due, each->session().deadline());
     return due;
 }
 
 void member_ack_plugs::forget_links() {
-    for (const auto& [place, each] : members_) each->forget_link();
+    for (const auto& [address, each] : members_) each->forget_link();
 }
 
 void member_ack_plugs::close() {
-    for (const auto& [place, each] : members_) each->session().close(owner_.now());
+    for (const auto& [address, each] : members_) each->session().close(owner_.now());
 }
 
 void member_ack_plugs::add_to(std::vector<plug*>& all) const {
-    for (const auto& [place, each] : members_) all.push_back(each.get());
+    for (const auto& [address, each] : members_) all.push_back(each.get());
 }
 
 }  // namespace holdfast::sim

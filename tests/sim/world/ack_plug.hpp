@@ -1,5 +1,5 @@
-// A client's links by which servers are asked for their replicas. What src/api/backends/ack_links.cpp and
-// member_acks.cpp are in a program; here all want the same number of replicas, so one link to each server will do.
+// A client's links for acknowledgements of replicas (WAIT). They stand for src/api/backends/ack_links.cpp and
+// member_acks.cpp. All locks of a scenario require the same number of replicas, so one link per server is enough.
 #pragma once
 
 #include <map>
@@ -12,12 +12,13 @@
 
 namespace holdfast::sim {
 
-/// To a server, or to a member of a Cluster, as its settings say. What becomes of its link is told by its commands.
+/// Links to a server or to a member of a Cluster, as the settings say. The results of its commands tell the fate of the
+/// link.
 class ack_plug final : private redis::session_listener, public plug {
 public:
-    ack_plug(client& owner, std::size_t node, const redis::server_settings& server, network& net);
+    ack_plug(client& owner, std::size_t server_number, const redis::server_settings& server, network& net);
 
-    redis::ack_queue line;
+    redis::ack_queue queue;
 
 private:
     void on_link_up(const redis::server_facts&, instant) override {}
@@ -26,16 +27,16 @@ private:
     void on_push(const redis::reply_view&, instant) override {}
 };
 
-/// One to each primary of a Cluster that was asked.
+/// One link to each primary of a Cluster that was asked.
 class member_ack_plugs {
 public:
     member_ack_plugs(client& owner, const redis::server_settings& cluster, network& net)
         : owner_(owner), cluster_(cluster), net_(net) {}
 
-    /// Null: nobody is known to own the slot.
+    /// `at` is null if the owner of the slot is unknown.
     void submit(redis::command& request, const redis::server_address* at, redis::acknowledgement wanted);
     bool withdraw(redis::command& request);
-    /// The links to others are left.
+    /// Drops the links to members that are no primaries.
     void keep_primaries(const redis::slot_map& map);
     void flush();
     void settle();
@@ -50,9 +51,9 @@ private:
     const redis::server_settings cluster_;
     network& net_;
     std::map<redis::server_address, std::unique_ptr<ack_plug>> members_;
-    // The network may still have something for them; they take it no more.
+    // Kept because the network may still deliver to them; they ignore it.
     std::vector<std::unique_ptr<ack_plug>> left_;
-    std::vector<redis::command*> nowhere_;  // there is nobody to ask
+    std::vector<redis::command*> nowhere_;  // the owner of the slot is unknown
 };
 
 }  // namespace holdfast::sim

@@ -6,23 +6,24 @@
 namespace holdfast::sim {
 namespace {
 
-// Virtual timers ring exactly; only one that was asleep is late.
+// Virtual timers fire exactly. Only the timers of a paused process are late.
 constexpr milliseconds punctual{1};
 constexpr milliseconds after_a_pause{20};
-// So much later than the busy hours everybody goes home.
+// So long after the end of the busy phase every actor releases what it holds.
 constexpr milliseconds lingering{20'000};
 
-// The engine keeps the listener as long as it likes; the actor lives as long as the day.
+// A non-owning pointer: the engine may keep the listener as long as it likes, and the actor lives as long as the
+// scenario.
 std::shared_ptr<engine::hold_listener> borrowed(engine::hold_listener& listener) {
     return {std::shared_ptr<void>(), &listener};
 }
 
 }  // namespace
 
-actor::actor(place where, chance luck, std::string name, std::uint64_t owner)
-    : where_(std::move(where)),
-      luck_(luck),
-      rw_luck_(chance(luck).next() ^ 0x5ead0717eU),
+actor::actor(environment where, random_stream random, std::string name, std::uint64_t owner)
+    : env_(std::move(where)),
+      random_(random),
+      rw_random_(random_stream(random).next() ^ 0x5ead0717eU),
       name_(std::move(name)),
       owner_(static_cast<engine::owner_id>(owner)) {}
 
@@ -31,118 +32,121 @@ std::string actor::describe() const {
 }
 
 void actor::note(const std::string& what) const {
-    if (where_.trace) where_.trace(name_ + " " + what);
+    if (env_.trace) env_.trace(name_ + " " + what);
 }
 
 void actor::after(nanoseconds wait, void (actor::*what)()) {
-    where_.time.after(wait, [this, what] { where_.home.when_awake([this, what] { (this->*what)(); }); });
+    env_.time.after(wait, [this, what] { env_.process.when_awake([this, what] { (this->*what)(); }); });
 }
 
 void actor::rest() {
-    after(luck_.within(where_.ways.rest), &actor::ask);
+    after(random_.within(env_.load.rest), &actor::ask);
 }
 
 engine::acquire_terms actor::draw_terms() {
-    const habits& ways = where_.ways;
+    const workload& load = env_.load;
     engine::acquire_terms out;
-    const lock_plan& lock = ways.locks[luck_.below(ways.locks.size())];
+    const lock_plan& lock = load.locks[random_.below(load.locks.size())];
     out.keys = lock.keys;
     out.kind = lock.kind;
     out.prefer = lock.prefer;
-    if (lock.kind == wire::lock_kind::read_write && rw_luck_.percent(ways.read_percent))
+    if (lock.kind == wire::lock_kind::read_write && rw_random_.percent(load.read_percent))
         out.want = engine::access::shared;
-    out.lease = ways.leases[luck_.below(ways.leases.size())];
-    if (luck_.percent(ways.owner_percent)) out.owner = owner_;
-    if (luck_.percent(ways.fixed_percent)) out.renewing = engine::renewal::none;
-    out.limit = draw_patience(luck_);
-    out.acknowledged_by = ways.acknowledged_by;
-    out.yield_after_ms = ways.yield_after_ms;
+    out.lease = load.leases[random_.below(load.leases.size())];
+    if (random_.percent(load.owner_percent)) out.owner = owner_;
+    if (random_.percent(load.fixed_percent)) out.renewing = engine::renewal::none;
+    out.limit = draw_patience(random_);
+    out.acknowledged_by = load.acknowledged_by;
+    out.yield_after_ms = load.yield_after_ms;
     return out;
 }
 
-engine::patience actor::draw_patience(chance& luck) const {
+engine::patience actor::draw_patience(random_stream& random) const {
     engine::patience out;
-    if (luck.percent(where_.ways.try_percent)) {
+    if (random.percent(env_.load.try_percent)) {
         out.wait = engine::waiting::not_at_all;
-        out.deadline = where_.home.now() + request_time;
-    } else if (luck.percent(where_.ways.deadline_percent)) {
-        out.deadline = where_.home.now() + luck.within({milliseconds(1), milliseconds(2500)});
+        out.deadline = env_.process.now() + request_time;
+    } else if (random.percent(env_.load.deadline_percent)) {
+        out.deadline = env_.process.now() + random.within({milliseconds(1), milliseconds(2500)});
     }
     return out;
 }
 
 void actor::ask() {
-    if (where_.time.now() >= where_.ways.stop) return;
+    if (env_.time.now() >= env_.load.stop) return;
     terms_ = draw_terms();
     begin(terms_.limit);
     const std::uint64_t serial = serial_;
     note("asks for " + terms_.keys->lock() + (terms_.want == engine::access::shared ? " to read" : "") +
-         (terms_.limit.wait == engine::waiting::in_queue ? " in line" : " at once") + " lease " +
+         (terms_.limit.wait == engine::waiting::in_queue ? " in the queue" : " at once") + " lease " +
          std::to_string(terms_.lease.count()) + (terms_.renewing == engine::renewal::none ? " fixed" : ""));
     const instant deadline = terms_.limit.deadline;
-    if (where_.ways.deadlines_forgotten) terms_.limit.deadline = never;
-    where_.home.engine().acquire(*this, terms_, where_.home.now());
-    if (deadline != never) expect_end(deadline + where_.home.slept(), serial);
-    plan_cancel(luck_);
+    if (env_.load.deadlines_ignored) terms_.limit.deadline = never;
+    env_.process.engine().acquire(*this, terms_, env_.process.now());
+    if (deadline != never) expect_end(deadline + env_.process.slept(), serial);
+    plan_cancel(random_);
 }
 
-// Before every request.
+// Precedes every request.
 void actor::begin(engine::patience limit) {
     asking_ = true;
     cancelled_ = false;
-    asked_at_ = where_.time.now();
+    asked_at_ = env_.time.now();
     patience_ = limit;
     ++serial_;
 }
 
-void actor::plan_cancel(chance& luck) {
-    if (!luck.percent(where_.ways.cancel_percent)) return;
-    where_.time.after(luck.within({nanoseconds(0), milliseconds(400)}), [this, serial = serial_] {
-        where_.home.when_awake([this, serial] {
+void actor::plan_cancel(random_stream& random) {
+    if (!random.percent(env_.load.cancel_percent)) return;
+    env_.time.after(random.within({nanoseconds(0), milliseconds(400)}), [this, serial = serial_] {
+        env_.process.when_awake([this, serial] {
             if (!asking_ || serial != serial_) return;
             note("cancels");
             cancelled_ = true;
-            if (!where_.ways.cancellations_forgotten)
-                where_.home.engine().cancel(*this, errc::cancelled, where_.home.now());
-            if (asking_ && serial == serial_) where_.watch.fail(name_ + " still waits for what it has cancelled");
+            if (!env_.load.cancellations_ignored)
+                env_.process.engine().cancel(*this, errc::cancelled, env_.process.now());
+            if (asking_ && serial == serial_)
+                env_.check.fail(name_ + " still waits for an acquisition that it has cancelled");
         });
     });
 }
 
 void actor::expect_end(instant deadline, std::uint64_t serial) {
-    where_.time.at(deadline + punctual, [this, deadline, serial] {
-        const client& home = where_.home;
-        if (!asking_ || serial != serial_ || home.dead()) return;
-        const instant now = where_.time.now();
-        if (home.paused() || now < home.resumed_at() + after_a_pause) return expect_end(now + after_a_pause, serial);
-        where_.watch.fail(name_ + " waits beyond its deadline");
+    env_.time.at(deadline + punctual, [this, deadline, serial] {
+        const client& process = env_.process;
+        if (!asking_ || serial != serial_ || process.dead()) return;
+        const instant now = env_.time.now();
+        if (process.paused() || now < process.resumed_at() + after_a_pause)
+            return expect_end(now + after_a_pause, serial);
+        env_.check.fail(name_ + " waits beyond its deadline");
     });
 }
 
 void actor::acquired(engine::hold& held) {
     asking_ = false;
-    note("has " + held.terms().keys->lock() + " by " + held.id().text(where_.home.engine().id()) + " token " +
+    note("acquired " + held.terms().keys->lock() + " by " + held.id().text(env_.process.engine().id()) + " token " +
          std::to_string(held.token()));
     if (held_ == nullptr) {
         held_ = &held;
-        granted_at_ = where_.time.now();
+        granted_at_ = env_.time.now();
         held.listen(borrowed(*this));
-        belief_ = where_.watch.believes({.lock = held.terms().keys->lock(),
-                                         .id = held.id().text(where_.home.engine().id()),
-                                         .token = held.token(),
-                                         .until = held.valid_until() + where_.home.slept(),
-                                         .mode = held.terms().want,
-                                         .lease = held.terms().lease,
-                                         .asked = asked_at_});
-        if (held.valid_until() <= where_.home.now()) where_.watch.fail(name_ + " was given a hold that is over");
+        belief_ = env_.check.believes({.lock = held.terms().keys->lock(),
+                                       .id = held.id().text(env_.process.engine().id()),
+                                       .token = held.token(),
+                                       .until = held.valid_until() + env_.process.slept(),
+                                       .mode = held.terms().want,
+                                       .lease = held.terms().lease,
+                                       .asked = asked_at_});
+        if (held.valid_until() <= env_.process.now())
+            env_.check.fail(name_ + " acquired a hold whose validity has ended");
     } else if (held.levels(engine::access::exclusive) > 0 && belief_->mode == engine::access::shared) {
-        where_.watch.upgraded(*belief_, held.token(), asked_at_);
+        env_.check.upgraded(*belief_, held.token(), asked_at_);
     }
-    after(luck_.within(where_.ways.hold), &actor::carry_on);
+    after(random_.within(env_.load.hold), &actor::next_step);
 }
 
-// Whoever has had no trouble is told nothing but what the lock has to say.
-bool actor::is_to_be_expected(errc why) const {
+// An actor whose client had no trouble may be refused only for reasons of the lock itself.
+bool actor::is_expected(errc why) const {
     switch (why) {
         case errc::busy:
         case errc::read_held:
@@ -150,50 +154,49 @@ bool actor::is_to_be_expected(errc why) const {
         case errc::reserved:
             return patience_.wait == engine::waiting::not_at_all;
         case errc::timed_out:
-            return patience_.deadline <= where_.home.now();
-        case errc::no_quorum:  // whose time was up before so many servers could answer
-            return patience_.deadline <= where_.home.now() || !where_.home.calm_since(asked_at_);
+            return patience_.deadline <= env_.process.now();
+        case errc::no_quorum:  // its deadline passed before enough servers answered
+            return patience_.deadline <= env_.process.now() || !env_.process.calm_since(asked_at_);
         case errc::not_replicated:
-            return where_.ways.replicas_may_lag;
+            return env_.load.replicas_may_lag;
         case errc::cancelled:
             return cancelled_;
         case errc::would_deadlock:
         case errc::lost:
             return held_ != nullptr;
         case errc::unreachable:
-            return !where_.home.calm_since(asked_at_) ||
-                   (patience_.deadline <= where_.home.now() && where_.home.may_still_seek(*terms_.keys, asked_at_));
+            return !env_.process.calm_since(asked_at_) ||
+                   (patience_.deadline <= env_.process.now() &&
+                    env_.process.may_still_be_connecting(*terms_.keys, asked_at_));
         default:
-            return !where_.home.calm_since(asked_at_);
+            return !env_.process.calm_since(asked_at_);
     }
 }
 
-// Whatever happens to links: whoever waits hears that no server can be reached when its time is up, and not before.
-bool actor::is_told_too_early(errc why) const {
+// Whatever happens to links: a waiter learns at its deadline, and not earlier, that no server can be reached.
+bool actor::is_too_early(errc why) const {
     if (patience_.wait != engine::waiting::in_queue || (why != errc::unreachable && why != errc::no_quorum))
         return false;
-    if (patience_.deadline != never) return where_.home.now() < patience_.deadline;
-    return where_.time.now() < asked_at_ + where_.home.first_connect();
+    if (patience_.deadline != never) return env_.process.now() < patience_.deadline;
+    return env_.time.now() < asked_at_ + env_.process.first_connect();
 }
 
 void actor::refused(const engine::refusal& why) {
     asking_ = false;
-    where_.watch.told(name_, why.code);
-    if (is_told_too_early(why.code))
-        where_.watch.fail(name_ + " was told before its time that no server can be reached");
-    if (!is_to_be_expected(why.code) && !walking_out_)
-        where_.watch.wrongly_refused(terms_.keys->lock(), name_, why.code);
-    if (walking_out_) return;
+    env_.check.told(name_, why.code);
+    if (is_too_early(why.code)) env_.check.fail(name_ + " was told before its time that no server can be reached");
+    if (!is_expected(why.code) && !releasing_all_) env_.check.wrongly_refused(terms_.keys->lock(), name_, why.code);
+    if (releasing_all_) return;
     note("is refused, code " + std::to_string(static_cast<int>(why.code)));
     if (held_ != nullptr) {
-        after(nanoseconds(0), &actor::carry_on);
+        after(nanoseconds(0), &actor::next_step);
     } else {
         rest();
     }
 }
 
 void actor::on_validity(instant until) {
-    where_.watch.extended(belief_, until + where_.home.slept());
+    env_.check.extended(belief_, until + env_.process.slept());
 }
 
 void actor::on_token(engine::fencing_token token) {
@@ -201,22 +204,22 @@ void actor::on_token(engine::fencing_token token) {
 }
 
 void actor::on_lost(errc why) {
-    note("has lost " + belief_->id + ", code " + std::to_string(static_cast<int>(why)));
-    // By the clock it may be believed in to its end: that is the time to stop in.
+    note("lost " + belief_->id + ", code " + std::to_string(static_cast<int>(why)));
+    // After errc::lost the hold may be believed in until its validity ends: that time is meant for stopping work.
     if (why != errc::lost) belief_->over = true;
-    where_.watch.lost.insert(belief_->id);
+    env_.check.lost.insert(belief_->id);
     const bool renews = held_->terms().renewing == engine::renewal::automatic;
-    if (renews && where_.home.calm_since(granted_at_)) where_.watch.lost_without_reason(*belief_);
+    if (renews && env_.process.calm_since(granted_at_)) env_.check.lost_without_reason(*belief_);
 }
 
-void actor::carry_on() {
+void actor::next_step() {
     if (held_ == nullptr) return;
-    if (held_->terms().kind == wire::lock_kind::read_write) return carry_on_rw();
-    // In and out again could go on for longer than anybody is patient.
-    if (where_.time.now() >= where_.ways.stop + lingering) return release(engine::access::exclusive);
+    if (held_->terms().kind == wire::lock_kind::read_write) return next_step_rw();
+    // Re-entering again and again could last longer than the simulator waits.
+    if (env_.time.now() >= env_.load.stop + lingering) return release(engine::access::exclusive);
     const bool owned = held_->terms().owner != engine::owner_id::nobody;
-    if (luck_.percent(where_.ways.renew_percent) && !renewing_) return renew();
-    if (owned && depth() < 4 && luck_.percent(35)) return enter_again();
+    if (random_.percent(env_.load.renew_percent) && !renewing_) return renew();
+    if (owned && depth() < 4 && random_.percent(35)) return reenter();
     release(engine::access::exclusive);
 }
 
@@ -224,7 +227,7 @@ unsigned actor::depth() const {
     return held_->levels(engine::access::exclusive) + held_->levels(engine::access::shared);
 }
 
-engine::acquire_terms actor::as_before() const {
+engine::acquire_terms actor::terms_of_hold() const {
     const engine::hold_terms& has = held_->terms();
     return {.keys = has.keys,
             .kind = has.kind,
@@ -239,48 +242,49 @@ engine::acquire_terms actor::as_before() const {
             .yield_after_ms = has.yield_after_ms};
 }
 
-void actor::enter_again() {
-    engine::acquire_terms again = as_before();
+void actor::reenter() {
+    engine::acquire_terms again = terms_of_hold();
     begin(again.limit);
-    note("enters again");
-    where_.home.engine().acquire(*this, std::move(again), where_.home.now());
+    note("re-enters");
+    env_.process.engine().acquire(*this, std::move(again), env_.process.now());
 }
 
 void actor::renew() {
     renewing_ = true;
     const auto asked = answers_.emplace_back(std::make_shared<answer>(&renewing_));
     note("renews");
-    where_.home.engine().renew(*held_, *asked, where_.home.now());
-    expect_answer(asked, where_.time.now() + request_time);
-    after(luck_.within(where_.ways.hold), &actor::carry_on);
+    env_.process.engine().renew(*held_, *asked, env_.process.now());
+    expect_answer(asked, env_.time.now() + request_time);
+    after(random_.within(env_.load.hold), &actor::next_step);
 }
 
 void actor::release(engine::access level) {
     engine::hold& held = *held_;
-    const instant by = where_.home.now() + request_time;
+    const instant by = env_.process.now() + request_time;
     std::shared_ptr<answer> asked;
-    if (luck_.percent(80)) asked = answers_.emplace_back(std::make_shared<answer>());
+    if (random_.percent(80)) asked = answers_.emplace_back(std::make_shared<answer>());
     const unsigned left = depth() - 1;
-    note("releases level " + std::to_string(left + 1) + (level == engine::access::shared ? ", one that reads" : ""));
+    note("releases level " + std::to_string(left + 1) + (level == engine::access::shared ? ", shared" : ""));
     const unsigned shared = held.levels(engine::access::shared) - (level == engine::access::shared ? 1 : 0);
-    about_to_hold(left - shared, shared);
-    engine::hold_completion* const told = where_.ways.answers_forgotten ? nullptr : asked.get();
-    where_.home.engine().release(held, level, told, by, where_.home.now());
-    if (asked) expect_answer(asked, where_.time.now() + request_time);
+    note_remaining_levels(left - shared, shared);
+    engine::hold_completion* const told = env_.load.answers_ignored ? nullptr : asked.get();
+    env_.process.engine().release(held, level, told, by, env_.process.now());
+    if (asked) expect_answer(asked, env_.time.now() + request_time);
     if (left > 0) {
-        after(luck_.within(where_.ways.hold), &actor::carry_on);
+        after(random_.within(env_.load.hold), &actor::next_step);
     } else {
         rest();
     }
 }
 
 void actor::expect_answer(const std::shared_ptr<answer>& asked, instant deadline) {
-    where_.time.at(deadline + punctual, [this, asked] {
-        const client& home = where_.home;
-        if (asked->done || home.dead()) return;
-        const instant now = where_.time.now();
-        if (home.paused() || now < home.resumed_at() + after_a_pause) return expect_answer(asked, now + after_a_pause);
-        where_.watch.fail(name_ + " was not answered in time");
+    env_.time.at(deadline + punctual, [this, asked] {
+        const client& process = env_.process;
+        if (asked->done || process.dead()) return;
+        const instant now = env_.time.now();
+        if (process.paused() || now < process.resumed_at() + after_a_pause)
+            return expect_answer(asked, now + after_a_pause);
+        env_.check.fail(name_ + " was not answered in time");
     });
 }
 

@@ -1,7 +1,10 @@
-// Somebody who uses locks: asks for one in some way, holds it for a while, perhaps enters again, renews, upgrades,
-// downgrades or changes its mind, and lets go. Whatever it is told goes to the judge.
+// One user of locks, like a thread of a program: it acquires a lock, holds it for a while, perhaps re-enters, renews,
+// upgrades, downgrades or cancels, and releases. It reports every result to the checker.
 //
-// Like a thread of a program, it acts only while its process is awake, and never from within a callback.
+// Invariants:
+//  (1) An actor acts only while its process is awake, and never from within a callback of the engine.
+//  (2) It has at most one request to acquire or upgrade in flight, and at most one hold.
+//  (3) It believes in less before it asks the engine for less, and in more only after the engine said so.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "world/checker.hpp"
 #include "world/client.hpp"
-#include "world/judge.hpp"
 
 namespace holdfast::sim {
 
@@ -20,55 +23,55 @@ struct lock_plan {
     wire::preference prefer = wire::preference::arrival;
 };
 
-/// How people behave on this day.
-struct habits {
+/// How the actors of a scenario behave.
+struct workload {
     std::vector<lock_plan> locks;
     std::vector<milliseconds> leases;
-    chance::span rest{milliseconds(1), milliseconds(300)};
-    chance::span hold{microseconds(100), milliseconds(150)};
+    random_stream::span rest{milliseconds(1), milliseconds(300)};
+    random_stream::span hold{microseconds(100), milliseconds(150)};
     engine::packed_acknowledgement acknowledged_by = {};
     std::uint16_t yield_after_ms = 50;
     bool replicas_may_lag = false;
     unsigned try_percent = 15;
-    unsigned deadline_percent = 40;  // of those who wait
+    unsigned deadline_percent = 40;  // of the requests that wait in the queue
     unsigned cancel_percent = 10;
     unsigned owner_percent = 30;
     unsigned fixed_percent = 25;
     unsigned renew_percent = 15;
-    // on read-write locks
+    // For read-write locks.
     unsigned read_percent = 60;
     unsigned upgrade_percent = 25;
     unsigned downgrade_percent = 25;
-    unsigned lets_go_percent = 30;
-    instant stop{};  // nothing new is begun after this
-    // Mutants: what the engine is not told.
-    bool deadlines_forgotten = false;
-    bool answers_forgotten = false;
-    bool cancellations_forgotten = false;
+    unsigned release_percent = 30;
+    instant stop{};  // no acquisition starts after this
+    // Mutants: what the actor does not tell the engine.
+    bool deadlines_ignored = false;
+    bool answers_ignored = false;
+    bool cancellations_ignored = false;
 
     milliseconds longest_lease() const { return *std::max_element(leases.begin(), leases.end()); }
 };
 
 class actor final : public engine::acquire_completion, public engine::hold_listener {
 public:
-    struct place {
+    struct environment {
         timeline& time;
-        client& home;
-        judge& watch;
-        const habits& ways;
+        client& process;
+        checker& check;
+        const workload& load;
         std::function<void(const std::string&)> trace;
     };
-    actor(place where, chance luck, std::string name, std::uint64_t owner);
+    actor(environment where, random_stream random, std::string name, std::uint64_t owner);
 
     void start() { rest(); }
-    /// Nothing wanted and nothing held.
+    /// No request in flight and no hold.
     bool idle() const { return !asking_ && held_ == nullptr; }
     bool waits_for(const std::string& lock) const {
         return asking_ && held_ == nullptr && terms_.keys->lock() == lock &&
                terms_.limit.wait == engine::waiting::in_queue;
     }
     instant asked_at() const { return asked_at_; }
-    /// Its process is gone, and its beliefs with it.
+    /// Its process has died, so its belief ends.
     void died() {
         if (belief_) belief_->over = true;
     }
@@ -101,43 +104,44 @@ private:
     void ask();
     engine::acquire_terms draw_terms();
     void expect_end(instant deadline, std::uint64_t serial);
-    engine::patience draw_patience(chance& luck) const;
-    void plan_cancel(chance& luck);
-    void carry_on();
-    void enter_again();
+    engine::patience draw_patience(random_stream& random) const;
+    void plan_cancel(random_stream& random);
+    void next_step();
+    void reenter();
     void renew();
     void release(engine::access level);
     unsigned depth() const;
-    engine::acquire_terms as_before() const;  // of what is held
+    engine::acquire_terms terms_of_hold() const;
 
-    // on read-write locks (actor_rw.cpp)
-    void carry_on_rw();
-    void enter_again_rw();
+    // Read-write locks: actor_rw.cpp.
+    void next_step_rw();
+    void reenter_rw();
     void upgrade();
     void downgrade();
-    void plan_walking_out();
-    void walk_out();
-    void about_to_hold(unsigned exclusive, unsigned shared);
+    void plan_release_during_upgrade();
+    void release_during_upgrade();
+    void note_remaining_levels(unsigned exclusive, unsigned shared);
 
     void expect_answer(const std::shared_ptr<answer>& asked, instant deadline);
     void note(const std::string& what) const;
     void begin(engine::patience limit);
-    bool is_to_be_expected(errc why) const;
-    bool is_told_too_early(errc why) const;
+    bool is_expected(errc why) const;
+    bool is_too_early(errc why) const;
 
-    place where_;
-    chance luck_;
-    chance rw_luck_;  // of its own, so that days without read-write locks are what they were before there were any
+    environment env_;
+    random_stream random_;
+    random_stream rw_random_;  // a stream of its own: scenarios without read-write locks draw what they drew before
+                               // these locks existed
     std::string name_;
     engine::owner_id owner_;
     engine::acquire_terms terms_;
     bool asking_ = false;
-    bool cancelled_ = false;  // the present request
+    bool cancelled_ = false;  // the request in flight
     instant asked_at_{};
-    engine::patience patience_;  // of the present request
+    engine::patience patience_;  // of the request in flight
     std::uint64_t serial_ = 0;
     engine::hold* held_ = nullptr;
-    bool walking_out_ = false;
+    bool releasing_all_ = false;
     bool renewing_ = false;
     instant granted_at_{};
     std::shared_ptr<belief> belief_;

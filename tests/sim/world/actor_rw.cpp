@@ -1,4 +1,4 @@
-// What people do with a read-write lock that they hold.
+// What an actor does with a read-write lock that it holds.
 
 #include "world/actor.hpp"
 
@@ -6,90 +6,90 @@ namespace holdfast::sim {
 
 using engine::access;
 
-void actor::carry_on_rw() {
-    const habits& ways = where_.ways;
+void actor::next_step_rw() {
+    const workload& load = env_.load;
     const bool owned = held_->terms().owner != engine::owner_id::nobody;
     const unsigned exclusive = held_->levels(access::exclusive);
-    // Up and down could go on for ever.
-    const bool lets_go = where_.time.now() >= ways.stop || rw_luck_.percent(ways.lets_go_percent);
-    if (!lets_go && rw_luck_.percent(ways.renew_percent) && !renewing_) return renew();
-    if (!lets_go && owned && depth() < 5 && rw_luck_.percent(35)) return enter_again_rw();
-    if (!lets_go && depth() < 5 && rw_luck_.percent(ways.upgrade_percent)) return upgrade();
-    if (!lets_go && exclusive > 0 && rw_luck_.percent(ways.downgrade_percent)) return downgrade();
+    // Upgrades and downgrades could alternate for ever.
+    const bool releases = env_.time.now() >= load.stop || rw_random_.percent(load.release_percent);
+    if (!releases && rw_random_.percent(load.renew_percent) && !renewing_) return renew();
+    if (!releases && owned && depth() < 5 && rw_random_.percent(35)) return reenter_rw();
+    if (!releases && depth() < 5 && rw_random_.percent(load.upgrade_percent)) return upgrade();
+    if (!releases && exclusive > 0 && rw_random_.percent(load.downgrade_percent)) return downgrade();
     const bool reads = held_->levels(access::shared) > 0;
-    release(exclusive == 0 || (reads && rw_luck_.percent(50)) ? access::shared : access::exclusive);
+    release(exclusive == 0 || (reads && rw_random_.percent(50)) ? access::shared : access::exclusive);
 }
 
-// A mode that is held already is entered at once, whoever waits.
-void actor::enter_again_rw() {
-    engine::acquire_terms again = as_before();
-    again.limit = draw_patience(rw_luck_);
-    again.want = rw_luck_.percent(60) ? access::shared : access::exclusive;
+// A mode that is already held is re-entered at once, whoever waits.
+void actor::reenter_rw() {
+    engine::acquire_terms again = terms_of_hold();
+    again.limit = draw_patience(rw_random_);
+    again.want = rw_random_.percent(60) ? access::shared : access::exclusive;
     const bool upgrades = again.want == access::exclusive && held_->levels(access::exclusive) == 0;
     const instant deadline = again.limit.deadline;
     begin(again.limit);
     const std::uint64_t serial = serial_;
-    if (upgrades) where_.watch.expect_change();
-    note(again.want == access::shared ? "enters again to read" : "enters again to write");
-    where_.home.engine().acquire(*this, std::move(again), where_.home.now());
-    if (asking_ && !upgrades) where_.watch.fail(name_ + " was not let in again at once");
-    if (deadline != never) expect_end(deadline + where_.home.slept(), serial);
+    if (upgrades) env_.check.expect_change();
+    note(again.want == access::shared ? "re-enters to read" : "re-enters to write");
+    env_.process.engine().acquire(*this, std::move(again), env_.process.now());
+    if (asking_ && !upgrades) env_.check.fail(name_ + " did not re-enter at once");
+    if (deadline != never) expect_end(deadline + env_.process.slept(), serial);
     if (!asking_) return;
-    plan_cancel(rw_luck_);
-    plan_walking_out();
+    plan_cancel(rw_random_);
+    plan_release_during_upgrade();
 }
 
 void actor::upgrade() {
-    const engine::patience limit = draw_patience(rw_luck_);
+    const engine::patience limit = draw_patience(rw_random_);
     begin(limit);
     const std::uint64_t serial = serial_;
-    where_.watch.expect_change();
+    env_.check.expect_change();
     note(limit.wait == engine::waiting::in_queue ? "upgrades" : "upgrades at once");
-    where_.home.engine().upgrade(*held_, *this, limit, where_.home.now());
-    if (limit.deadline != never) expect_end(limit.deadline + where_.home.slept(), serial);
+    env_.process.engine().upgrade(*held_, *this, limit, env_.process.now());
+    if (limit.deadline != never) expect_end(limit.deadline + env_.process.slept(), serial);
     if (!asking_) return;
-    plan_cancel(rw_luck_);
-    plan_walking_out();
+    plan_cancel(rw_random_);
+    plan_release_during_upgrade();
 }
 
 void actor::downgrade() {
     const auto asked = answers_.emplace_back(std::make_shared<answer>());
     note("downgrades");
-    about_to_hold(held_->levels(access::exclusive) - 1, held_->levels(access::shared) + 1);
-    where_.home.engine().downgrade(*held_, *asked, where_.home.now() + request_time, where_.home.now());
-    expect_answer(asked, where_.time.now() + request_time);
-    after(rw_luck_.within(where_.ways.hold), &actor::carry_on);
+    note_remaining_levels(held_->levels(access::exclusive) - 1, held_->levels(access::shared) + 1);
+    env_.process.engine().downgrade(*held_, *asked, env_.process.now() + request_time, env_.process.now());
+    expect_answer(asked, env_.time.now() + request_time);
+    after(rw_random_.within(env_.load.hold), &actor::next_step);
 }
 
-// Another thread of the program lets the hold go while its upgrade is waited for.
-void actor::plan_walking_out() {
-    if (!rw_luck_.percent(where_.ways.cancel_percent / 2)) return;
-    where_.time.after(rw_luck_.within({nanoseconds(0), milliseconds(400)}), [this, serial = serial_] {
-        where_.home.when_awake([this, serial] {
-            if (asking_ && serial == serial_) walk_out();
+// Another thread of the program releases the hold while its upgrade waits.
+void actor::plan_release_during_upgrade() {
+    if (!rw_random_.percent(env_.load.cancel_percent / 2)) return;
+    env_.time.after(rw_random_.within({nanoseconds(0), milliseconds(400)}), [this, serial = serial_] {
+        env_.process.when_awake([this, serial] {
+            if (asking_ && serial == serial_) release_during_upgrade();
         });
     });
 }
 
-void actor::walk_out() {
-    note("walks out");
-    walking_out_ = true;
+void actor::release_during_upgrade() {
+    note("releases all during its upgrade");
+    releasing_all_ = true;
     engine::hold& held = *held_;
     for (unsigned left = depth(); left > 0; --left) {
         const access level = held.levels(access::shared) > 0 ? access::shared : access::exclusive;
         const auto asked = answers_.emplace_back(std::make_shared<answer>());
         const unsigned shared = held.levels(access::shared) - (level == access::shared ? 1 : 0);
-        about_to_hold(left - 1 - shared, shared);
-        where_.home.engine().release(held, level, asked.get(), where_.home.now() + request_time, where_.home.now());
-        expect_answer(asked, where_.time.now() + request_time);
+        note_remaining_levels(left - 1 - shared, shared);
+        env_.process.engine().release(held, level, asked.get(), env_.process.now() + request_time, env_.process.now());
+        expect_answer(asked, env_.time.now() + request_time);
     }
-    walking_out_ = false;
-    if (asking_) where_.watch.fail(name_ + " still waits to upgrade what it let go");
+    releasing_all_ = false;
+    if (asking_) env_.check.fail(name_ + " still waits to upgrade a hold that it has released");
     rest();
 }
 
-// Called before the engine hears of it: from now on the holder does not count on more than this.
-void actor::about_to_hold(unsigned exclusive, unsigned shared) {
+// Precedes the call of the engine: from now on the holder does not rely on more than this.
+void actor::note_remaining_levels(unsigned exclusive, unsigned shared) {
     const bool less = held_->levels(access::exclusive) > 0 && held_->levels(access::shared) > 0;
     if (exclusive + shared == 0) {
         belief_->over = true;
@@ -98,9 +98,9 @@ void actor::about_to_hold(unsigned exclusive, unsigned shared) {
     }
     if (exclusive == 0 && belief_->mode == access::exclusive) {
         belief_->mode = access::shared;
-        where_.watch.expect_change();
+        env_.check.expect_change();
     } else if (less && shared == 0) {
-        where_.watch.expect_change();
+        env_.check.expect_change();
     }
 }
 

@@ -16,12 +16,12 @@ namespace {
 thread_local std::uint64_t present_seed = 0;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int crashes[] = {SIGABRT};  // the others are the sanitizer's to tell of
+constexpr int crashes[] = {SIGABRT};  // the sanitizer reports the others
 #else
 constexpr int crashes[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE};
 #endif
 
-// An assertion in the engine, or worse, ends the process: at least it says on which day.
+// An assertion of the engine ends the process: print the seed first.
 void on_crash(int signal) {
     char text[64];
     const int size = std::snprintf(text, sizeof text, "\nseed %llu: signal %d\n",
@@ -46,27 +46,27 @@ public:
 
 private:
     void work() {
-        day_options day = options_.day;
-        day.engine = make_engine();
+        scenario_options scenario = options_.scenario;
+        scenario.engine = make_engine();
         const std::uint64_t end = options_.first_seed + options_.seeds;
         while (!stop_) {
-            day.seed = next_++;
-            if (day.seed >= end) break;
-            present_seed = day.seed;
-            const bool counted = day.seed - options_.first_seed < options_.counted;
-            day.engine->count_lines(counted ? script_engine::coverage::on : script_engine::coverage::off);
-            day_result result;
+            scenario.seed = next_++;
+            if (scenario.seed >= end) break;
+            present_seed = scenario.seed;
+            const bool counted = scenario.seed - options_.first_seed < options_.counted;
+            scenario.engine->count_lines(counted ? script_engine::coverage::on : script_engine::coverage::off);
+            scenario_result result;
             try {
-                result = simulate(day);
+                result = simulate(scenario);
             } catch (const std::exception& thrown) {
                 result.verdict = std::string("exception: ") + thrown.what();
             }
-            add(result, day.seed);
+            add(result, scenario.seed);
         }
-        add_lines(*day.engine);
+        add_lines(*scenario.engine);
     }
 
-    // It knows the scripts from the beginning: so what it goes back to after some of them is small.
+    // Compiles all scripts first, so that resetting the engine after a scenario is cheap.
     static std::shared_ptr<script_engine> make_engine() {
         auto engine = std::make_shared<script_engine>();
         for (const auto& script : wire::all()) engine->compile(script.text);
@@ -74,41 +74,41 @@ private:
         return engine;
     }
 
-    void add(const day_result& one, std::uint64_t seed) {
+    void add(const scenario_result& one, std::uint64_t seed) {
         const std::lock_guard guard(mutex_);
-        ++total_.days;
-        for (std::size_t i = 0; i < mishap_kinds; ++i) total_.mishaps[i] += one.mishaps[i];
+        ++total_.scenarios;
+        for (std::size_t i = 0; i < fault_kinds; ++i) total_.faults[i] += one.faults[i];
         total_.takeovers += one.takeovers;
         total_.holds += one.holds;
         total_.scripts += one.scripts;
         total_.simulated += one.simulated;
         if (!one.verdict.empty()) {
-            stop_ = options_.then == campaign_options::after_a_find::stop;
-            total_.finds[seed] = one.verdict;
-            if (!total_.found || seed < total_.found->seed) total_.found = {seed, one.verdict};
+            stop_ = options_.then == campaign_options::after_violation::stop;
+            total_.violations[seed] = one.verdict;
+            if (!total_.violation || seed < total_.violation->seed) total_.violation = {seed, one.verdict};
         }
-        if (options_.progress) options_.progress(total_.days);
+        if (options_.progress) options_.progress(total_.scenarios);
     }
 
     void add_lines(script_engine& engine) {
         const std::lock_guard guard(mutex_);
         for (const auto& script : wire::all()) {
             if (!has_run(engine, script)) continue;
-            const std::vector<place> places = places_of(script);
+            const std::vector<source_line> source_lines = source_lines_of(script);
             const line_coverage& lines = engine.lines_of(script.sha1);
             for (const int line : lines.executable) {
-                const auto& [file, number] = places.at(static_cast<std::size_t>(line));
+                const auto& [file, number] = source_lines.at(static_cast<std::size_t>(line));
                 const bool fresh = total_.lines[file].insert(number).second;
                 if (fresh) total_.missed[file].insert(number);
             }
         }
         for (const auto& script : wire::all()) {
             if (!has_run(engine, script)) continue;
-            const std::vector<place> places = places_of(script);
+            const std::vector<source_line> source_lines = source_lines_of(script);
             const std::vector<std::uint64_t>& hits = engine.lines_of(script.sha1).hits;
             for (std::size_t line = 1; line < hits.size(); ++line) {
                 if (hits[line] == 0) continue;
-                const auto& [file, number] = places.at(line);
+                const auto& [file, number] = source_lines.at(line);
                 total_.missed[file].erase(number);
             }
         }
@@ -119,16 +119,16 @@ private:
         return std::any_of(hits.begin(), hits.end(), [](std::uint64_t times) { return times != 0; });
     }
 
-    struct place {
+    struct source_line {
         std::string file;
         int line;
     };
 
-    // By line of the whole script, from 1: where it comes from. An include stands between --@from and --@end, in the
-    // place of one line.
-    static std::vector<place> places_of(const wire::script& script) {
-        std::vector<place> out{{}};
-        std::vector<place> open{{std::string(script.name), 0}};
+    // Maps each line of a whole script, from 1, to its file and line. An include is enclosed in --@from and --@end, and
+    // counts as one line of the including file.
+    static std::vector<source_line> source_lines_of(const wire::script& script) {
+        std::vector<source_line> out{{}};
+        std::vector<source_line> open{{std::string(script.name), 0}};
         std::string_view left = script.text;
         while (!left.empty()) {
             const std::string_view line = left.substr(0, left.find('\n'));

@@ -1,4 +1,4 @@
-// Many days, on several threads, and what became of them all.
+// Runs many scenarios on several threads and adds up their results.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "world/day.hpp"
+#include "world/scenario.hpp"
 
 namespace holdfast::sim {
 
@@ -17,26 +17,26 @@ struct campaign_options {
     std::uint64_t first_seed = 1;
     std::uint64_t seeds = 2000;
     unsigned jobs = 1;
-    std::uint64_t counted = 2000;  // on so many of the first days the scripts' lines are counted; that is slow
-    day_options day;               // its seed and engine are set by the campaign
+    std::uint64_t counted = 2000;  // number of first scenarios in which the lines of scripts are counted, which is slow
+    scenario_options scenario;     // the campaign sets its seed and engine
     std::function<void(std::uint64_t done)> progress;
-    enum class after_a_find : std::uint8_t { stop, go_on } then = after_a_find::stop;
+    enum class after_violation : std::uint8_t { stop, go_on } then = after_violation::stop;
 };
 
 struct campaign_result {
-    struct find {
+    struct found_violation {
         std::uint64_t seed;
         std::string verdict;
     };
-    std::optional<find> found;  // that with the smallest seed of those seen
-    std::map<std::uint64_t, std::string> finds;
-    std::uint64_t days = 0;
-    std::array<std::uint64_t, mishap_kinds> mishaps{};
+    std::optional<found_violation> violation;  // the one with the smallest seed
+    std::map<std::uint64_t, std::string> violations;
+    std::uint64_t scenarios = 0;
+    std::array<std::uint64_t, fault_kinds> faults{};
     std::uint64_t takeovers = 0;
     std::uint64_t holds = 0;
     std::uint64_t scripts = 0;
     nanoseconds simulated{0};
-    /// By Lua file: lines with code, and those of them that never ran in any script that has them.
+    /// By Lua file: the lines with code, and those that never ran in any script that includes them.
     std::map<std::string, std::set<int>> lines;
     std::map<std::string, std::set<int>> missed;
 };

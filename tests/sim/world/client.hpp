@@ -1,6 +1,9 @@
-// A client process: the real engine and, by its ways, the real sessions and routers, with the driver that
-// src/api/runtime/core.cpp is to them in a program. It can be paused (its events wait, as they do for a stopped
-// process) and can die.
+// A client process: the real engine and, through its backends, the real sessions and routers. The client drives them as
+// src/api/runtime/core.cpp does in a program.
+//
+// A client can be paused: its events wait, as they do for a stopped process. It can die: nothing runs afterwards.
+// "Trouble" is whatever may delay a client: a fault of its links, a pause, a server that is down or not trusted. The
+// checker expects promptness only of clients that had no trouble since the moment in question.
 #pragma once
 
 #include <memory>
@@ -9,40 +12,40 @@
 #include <vector>
 
 #include "engine/engine.hpp"
-#include "world/way.hpp"
+#include "world/backend.hpp"
 
 namespace holdfast::sim {
 
-// What was delayed by a trouble is made up for within this; the trouble ends with its last consequence.
+// After trouble ends, everything it delayed is done within this time.
 inline constexpr milliseconds aftermath{150};
 
 struct client_setup {
     std::size_t number = 0;
     std::size_t servers = 1;
-    redis::server_settings server;  // with seeds: it is a Cluster, and the only one that votes
-    std::vector<std::shared_ptr<const wire::lock_keys>> locks = {};  // those of the day
+    redis::server_settings server;  // with seeds: a Cluster, which is then the only node
+    std::vector<std::shared_ptr<const wire::lock_keys>> locks = {};  // all locks of the scenario
     engine::engine_settings engine;
-    milliseconds max_lease{0};                  // not zero: a restarted server is mistrusted for so long
-    bool clock_stops_in_pauses = false;         // mutant: CLOCK_MONOTONIC where CLOCK_BOOTTIME is due
-    bool nobody_waits_for_first_links = false;  // mutant: a first attempt to connect that fails ends every wait
+    milliseconds max_lease{0};              // not zero: a restarted server is not trusted for this long
+    bool clock_stops_in_pauses = false;     // mutant: CLOCK_MONOTONIC instead of CLOCK_BOOTTIME
+    bool first_failure_ends_waits = false;  // mutant: the first failed attempt to connect ends every wait
 };
 
 class client final : private engine::observer {
 public:
-    client(timeline& time, chance luck, random_source& ids, client_setup setup, network& net);
+    client(timeline& time, random_stream random, random_source& ids, client_setup setup, network& net);
 
     std::size_t number() const { return setup_.number; }
     engine::engine& engine() { return *engine_; }
-    way& way_to(std::size_t node) { return *ways_[node]; }
-    const std::vector<std::unique_ptr<way>>& ways() { return ways_; }
+    backend& backend_to(std::size_t node) { return *backends_[node]; }
+    const std::vector<std::unique_ptr<backend>>& backends() { return backends_; }
     instant now() const { return time_.now() - slept_; }
     nanoseconds slept() const { return slept_; }
     milliseconds mistrusts_for() const { return setup_.max_lease; }
     milliseconds first_connect() const { return setup_.engine.first_connect; }
-    bool waits_for_first_links() const { return !setup_.nobody_waits_for_first_links; }
+    bool waits_for_first_links() const { return !setup_.first_failure_ends_waits; }
     const std::vector<std::shared_ptr<const wire::lock_keys>>& locks() const { return setup_.locks; }
 
-    /// Does it now, or when the pause ends; never after death.
+    /// Runs `what` now, or when the pause ends; never after the process died.
     template <class Action>
     void when_awake(Action&& what) {
         if (dead_) return;
@@ -57,24 +60,24 @@ public:
     bool dead() const { return dead_; }
     bool paused() const { return paused_; }
 
-    // --- troubles, as the judge counts them
+    // --- trouble, as the checker counts it
     void trouble_until(instant then) { trouble_until_ = std::max(trouble_until_, then); }
-    /// It has to find out by itself that nothing comes over its link any more.
+    /// The client has to notice by itself that its link is dead.
     void trouble_until_noticed();
-    /// What was delayed by a trouble is made up for within a moment.
+    /// Trouble ends at `from`; its effects last for `aftermath`.
     void trouble_passes(instant from);
     void trouble_passes() { trouble_passes(time_.now()); }
     bool calm_since(instant since) const;
-    /// Whoever has that lock is not linked to; nor has more time passed, since then or since the last trouble, than
-    /// finding it takes.
-    bool may_still_seek(const wire::lock_keys& lock, instant since) const;
+    /// No link to the owner of the lock is up, and the time since `since`, or since the last trouble, is shorter than
+    /// finding the owner may take.
+    bool may_still_be_connecting(const wire::lock_keys& lock, instant since) const;
     instant resumed_at() const { return resumed_at_; }
 
 private:
-    std::unique_ptr<way> make_way(std::size_t node, network& net);
+    std::unique_ptr<backend> make_backend(std::size_t node, network& net);
     void settle();
     void on_alarm();
-    bool is_deaf() const;
+    bool has_dead_link() const;
 
     void on_acquired(nanoseconds, holdfast::engine::how) override {}
     void on_reentered() override {}
@@ -86,9 +89,9 @@ private:
     void on_votes(const std::string&, engine::votes_now, engine::vote_count) override {}
 
     timeline& time_;
-    chance luck_;
+    random_stream random_;
     client_setup setup_;
-    std::vector<std::unique_ptr<way>> ways_;
+    std::vector<std::unique_ptr<backend>> backends_;
     std::unique_ptr<engine::engine> engine_;
     bool dead_ = false;
     bool paused_ = false;

@@ -1,8 +1,7 @@
-// One direction of a link: bytes arrive in the order they were sent, after a while, or not at all.
+// One direction of a link: bytes arrive in the order of sending, after a delay, or not at all.
 //
-// Faults are things done to a pipe: what is on its way can be held up (a partition, a slow router: TCP sends
-// again until it gets through) or lost for good together with all that follows (then not even the end of the
-// link is heard of).
+// Faults act on a pipe. Data in flight can be delayed (a partition or a slow router: TCP retransmits until it arrives),
+// or lost together with all that follows (then not even the end of the link arrives).
 #pragma once
 
 #include <algorithm>
@@ -11,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "world/chance.hpp"
+#include "world/random_stream.hpp"
 #include "world/timeline.hpp"
 
 namespace holdfast::sim {
@@ -26,7 +25,7 @@ class pipe {
 public:
     using sink = std::function<void(const packet&)>;
 
-    pipe(timeline& time, chance& luck, sink to) : time_(time), luck_(luck), to_(std::move(to)) {}
+    pipe(timeline& time, random_stream& random, sink to) : time_(time), random_(random), to_(std::move(to)) {}
     pipe(const pipe&) = delete;
     pipe& operator=(const pipe&) = delete;
 
@@ -39,25 +38,25 @@ public:
         for (auto& [due, what] : under_way_) due = std::max(due, then);
         wake_at(then);
     }
-    /// What is on its way is lost, and so is all that follows.
+    /// Loses the data in flight and all that follows.
     void lose() {
         lost_ = true;
         under_way_.clear();
     }
     bool is_lost() const { return lost_; }
-    /// Overtakes what is on its way: no network does that, only a mutant of one.
+    /// Overtakes the data in flight: no network does that, only a mutant.
     void put_in_front(std::string bytes) {
         under_way_.emplace_front(time_.now(), packet{packet::kind::bytes, std::move(bytes), time_.now()});
         wake_at(time_.now());
     }
 
-    chance::span delay{microseconds(50), milliseconds(2)};
+    random_stream::span delay{microseconds(50), milliseconds(2)};
 
 private:
     void put(packet what) {
         if (lost_) return;
         what.sent = time_.now();
-        instant due = std::max(time_.now() + luck_.within(delay), not_before_);
+        instant due = std::max(time_.now() + random_.within(delay), not_before_);
         if (!under_way_.empty()) due = std::max(due, under_way_.back().first);
         under_way_.emplace_back(due, std::move(what));
         wake_at(due);
@@ -74,7 +73,7 @@ private:
     }
 
     timeline& time_;
-    chance& luck_;
+    random_stream& random_;
     sink to_;
     std::deque<std::pair<instant, packet>> under_way_;
     instant not_before_{};

@@ -6,9 +6,9 @@
 
 namespace holdfast::sim {
 
-plug::plug(client& owner, std::size_t node, redis::session_listener& told, const redis::server_settings& server,
-           std::uint64_t jitter_seed, network& net)
-    : owner_(owner), node_(node), net_(net), session_(server, told, jitter_seed) {}
+plug::plug(client& owner, std::size_t server_number, redis::session_listener& told,
+           const redis::server_settings& server, std::uint64_t jitter_seed, network& net)
+    : owner_(owner), server_number_(server_number), net_(net), session_(server, told, jitter_seed) {}
 
 instant plug::now() const {
     return owner_.now();
@@ -16,11 +16,11 @@ instant plug::now() const {
 
 void plug::settle() {
     if (session_.take_hang_up_wish()) {
-        hang_up();
-        ++attempt_;  // one that is still under way counts no more
+        disconnect();
+        ++attempt_;  // an attempt that is still in flight no longer counts
     }
     if (session_.take_connect_wish()) {
-        hang_up();
+        disconnect();
         ++attempt_;
         net_.connect(*this);
     }
@@ -30,14 +30,14 @@ void plug::settle() {
     }
 }
 
-void plug::hang_up() {
+void plug::disconnect() {
     if (link_ == nullptr) return;
     link_->client_open = false;
     link_->up.end();
     link_ = nullptr;
 }
 
-// The process is gone; whether the other end hears of it is not its business any more.
+// The process has died; the fault decides whether the server learns of it.
 void plug::forget_link() {
     if (link_ == nullptr) return;
     link_->client_open = false;
@@ -45,7 +45,7 @@ void plug::forget_link() {
 }
 
 void plug::drop() {
-    hang_up();
+    disconnect();
     ++attempt_;
 }
 
@@ -64,19 +64,19 @@ void plug::connected(link& fresh, unsigned attempt) {
 void plug::not_connected(unsigned attempt) {
     owner_.when_awake([this, attempt] {
         if (attempt == attempt_ && link_ == nullptr && !session_.wishes_hang_up())
-            session_.failed({errc::unreachable, "nobody there"}, now());
+            session_.failed({errc::unreachable, "connection refused"}, now());
     });
 }
 
 void plug::received(link& from, const packet& what) {
-    // Only for one that sleeps a copy is needed.
+    // Only a paused client needs a copy.
     if (owner_.paused()) return owner_.when_awake([this, &from, what] { read(from, what); });
     owner_.when_awake([&] { read(from, what); });
 }
 
 void plug::read(link& from, const packet& what) {
     if (link_ != &from || session_.wishes_hang_up()) return;
-    if (what.what == packet::kind::end) return session_.failed({errc::unreachable, "hung up"}, now());
+    if (what.what == packet::kind::end) return session_.failed({errc::unreachable, "connection closed"}, now());
     const std::span<char> room = session_.prepare(what.bytes.size());
     std::copy(what.bytes.begin(), what.bytes.end(), room.begin());
     session_.received(what.bytes.size(), now());

@@ -1,5 +1,5 @@
-// A client's end of the links to one server: the real session, and the link that it has at the moment, if any. It is
-// what src/redis/session/connection.cpp is in a program.
+// A client's end of the links to one server: the real session, and its present link if there is one. It stands for
+// src/redis/session/connection.cpp.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace holdfast::sim {
 class client;
 class plug;
 
-/// Makes links; answers with plug::connected() or plug::not_connected(), later.
+/// Makes links. It answers later, by plug::connected() or plug::not_connected().
 class network {
 public:
     virtual void connect(plug& from) = 0;
@@ -23,27 +23,27 @@ protected:
 
 class plug {
 public:
-    plug(client& owner, std::size_t node, redis::session_listener& told, const redis::server_settings& server,
+    plug(client& owner, std::size_t server_number, redis::session_listener& told, const redis::server_settings& server,
          std::uint64_t jitter_seed, network& net);
     plug(const plug&) = delete;
     plug& operator=(const plug&) = delete;
 
     client& owner() { return owner_; }
-    /// The number of the server.
-    std::size_t node() const { return node_; }
+    /// The index of the server among those of the scenario.
+    std::size_t server_number() const { return server_number_; }
     link* wire() { return link_; }
     redis::session& session() { return session_; }
     const redis::session& session() const { return session_; }
     bool up() const { return session_.up(); }
 
-    /// Connects, hangs up and sends, as the session wishes.
+    /// Connects, disconnects and sends as the session requests.
     void settle();
-    void hang_up();
+    void disconnect();
     void forget_link();
-    /// Hangs up, and takes nothing any more.
+    /// Disconnects and ignores whatever still arrives.
     void drop();
 
-    // --- for the network
+    // --- called by the network
     void connected(link& fresh, unsigned attempt);
     void not_connected(unsigned attempt);
     void received(link& from, const packet& what);
@@ -57,7 +57,7 @@ private:
     void read(link& from, const packet& what);
 
     client& owner_;
-    const std::size_t node_;
+    const std::size_t server_number_;
     network& net_;
     redis::session session_;
     link* link_ = nullptr;

@@ -40,9 +40,9 @@ rw_state::grant read_grant(std::string_view text) {
     return shape == 'r' || shape == 'w' || shape == 'b' ? rw_state::grant{shape, out.token, lost} : rw_state::grant{};
 }
 
-// A slot that has come from a member whose clock is behind: the expiry is a span that went along, the deadlines are
-// moments of the other clock. See common/deadlines.lua. Where the hash still ends with the last deadline nothing has
-// moved, whatever a vandal did to the expiry of the leases.
+// Corrects deadlines after a slot came from a member whose clock is behind: expiries moved as durations, deadlines are
+// points in time of the other clock. See common/deadlines.lua. If the hash still ends with the last deadline, nothing
+// has moved, whatever a corrupting client did to the expiry of the leases.
 void read_by_our_clock(rw_state& out) {
     std::int64_t last = 0;
     for (const auto& [id, ends] : out.leases) last = std::max(last, ends);
@@ -87,8 +87,8 @@ char rw_state::in_hash(const std::string& id) const {
 }
 
 const rw_state::waiter* rw_state::find_waiter(const std::string& id) const {
-    const auto found = std::find_if(line.begin(), line.end(), [&](const waiter& w) { return w.id == id; });
-    return found == line.end() ? nullptr : &*found;
+    const auto found = std::find_if(queue.begin(), queue.end(), [&](const waiter& w) { return w.id == id; });
+    return found == queue.end() ? nullptr : &*found;
 }
 
 std::int64_t gap_end_us(server& at, const std::string& gap_key) {
@@ -120,10 +120,10 @@ rw_state read_rw_state(server& from, const wire::lock_keys& keys) {
     const entry* const queue = from.peek(keys.queue());
     const entry* const waiters = from.peek(keys.waiters());
     const auto* const wishes = waiters == nullptr ? nullptr : std::get_if<field_map>(&waiters->data);
-    if (const auto* const line = queue == nullptr ? nullptr : std::get_if<sorted_set>(&queue->data)) {
-        for (const auto& [score, id] : line->in_order()) {
+    if (const auto* const order = queue == nullptr ? nullptr : std::get_if<sorted_set>(&queue->data)) {
+        for (const auto& [score, id] : order->in_order()) {
             const std::string* const wish = wishes == nullptr ? nullptr : wishes->find(id);
-            out.line.push_back({std::string(id), wish == nullptr ? '\0' : read_wish(*wish)});
+            out.queue.push_back({std::string(id), wish == nullptr ? '\0' : read_wish(*wish)});
         }
     }
     if (const entry* const fence = from.peek(keys.fence())) {

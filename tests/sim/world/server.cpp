@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t epoch_us = 1'700'000'000'000'000;
 constexpr std::int64_t us_per_s = 1'000'000;
-// A reading by time() is behind by a tick at most. Any number will do for how much it is.
+// time() lags by at most a tick. The exact length of a tick does not matter.
 constexpr std::int64_t tick_us = 10'000;
 
 bool is(std::string_view word, std::string_view upper) {
@@ -24,7 +24,7 @@ std::string shard_push(std::string_view what, std::string_view channel, std::siz
     return ">3\r\n" + bulk(what) + bulk(channel) + ":" + std::to_string(left) + "\r\n";
 }
 
-bool is_a_showing(const words& command) {
+bool is_confirm(const words& command) {
     static const wire::script& mutex = wire::find("mutex/confirm");
     static const wire::script& read_write = wire::find("rw/confirm");
     const auto is_it = [&](const wire::script& one) { return command[1] == one.sha1 || command[1] == one.text; };
@@ -43,16 +43,16 @@ bool is_half_run(const value& answer) {
     return answer.is_error() && answer.text.find("non local key") != std::string::npos;
 }
 
-server::server(timeline& time, chance luck, server_options options, script_watcher& watcher)
+server::server(timeline& time, random_stream random, server_options options, script_watcher& watcher)
     : time_(time),
-      luck_(luck),
+      random_(random),
       options_(std::move(options)),
       watcher_(watcher),
-      node_({.undeclared_keys = key_check::strict, .engine = options_.engine}),
-      offset_us_(epoch_us + static_cast<std::int64_t>(luck_.below(1'000'000'000))),
+      model_({.undeclared_keys = key_check::strict, .engine = options_.engine}),
+      offset_us_(epoch_us + static_cast<std::int64_t>(random_.below(1'000'000'000))),
       started_us_(offset_us_ - 3600 * us_per_s),
-      rate_(1.0 + (static_cast<double>(luck_.below(1001)) - 500.0) / 100'000.0) {
-    node_.on_message([this](const message& what) { deliver(what); });
+      rate_(1.0 + (static_cast<double>(random_.below(1001)) - 500.0) / 100'000.0) {
+    model_.on_message([this](const message& what) { deliver(what); });
     for (const auto& [original, mutant] : options_.replaced_scripts)
         replaced_sha1_[sha1_hex(original)] = sha1_hex(mutant);
 }
@@ -73,7 +73,7 @@ void server::close(link& which) {
     if (!which.server_open) return;
     which.server_open = false;
     links_.erase(which.id);
-    node_.unsubscribe_all(which.id);
+    model_.unsubscribe_all(which.id);
     which.down.end();
 }
 
@@ -118,7 +118,7 @@ void server::answer(link& to, const words& command) {
     } else if (is(command[0], "CLUSTER") && member_ != nullptr) {
         out = member_->shards();
     } else {
-        const std::uint64_t before = node_.writes();
+        const std::uint64_t before = model_.writes();
         command_sent_ = to.sent;
         append_resp(out, execute(command, asked));
         if (lag_ && may_have_changed_something(command, before)) note_write(to, command);
@@ -133,7 +133,7 @@ std::string server::greeting(const link& to) const {
            std::to_string(to.id) + "\r\n";
 }
 
-// As coarse as a real one's: two readings of the wall clock, each cut to whole seconds.
+// As coarse as on a real server: the difference of two wall clock readings, each cut to whole seconds.
 std::int64_t server::uptime_s() const {
     const std::int64_t start_told_us = started_us_ - started_us_ % tick_us;
     return now_us() / us_per_s - start_told_us / us_per_s + (options_.uptimes_look_exact ? 1 : 0);
@@ -150,44 +150,44 @@ std::string server::info() const {
 }
 
 void server::subscribe(link& to, std::string_view channel) {
-    node_.subscribe(to.id, channel);
+    model_.subscribe(to.id, channel);
     to.down.send(">3\r\n" + bulk("subscribe") + bulk(channel) + ":1\r\n");
 }
 
-// Of one channel. Refused by an error; else confirmed by a push that says how many there are now.
+// Handles one channel. The answer is an error, or a push with the number of subscriptions.
 void server::listen_in_shard(link& to, const words& command, asking asked) {
     const std::string channel{command[1]};
     const bool begins = is(command[0], "SSUBSCRIBE");
     std::string out;
-    if (const auto refusal = node_.channel_refusal(channel, asked)) {
+    if (const auto refusal = model_.channel_refusal(channel, asked)) {
         append_resp(out, *refusal);
         return to.down.send(std::move(out));
     }
     if (begins) {
         to.channels.insert(channel);
-        node_.subscribe(to.id, channel, channel_kind::sharded);
+        model_.subscribe(to.id, channel, channel_kind::sharded);
     } else {
         to.channels.erase(channel);
-        node_.unsubscribe(to.id, channel, channel_kind::sharded);
+        model_.unsubscribe(to.id, channel, channel_kind::sharded);
     }
     to.down.send(shard_push(begins ? "ssubscribe" : "sunsubscribe", channel, to.channels.size()));
 }
 
 void server::join(const membership* as) {
     member_ = as;
-    node_.guard_slots(as);
+    model_.guard_slots(as);
 }
 
 void server::drop(const std::string& key) {
-    node_.set_time(now_us());
-    if (node_.take(key)) note_move();
+    model_.set_time(now_us());
+    if (model_.take(key)) note_move();
 }
 
-// Whoever is in a WAIT is told so, and loses its link.
+// Clients in a WAIT get an error and lose their link.
 void server::step_down() {
     slot_left([](std::string_view) { return true; });
     begin_history({});
-    node_.restore({});
+    model_.restore({});
     const auto links = links_;
     for (const auto& [id, each] : links) {
         if (each->waits == 0) continue;
@@ -197,19 +197,19 @@ void server::step_down() {
     }
 }
 
-void server::step_up(node::snapshot data, std::int64_t clock_us) {
+void server::step_up(server_model::snapshot data, std::int64_t clock_us) {
     set_clock(clock_us);
     begin_history(data);
-    node_.restore(std::move(data));
+    model_.restore(std::move(data));
 }
 
-void server::give(const std::string& key, server& to) {
-    node_.set_time(now_us());
-    std::optional<entry> taken = node_.take(key);
+void server::migrate(const std::string& key, server& to) {
+    model_.set_time(now_us());
+    std::optional<entry> taken = model_.take(key);
     if (!taken) return;
     if (taken->expires_ms != no_expiry) taken->expires_ms += to.now_us() / 1000 - now_us() / 1000;
-    to.node_.put(key, *std::move(taken));
-    to.newcomers_.insert(key);
+    to.model_.put(key, *std::move(taken));
+    to.moved_in_keys_.insert(key);
     note_move();
     to.note_move();
 }
@@ -223,7 +223,7 @@ void server::slot_left(const std::function<bool(std::string_view)>& is_in_it) {
             }
             const std::string channel = *at;
             at = each->channels.erase(at);
-            node_.unsubscribe(id, channel, channel_kind::sharded);
+            model_.unsubscribe(id, channel, channel_kind::sharded);
             if (options_.slots_leave_silently) continue;
             each->down.send(shard_push("sunsubscribe", channel, each->channels.size()));
         }
@@ -239,25 +239,25 @@ void server::deliver(const message& what) {
 }
 
 value server::execute(const words& command, asking asked) {
-    node_.set_time(now_us());
+    model_.set_time(now_us());
     if (is(command[0], "ASKING")) return value::make_status("OK");
     if (is(command[0], "CLIENT")) return kill(command);
     if (is(command[0], "SELECT")) return value::make_status("OK");
     if (is(command[0], "EVAL") || is(command[0], "EVALSHA")) return run_script(command, asked);
-    return node_.execute(arguments{command}, asked);
+    return model_.execute(arguments{command}, asked);
 }
 
 value server::run_script(const words& command, asking asked) {
     ++scripts_run_;
     watcher_.before_script(*this, command);
-    value answer = options_.replaced_scripts.empty() ? node_.execute(arguments{command}, asked)
-                                                     : node_.execute(arguments{with_replaced(command)}, asked);
+    value answer = options_.replaced_scripts.empty() ? model_.execute(arguments{command}, asked)
+                                                     : model_.execute(arguments{with_replaced(command)}, asked);
     watcher_.after_script(command, answer);
     if (!answer.is_error() && is_stopped_half_way(command)) {
         answer = value::make_error("ERR Script attempted to access a non local key in a cluster node script: " +
                                    std::string(command[1]) + ", on @user_script:1.");
     }
-    if (is_a_showing(command)) answer = showing_as_clients_see_it(command[3], std::move(answer));
+    if (is_confirm(command)) answer = confirm_answer_as_clients_see_it(command[3], std::move(answer));
     return as_clients_see_it(std::move(answer));
 }
 
@@ -268,15 +268,15 @@ words server::with_replaced(const words& command) const {
     return really;
 }
 
-// Scripts of ours do not touch a key again that they have emptied, so real members do not stop them. Those of tomorrow
-// may: whoever asked must not rely on either, and the end is as good a place to stop as any.
+// Our scripts never touch a key again after emptying it, so real members do not stop them. Future scripts may do so,
+// and clients must not rely on either. The end of the script is as good a point to stop as any.
 bool server::is_stopped_half_way(const words& command) {
     if (options_.half_run_percent == 0 || member_ == nullptr || command[2] == "1") return false;
     const bool leaving = member_->standing_of(command[3]).at == slot_standing::where::leaving;
-    return leaving && luck_.percent(options_.half_run_percent);
+    return leaving && random_.percent(options_.half_run_percent);
 }
 
-// Of mutants of clients: what they do is done to the answers.
+// Mutants of clients are implemented by changing the answers that they receive.
 value server::as_clients_see_it(value answer) const {
     if (!answer.is_error()) return answer;
     if (options_.asks_remembered && answer.text.starts_with("ASK ")) answer.text.replace(0, 3, "MOVED");
@@ -284,18 +284,18 @@ value server::as_clients_see_it(value answer) const {
     return answer;
 }
 
-value server::showing_as_clients_see_it(std::string_view lock, value answer) const {
-    if (options_.newcomers_unconfirmed && newcomers_.contains(lock)) return value::make_integer(0);
+value server::confirm_answer_as_clients_see_it(std::string_view lock, value answer) const {
+    if (options_.moved_keys_unconfirmed && moved_in_keys_.contains(lock)) return value::make_integer(0);
     constexpr std::int64_t more_than_any_lease_ms = 3'600'000;
     const bool is_held = !answer.is_error() && answer.integer > 0;
-    const bool is_altered = options_.showings_overlooked || (options_.lease_left_overlooked && is_held);
+    const bool is_altered = options_.confirm_answers_ignored || (options_.lease_left_ignored && is_held);
     return is_altered ? value::make_integer(more_than_any_lease_ms) : answer;
 }
 
-// A lone server's scripts all count, though a real one would count those as none that only looked. On members that
-// matters: there a WAIT is for what a script of the same link wrote, and messages are not passed on.
+// On a lone server every script counts as a write, although a real server would not count one that only reads. On
+// members that matters: a WAIT there covers what a script of the same link wrote, and replicas do not receive messages.
 bool server::may_have_changed_something(const words& command, std::uint64_t writes_before) const {
-    if (member_ != nullptr) return node_.writes() != writes_before;
+    if (member_ != nullptr) return model_.writes() != writes_before;
     return is(command[0], "PUBLISH") || is(command[0], "EVAL") || is(command[0], "EVALSHA");
 }
 
@@ -305,7 +305,7 @@ void server::note_write(link& by, const words& command) {
     replicate();
 }
 
-// By MIGRATE, on both sides of which it is a write as well.
+// MIGRATE is a write on both members.
 void server::note_move() {
     if (!lag_) return;
     moved_ = ++writes_;
@@ -313,25 +313,25 @@ void server::note_move() {
 }
 
 void server::replicate() {
-    last_replicated_ = std::max({last_replicated_, time_.now() + luck_.within(*lag_), replica_held_until_});
-    time_.at(last_replicated_, [this, history = histories_, writes = writes_, data = node_.take_snapshot()] {
+    last_replicated_ = std::max({last_replicated_, time_.now() + random_.within(*lag_), replica_held_until_});
+    time_.at(last_replicated_, [this, history = histories_, writes = writes_, data = model_.take_snapshot()] {
         if (history != histories_ || !running_) return;
-        // Those that a held back one gets later have more.
+        // A replica that was held back receives a later state instead.
         if (time_.now() >= replica_held_until_) return replicated(writes, data);
         replicate();
     });
 }
 
-void server::replicated(std::uint64_t writes, node::snapshot data) {
+void server::replicated(std::uint64_t writes, server_model::snapshot data) {
     replicated_ = std::max(replicated_, writes);
     replica_ = std::move(data);
-    const auto links = links_;  // what is served meanwhile may close some
+    const auto links = links_;  // serving commands may close links
     for (const auto& [id, each] : links) {
         if (each->server_open && each->waits != 0 && replicated_ >= each->wrote) end_wait(*each);
     }
 }
 
-// WAIT replicas ms: for what was written on this link before, and for nothing else.
+// WAIT replicas ms: covers only the earlier writes of this link.
 void server::wait(link& to, const words& command) {
     if (member_ != nullptr && member_->is_replica()) {
         return to.down.send("-ERR WAIT cannot be used with replica instances.\r\n");
@@ -360,10 +360,10 @@ value server::kill(const words& command) {
 }
 
 value server::run(const std::vector<std::string>& command) {
-    node_.set_time(now_us());
-    node_.guard_slots(nullptr);
-    value answer = node_.execute(command);
-    node_.guard_slots(member_);
+    model_.set_time(now_us());
+    model_.guard_slots(nullptr);
+    value answer = model_.execute(command);
+    model_.guard_slots(member_);
     return answer;
 }
 
@@ -376,26 +376,26 @@ void server::stop() {
     cut_all();
 }
 
-// Its replica has it all at first.
-void server::begin_history(const node::snapshot& data) {
+// At the beginning of a history the replica has all data.
+void server::begin_history(const server_model::snapshot& data) {
     replica_ = data;
     replicated_ = writes_;
     ++histories_;
 }
 
-void server::begin_run(node::snapshot data) {
+void server::begin_run(server_model::snapshot data) {
     begin_history(data);
-    node_.restart(std::move(data));
+    model_.restart(std::move(data));
     ++runs_;
 }
 
-void server::start(node::snapshot data) {
+void server::start(server_model::snapshot data) {
     begin_run(std::move(data));
     running_ = true;
     started_us_ = now_us();
 }
 
-void server::fail_over(node::snapshot data, nanoseconds clock_ahead) {
+void server::fail_over(server_model::snapshot data, nanoseconds clock_ahead) {
     cut_all();
     begin_run(std::move(data));
     stalled_until_ = {};

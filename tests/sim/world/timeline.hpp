@@ -1,4 +1,4 @@
-// Virtual time: what happens next, and when. Events of one instant happen in the order they were asked for.
+// Virtual time and the events that are due. Events of one instant run in the order in which they were scheduled.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ public:
     void at(instant when, action what) { events_.push({when < now_ ? now_ : when, next_++, keep(std::move(what))}); }
     void after(boottime::duration wait, action what) { at(now_ + wait, std::move(what)); }
 
-    /// The next event, unless it lies behind `end`; then time goes on to `end`.
+    /// Runs the next event that is due by `end`. Without one, advances time to `end` and returns false.
     bool step(instant end) {
         if (events_.empty() || events_.top().when > end) {
             now_ = end;
@@ -36,7 +36,7 @@ public:
     }
 
 private:
-    // Its action is elsewhere, because the queue moves events about.
+    // The action is stored elsewhere, because the priority queue moves its events.
     struct event {
         instant when;
         std::uint64_t number;
@@ -51,17 +51,17 @@ private:
             actions_.push_back(std::move(what));
             return actions_.size() - 1;
         }
-        const std::size_t place = free_.back();
+        const std::size_t index = free_.back();
         free_.pop_back();
-        actions_[place] = std::move(what);
-        return place;
+        actions_[index] = std::move(what);
+        return index;
     }
 
     instant now_{std::chrono::hours(1)};
     std::uint64_t next_ = 0;
     std::priority_queue<event> events_;
     std::vector<action> actions_;    // by event::what
-    std::vector<std::size_t> free_;  // places in it
+    std::vector<std::size_t> free_;  // free indexes
 };
 
 }  // namespace holdfast::sim

@@ -1,26 +1,26 @@
-// The server's half of RESP: answers as bytes, and commands out of bytes.
+// The server's half of RESP: encodes answers and decodes commands.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "node/channels.hpp"
-#include "node/value.hpp"
 #include "redis/resp/resp_reader.hpp"
+#include "server_model/channels.hpp"
+#include "server_model/value.hpp"
 
 namespace holdfast::sim {
 
 void append_resp(std::string& out, const value& what);
 std::string bulk(std::string_view text);
-/// ["message", channel, payload] as RESP3 pushes it; of a sharded channel it is an "smessage".
+/// ["message", channel, payload] as a RESP3 push; for a sharded channel an "smessage".
 std::string message_push(const message& what);
 
-/// Commands as they come: each an array of strings.
+/// Splits the byte stream into commands, each an array of strings.
 class command_reader {
 public:
     void add(std::string_view bytes);
-    /// Views into the reader, valid until the next call; empty: no whole command is there.
+    /// Views into the reader, valid until the next call; empty: no complete command yet.
     const std::vector<std::string_view>& next();
 
 private:

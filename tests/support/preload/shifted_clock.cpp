@@ -1,8 +1,7 @@
-// Preloaded into a redis-server so that its wall clock is another than this machine's, by HOLDFAST_CLOCK_AHEAD_S
-// seconds.
+// Preloaded into a redis-server: shifts its wall clock by HOLDFAST_CLOCK_AHEAD_S seconds.
 //
-// redis-server reads the wall clock by gettimeofday(), and by time() when it starts. Not libfaketime: it asks for
-// memory when it is asked for the time, and the allocator of redis-server asks for the time in order to start.
+// redis-server reads the wall clock by gettimeofday(), and by time() when it starts. Not libfaketime: it allocates
+// memory when asked for the time, and the allocator of redis-server asks for the time in order to start.
 
 #include <sys/time.h>
 

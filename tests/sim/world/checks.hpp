@@ -1,0 +1,112 @@
+// What all checks share: the time, the server, which clients had trouble, what is excused, and the verdict.
+//
+// Invariant: the verdict is the first violation; later ones do not replace it.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "world/server.hpp"
+
+namespace holdfast::sim {
+
+// After a holder's lease ends: the stagger of the polls of the whole queue, then a round trip.
+inline constexpr milliseconds found_out_within{320};
+inline constexpr milliseconds entered_within{120};
+
+inline milliseconds to_ms(std::string_view text) {
+    std::int64_t number = 0;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return milliseconds(number);
+}
+
+class checks {
+public:
+    explicit checks(timeline& time) : time_(time) {}
+    checks(const checks&) = delete;
+    checks& operator=(const checks&) = delete;
+
+    /// True if this client has had no trouble since then, and has none now.
+    std::function<bool(std::string_view client, instant since)> calm_since;
+    std::function<void(const std::string&)> trace;
+    server* watched = nullptr;  // where a script runs, or ran last
+    /// The server that has the lock now.
+    std::function<server&(const std::string& lock)> server_of = [this](const std::string&) -> server& {
+        return *watched;
+    };
+    /// The time since which the lock's slot has not moved and the effects of its last move are over; `never`: it is
+    /// moving.
+    std::function<instant(const std::string& lock)> settled_since = [](const std::string&) { return instant{}; };
+    /// The channel on which this client receives grants of this lock.
+    std::function<std::string(const std::string& lock, std::string_view client)> channel_of =
+        [](const std::string&, std::string_view client) { return "hf:wake:" + std::string(client); };
+
+    bool listens(const std::string& lock, std::string_view client) const {
+        return watched->listens(channel_of(lock, client));
+    }
+
+    void fail(std::string what) {
+        if (verdict_.empty()) verdict_ = std::move(what);
+    }
+    bool failed() const { return !verdict_.empty(); }
+    const std::string& verdict() const { return verdict_; }
+    instant now() const { return time_.now(); }
+    timeline& time() { return time_; }
+
+    /// The effects of faults outside the promise.
+    struct excuses {
+        bool overlap = false;  // data lost on a trusted server, or the server's clock set forward
+        bool data_lost = false;
+        bool set_back = false;  // the server's clock was set back
+        bool jumped = false;    // the server's clock, forward or back
+        bool corrupted = false;
+        // Replicas cannot confirm a hold that has moved before the rest of its slot: its lease may end.
+        bool slow_moves = false;
+    };
+    excuses excused;
+
+    /// Tokens may repeat: the fence was lost and the clock set back.
+    bool tokens_may_repeat() const { return (excused.data_lost || excused.corrupted) && excused.set_back; }
+
+    /// By id and token: the grants that the server shows.
+    std::set<std::pair<std::string, std::uint64_t>> made;
+    /// By id and token: the grants that their clients know of.
+    std::set<std::pair<std::string, std::uint64_t>> entered;
+    std::set<std::string, std::less<>> lost;  // ids whose clients know that they lost them
+    std::uint64_t next_number = 1;            // in the order of arrival
+
+    /// Call after each run of an acquire script.
+    void note_acquire(const std::string& id, milliseconds lease) {
+        last_ask& last = last_asks_[id];
+        last = {std::max(last.sent, watched->command_sent()), now(), lease};
+    }
+    /// True if the acquire that ran last was a late copy: every acquire of this id was sent more than a lease before
+    /// that run. The client may have given up so long ago that it remembers nothing of the id.
+    bool may_be_forgotten(std::string_view id) const {
+        const auto found = last_asks_.find(id);
+        return found != last_asks_.end() && found->second.ran - found->second.sent > found->second.lease;
+    }
+
+protected:
+    ~checks() = default;
+
+private:
+    struct last_ask {
+        instant sent{};  // latest time of sending
+        instant ran{};   // latest time of running
+        milliseconds lease{0};
+    };
+
+    timeline& time_;
+    std::string verdict_;
+    std::map<std::string, last_ask, std::less<>> last_asks_;
+};
+
+}  // namespace holdfast::sim
