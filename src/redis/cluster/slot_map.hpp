@@ -41,6 +41,7 @@ public:
     std::span<const server_address> primaries() const noexcept { return {members_.data(), primaries_}; }
     // The primaries, then replicas, then those who are known to be dead.
     std::span<const server_address> members() const noexcept { return members_; }
+    bool has_member(const server_address& address) const noexcept { return find(address).has_value(); }
 
     // The slots that have another owner than they had, or lost the one they had.
     std::vector<hash_slot> moved_since(const slot_map& earlier) const;
