@@ -1,7 +1,7 @@
 // The sharded channels that a client listens to in a Cluster.
 //
-// A sharded channel is heard at the owner of its slot only, so each channel follows its slot. A member that loses a slot
-// says so by an unasked `sunsubscribe`, often the first sign of a move.
+// A sharded channel is heard at the owner of its slot only, so each channel follows its slot. A member that loses a
+// slot says so by an unasked `sunsubscribe`, often the first sign of a move.
 //
 // A channel that is not wanted any more stays subscribed for a while: a contended lock is waited for again soon, and
 // SUNSUBSCRIBE each time would double the commands.
@@ -48,7 +48,7 @@ private:
     struct channel {
         hash_slot slot{};
         bool wanted = true;
-        unsigned refusals = 0;  // since an owner last confirmed it
+        unsigned refusals = 0;                                               // since an owner last confirmed it
         std::map<const cluster_link*, std::unique_ptr<channel_command>> at;  // subscribed, or asked for
     };
     using entry = std::pair<const std::string, channel>;

@@ -102,8 +102,8 @@ void cluster_commands::send_again(command& request, failure why, instant now) {
 
 void cluster_commands::rest(command& request, failure why, instant now) {
     const unsigned before = routing::begin_rest(request);
-    rests_.begin(slot_of(request.first_key()),
-                 {.rests_before = before, .overtakes = routing::passes_others(request)}, std::move(why), now);
+    rests_.begin(slot_of(request.first_key()), {.rests_before = before, .overtakes = routing::passes_others(request)},
+                 std::move(why), now);
     put_back(request, now);
 }
 

@@ -1,8 +1,8 @@
 // What the parts of a cluster_router want to happen after a change.
 //
-// An event changes the state of the parts and appends effects here. The router carries them out, first in first out, when
-// the change is complete. Only what calls an upper layer, or ends a session, is an effect. A command that is given to a
-// session is not: the session only queues it.
+// An event changes the state of the parts and appends effects here. The router carries them out, first in first out,
+// when the change is complete. Only what calls an upper layer, or ends a session, is an effect. A command that is given
+// to a session is not: the session only queues it.
 #pragma once
 
 #include "redis/cluster/cluster_link.hpp"

@@ -53,8 +53,8 @@ public:
     // A replica that is promoted keeps its links, and the facts of a link still say what the member was. So these links
     // are made anew, once for every map that says so: a member that spreads an old map costs a connection each time.
     void regreet_promoted(const slot_map& by);
-    // Takes the links out for which `wanted(const cluster_link&)` is true. The last link that is up stays: it is asked for
-    // the next map.
+    // Takes the links out for which `wanted(const cluster_link&)` is true. The last link that is up stays: it is asked
+    // for the next map.
     template <class Predicate>
     std::vector<std::unique_ptr<cluster_link>> take_if(Predicate wanted);
     std::vector<std::unique_ptr<cluster_link>> take_all();

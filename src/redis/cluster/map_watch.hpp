@@ -58,8 +58,8 @@ public:
     // Null: nothing has happened.
     std::unique_ptr<slot_news> take_news() noexcept { return std::move(news_); }
 
-    // Without a map: an attempt to reach a member has failed. The reason why everybody should give up, if all seeds have
-    // failed.
+    // Without a map: an attempt to reach a member has failed. The reason why everybody should give up, if all seeds
+    // have failed.
     std::optional<failure> seed_failed(const failure& why, instant now);
     // Why there is no map.
     failure why_unknown() const;
@@ -84,10 +84,10 @@ private:
     std::unique_ptr<slot_news> news_;
     std::vector<server_address> doubted_;  // owners by the last map that was not adopted
     bool is_wanted_ = false;
-    bool is_dialling_ = false;             // the first member that comes up is asked at once
-    instant ask_at_{};                     // not before
+    bool is_dialling_ = false;              // the first member that comes up is asked at once
+    instant ask_at_{};                      // not before
     std::chrono::milliseconds pause_{100};  // between two questions
-    instant due_at_ = never;               // though nothing shows that the map is wrong
+    instant due_at_ = never;                // though nothing shows that the map is wrong
     failure why_unknown_{errc::unreachable, ""};
 };
 
