@@ -70,8 +70,13 @@ public:
         link_->submit(place_question_, now);
     }
 
-    void on_timer(instant now) {
-        if (how_ == standing::unknown && link_->has_failed()) fail(link_->last_failure(), now);
+    // A sentinel that was never reached counts as heard.
+    void note_failed_attempt() {
+        if (how_ != standing::unknown || !link_->has_failed()) return;
+        how_ = standing::failed;
+        why_ = link_->last_failure();
+    }
+    void ask_if_due(instant now) {
         if (now >= deadline()) ask(now);
     }
     instant deadline() const noexcept {
@@ -193,8 +198,9 @@ void sentinel_watch::seek(instant now) {
 }
 
 void sentinel_watch::on_timer(instant now) {
-    for (const auto& each : sentinels_) each->on_timer(now);
+    for (const auto& each : sentinels_) each->note_failed_attempt();
     decide(now);
+    for (const auto& each : sentinels_) each->ask_if_due(now);
 }
 
 instant sentinel_watch::deadline() const noexcept {

@@ -164,14 +164,9 @@ void multiplexer::link_down(const failure& why, instant now) {
     brought_.clear();
     const std::deque<command*> unknown = std::exchange(written_, {});
     const std::deque<command*> greetings = std::exchange(first_, {});
-    for (command* request : unknown) {
-        request->state_ = command::state::done;
-        request->on_failure({errc::outcome_unknown, why.detail}, now);
-    }
-    for (command* request : greetings) {
-        request->state_ = command::state::done;
-        request->on_failure(why, now);
-    }
+    for (command* request : greetings) request->state_ = command::state::done;
+    fail_all(unknown, {errc::outcome_unknown, why.detail}, now);
+    fail_all(greetings, why, now);
 }
 
 }  // namespace holdfast::redis

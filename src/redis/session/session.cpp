@@ -113,27 +113,24 @@ void session::start_connecting() {
 
 void session::found(const server_address& there, instant now) {
     if (state_ == state::closed) return;
-    const bool moved = server_address{settings_.host, settings_.port} != there;
-    const bool asked = state_ == state::seeking;
-    if (state_ != state::seeking && state_ != state::resting) {
-        if (!moved) return;
-        end_link({errc::unreachable,
-                  settings_.display() + ": its sentinels say that the primary is now at " + to_text(there)},
-                 news::moved, now);
-    }
+    const bool is_elsewhere = server_address{settings_.host, settings_.port} != there;
+    const bool is_sought = state_ == state::seeking;
+    const bool is_in_use = !is_sought && state_ != state::resting;
+    if (is_in_use && !is_elsewhere) return;
+    const failure why{errc::unreachable,
+                      settings_.display() + ": its sentinels say that the primary is now at " + to_text(there)};
     settings_.host = there.host;
     settings_.port = there.port;
-    if (state_ == state::seeking) {
+    if (is_sought) {
         seek_wish_ = false;
         attempt_started_ = now;
-        start_connecting();
-    } else {
-        // Only on_timer() connects: see hurry().
-        found_unasked_ = true;
-        rest_until_ = now;
+        return start_connecting();
     }
-    // Unasked means that somebody took over. Answers may go to and fro while the sentinels disagree.
-    if (moved && !asked) failed_attempts_ = 0;
+    // An unasked address means that another server took over. Only on_timer() connects: see hurry().
+    found_unasked_ = true;
+    rest_until_ = now;
+    if (is_elsewhere) failed_attempts_ = 0;
+    if (is_in_use) end_link(why, news::moved, now);
 }
 
 void session::connected(instant now) {
@@ -159,12 +156,12 @@ void session::send_greeting(std::string payload, answer then) {
 void session::greeted(const reply_view& reply, instant now) {
     auto why = greeting::read_hello(reply, settings_, facts_);
     if (!why) why = greeting::refuse_use(settings_, facts_);
-    if (why) return lose_link(std::move(*why), now);
+    if (why) return lose_link(*why, now);
     greeting_answered(now);
 }
 
 void session::selected(const reply_view& reply, instant now) {
-    if (auto why = greeting::read_select(reply, settings_)) return lose_link(std::move(*why), now);
+    if (auto why = greeting::read_select(reply, settings_)) return lose_link(*why, now);
     greeting_answered(now);
 }
 
@@ -193,9 +190,12 @@ void session::subscribed(const std::string& channel, const reply_view& reply, in
         if (!is_permanent(why.code)) return lose_link(why, now);  // tried again on the next link
         // Nobody but those who listen there need suffer: holds go on being renewed and released.
         channels_.erase(channel);
+        if (state_ == state::settling) --greetings_open_;
         listener_.on_subscription_refused(why, now);
+        if (state_ == state::settling && greetings_open_ == 0) come_up(now);
+    } else if (state_ == state::settling) {
+        greeting_answered(now);
     }
-    if (state_ == state::settling) greeting_answered(now);
 }
 
 void session::greeting_answered(instant now) {
@@ -246,7 +246,7 @@ void session::received(std::size_t count, instant now) {
     wires_.commit(count);
     if (auto why = wires_.deliver(listener_, now)) {
         why->detail.insert(0, settings_.display() + ": ");
-        lose_link(std::move(*why), now);
+        lose_link(*why, now);
     }
 }
 
@@ -254,34 +254,35 @@ void session::failed(failure why, instant now) {
     // Whoever hangs up before a word is said may speak TLS, or not speak it. One we spoke to before is only in trouble.
     const bool silent = state_ == state::greeting && !heard_bytes_;
     const bool shaking_hands = state_ == state::connecting && shaking_hands_;
-    if (was_up_ || why.code != errc::unreachable) return lose_link(std::move(why), now);
+    if (was_up_ || why.code != errc::unreachable) return lose_link(why, now);
     // Only a guess: a proxy hangs up as well, as long as the server behind it is starting.
     if (silent && settings_.kind == transport::tcp) why.code = errc::tls_expected;
     if (shaking_hands) why.code = errc::tls_unexpected;
-    end_link(std::move(why), news::suspected, now);
+    end_link(why, news::suspected, now);
 }
 
-void session::lose_link(failure why, instant now) {
-    end_link(std::move(why), news::failed, now);
+void session::lose_link(const failure& why, instant now) {
+    end_link(why, news::failed, now);
 }
 
-void session::end_link(failure why, news what, instant now) {
+// Before the first call of a command or the listener the session rests: it takes commands and starts no attempt.
+// Commands that wait stay in its queue, where their owners may withdraw them, until it is their turn.
+void session::end_link(const failure& why, news what, instant now) {
     if (state_ == state::closed || state_ == state::resting) return;
     const bool was_linked_up = state_ == state::up;
     state_ = state::resting;
     hang_up_wish_ = true;
     seek_wish_ = connect_wish_ = false;
     greetings_open_ = 0;
-    rest_until_ = now + next_rest();
-    last_failure_ = std::move(why);
-    const failure told = last_failure_;  // the callbacks below may change last_failure_
-    wires_.link_down(told, now);
+    if (what != news::moved) rest_until_ = now + next_rest();
+    last_failure_ = why;
+    wires_.link_down(why, now);
     const bool strands = settings_.use == link_use::cluster;
-    const bool is_final = what == news::failed && is_permanent(told.code);
-    if (!strands && is_final) wires_.fail_waiting(told, now);
-    if (!strands && !is_final && what != news::moved && !was_up_) wires_.fail_impatient(told, now);
-    if (was_linked_up) listener_.on_link_down(told, now);
-    if (strands) listener_.on_stranded(wires_.take_waiting(), told, now);
+    const bool is_final = what == news::failed && is_permanent(why.code);
+    if (!strands && is_final) wires_.fail_waiting(why, now);
+    if (!strands && !is_final && what != news::moved && !was_up_) wires_.fail_impatient(why, now);
+    if (was_linked_up) listener_.on_link_down(why, now);
+    if (strands) listener_.on_stranded(wires_.take_waiting(), why, now);
 }
 
 std::chrono::nanoseconds session::next_rest() {

@@ -83,7 +83,7 @@ public:
     // Subscribes now if the link is up, and again on every later link before it counts as up.
     void subscribe(std::string channel);
     // An answer showed that this link is of no more use; it is dropped and made anew.
-    void distrust(failure why, instant now) { lose_link(std::move(why), now); }
+    void distrust(const failure& why, instant now) { lose_link(why, now); }
     // Ends everything: written commands as unknown, waiting ones as client_closed. No wish follows but hang-up.
     void close(instant now);
 
@@ -130,10 +130,10 @@ private:
     void settle(instant now);
     void come_up(instant now);
     void send_subscription(const std::string& channel);
-    void lose_link(failure why, instant now);
+    void lose_link(const failure& why, instant now);
     // suspected: the reason is a guess, and another attempt may go well.
     enum class news { failed, suspected, moved };
-    void end_link(failure why, news what, instant now);
+    void end_link(const failure& why, news what, instant now);
     void check_health(instant now);
     failure why_too_slow() const;
     std::chrono::nanoseconds next_rest();
