@@ -42,7 +42,7 @@ std::string_view to_string(resp_type type) noexcept {
 
 namespace {
 
-// Reads the whole text as a Number, or nothing.
+// The whole text as a Number; none if it is not one.
 template <class Number>
 std::optional<Number> whole_number(std::string_view text) noexcept {
     Number value{};

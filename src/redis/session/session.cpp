@@ -16,10 +16,11 @@ constexpr unsigned most_doublings = 16;
 }  // namespace
 
 void session_listener::on_stranded(std::deque<command*> unwritten, const failure&, instant) {
-    HOLDFAST_ASSERT(unwritten.empty());  // whoever makes links into a Cluster takes them back
+    HOLDFAST_ASSERT(unwritten.empty());  // listeners of Cluster links override this
 }
 
-// One word of the greeting (or a PING): its answer goes to a member function; losing the link is told elsewhere.
+// One command of the greeting, or a PING. Its answer goes to a member function. end_link() handles the loss of the
+// link.
 class session::greeting_command final : public command {
 public:
     greeting_command(session& owner, answer then) : owner_(owner), then_(then) {}
@@ -68,8 +69,8 @@ void session::submit(command& request, instant now) {
     }
 }
 
-// Never tries more often than the shortest rest allows. Only on_timer() connects: this may be a callback of the very
-// link that is being taken down.
+// Attempts are never more frequent than the shortest rest allows. Only on_timer() connects: the caller may be a
+// callback of the link that just ended.
 void session::hurry(instant now) {
     if (state_ != state::resting) return;
     rest_until_ = std::min(rest_until_, std::max(now, attempt_started_ + settings_.backoff_min));
@@ -79,7 +80,7 @@ void session::subscribe(std::string channel) {
     const auto [address, is_new] = channels_.insert(std::move(channel));
     if (!is_new || (state_ != state::up && state_ != state::settling)) return;
     send_subscription(*address);
-    if (state_ == state::settling) ++greetings_open_;  // the others are under way already
+    if (state_ == state::settling) ++greetings_open_;  // the others are in flight
 }
 
 void session::close(instant now) {
@@ -188,7 +189,7 @@ void session::subscribed(const std::string& channel, const reply_view& reply, in
     if (reply.is_error()) {
         const failure why = classify_error(reply.text(), settings_.display());
         if (!is_permanent(why.code)) return lose_link(why, now);  // tried again on the next link
-        // Nobody but those who listen there need suffer: holds go on being renewed and released.
+        // Only listeners of this channel are affected: holds are still renewed and released.
         channels_.erase(channel);
         if (state_ == state::settling) --greetings_open_;
         listener_.on_subscription_refused(why, now);
@@ -251,11 +252,12 @@ void session::received(std::size_t count, instant now) {
 }
 
 void session::failed(failure why, instant now) {
-    // Whoever hangs up before a word is said may speak TLS, or not speak it. One we spoke to before is only in trouble.
+    // A peer that closes before it has sent anything may expect TLS, or not expect it. A server that was up before is
+    // only in trouble.
     const bool silent = state_ == state::greeting && !heard_bytes_;
     const bool shaking_hands = state_ == state::connecting && shaking_hands_;
     if (was_up_ || why.code != errc::unreachable) return lose_link(why, now);
-    // Only a guess: a proxy hangs up as well, as long as the server behind it is starting.
+    // A guess: a proxy closes, too, while the server behind it is starting.
     if (silent && settings_.kind == transport::tcp) why.code = errc::tls_expected;
     if (shaking_hands) why.code = errc::tls_unexpected;
     end_link(why, news::suspected, now);
@@ -307,8 +309,8 @@ failure session::why_too_slow() const {
     if (state_ != state::connecting) {
         return {errc::request_timed_out, settings_.display() + " did not answer the greeting" + within};
     }
-    // A plain port takes a TLS greeting for the beginning of a long line and waits for its end. But a server that we
-    // spoke to before hangs: no reason to give up what waits, it may go on or be replaced.
+    // A plain port takes a TLS hello for the beginning of a long line and waits for its end. A server that was up
+    // before hangs: it may recover or be replaced, so waiting commands go on waiting.
     if (shaking_hands_) {
         return {was_up_ ? errc::request_timed_out : errc::tls_unexpected,
                 settings_.display() + " did not answer the TLS handshake" + within};
@@ -332,7 +334,7 @@ void session::on_timer(instant now) {
         case state::resting:
             if (now >= rest_until_) start_attempt(now);
             break;
-        case state::seeking:  // takes as long as it takes to ask them all
+        case state::seeking:  // the sentinels have timeouts of their own
             break;
         case state::connecting:
         case state::greeting:
@@ -345,7 +347,7 @@ void session::on_timer(instant now) {
         case state::closed:
             break;
     }
-    // Last: an attempt or a link that ends in the same instant is the reason that callers are told.
+    // Last: if an attempt or a link ends at the same instant, callers get that reason.
     wires_.expire(why_not_up(), now);
 }
 
