@@ -1,4 +1,4 @@
-// The view: reaching into a reply.
+// The view of a reply.
 #include "redis/resp/resp_reply.hpp"
 
 #include <gtest/gtest.h>
