@@ -11,6 +11,13 @@ namespace {
 
 constexpr std::size_t most_links_in_doubt = 16;
 
+template <class... Lambdas>
+struct overloaded : Lambdas... {
+    using Lambdas::operator()...;
+};
+template <class... Lambdas>
+overloaded(Lambdas...) -> overloaded<Lambdas...>;
+
 }  // namespace
 
 cluster_router::cluster_router(server_settings cluster, std::vector<server_address> seeds, link_maker& links,
@@ -57,9 +64,9 @@ void cluster_router::want_link(hash_slot slot, instant now) {
     carry_out(now);
 }
 
-const server_facts* cluster_router::facts(hash_slot slot) const noexcept {
+bool cluster_router::is_up(hash_slot slot) const {
     const cluster_link* const there = links_.to_owner(slot);
-    return there != nullptr && there->serves() ? &there->session().facts() : nullptr;
+    return there != nullptr && there->serves();
 }
 
 void cluster_router::on_timer(instant now) {
@@ -209,49 +216,33 @@ void cluster_router::close_unneeded_links() {
 }
 
 void cluster_router::carry_out(instant now) {
-    if (is_carrying_out_) return;  // the caller of an outer event goes on with what was added
+    if (is_carrying_out_) return;  // the outer loop goes on with what was added
     is_carrying_out_ = true;
-    while (!effects_.empty()) {
-        std::visit([&](const auto& effect) { carry_out(effect, now); }, effects_.take());
-    }
+    const overloaded each{
+        [&](const open_link& it) {
+            it.which->attach(maker_.open(cluster_.for_member(it.which->address()), *it.which));
+        },
+        [&](const close_link& it) { maker_.close(it.which->session()); },
+        [&](const drop_link& it) { carry_out(it, now); },
+        [&](const fail_command& it) { routing::fail(*it.which, it.why, now); },
+        [&](const tell_map&) { told_.on_map(*map_, now); },
+        [&](const tell_slots_down& it) { told_.on_slots_down(*it.which, it.why, now); },
+        [&](const tell_slots_up& it) {
+            told_.on_slots_up(*it.which, {it.at->address(), it.at->session().facts(), it.at->number}, now);
+        },
+        [&](const tell_channel_refused& it) { told_.on_channel_refused(it.channel, it.why, now); },
+    };
+    while (!effects_.empty()) std::visit(each, effects_.take());
     is_carrying_out_ = false;
 }
 
-void cluster_router::carry_out(const open_link& effect, instant) {
-    effect.which->attach(maker_.open(cluster_.for_member(effect.which->address()), *effect.which));
-}
-
-void cluster_router::carry_out(const close_link& effect, instant) {
-    maker_.close(effect.which->session());
-}
-
+// The session calls back: its commands fail, and the link goes down.
 void cluster_router::carry_out(const drop_link& effect, instant now) {
     session& link = effect.which->session();
-    effect.which->is_dropped = false;  // the session says so itself from now on
+    effect.which->is_dropped = false;  // the session itself is down from now on
     if (effect.then == drop_link::next::close) return link.close(now);
     link.distrust(effect.why, now);
     if (effect.then == drop_link::next::hurry) link.hurry(now);
-}
-
-void cluster_router::carry_out(const fail_command& effect, instant now) {
-    routing::fail(*effect.which, effect.why, now);
-}
-
-void cluster_router::carry_out(const tell_map&, instant now) {
-    told_.on_map(*map_, now);
-}
-
-void cluster_router::carry_out(const tell_slots_down& effect, instant now) {
-    told_.on_slots_down(*effect.which, effect.why, now);
-}
-
-void cluster_router::carry_out(const tell_slots_up& effect, instant now) {
-    const cluster_link& at = *effect.at;
-    told_.on_slots_up(*effect.which, {at.address(), at.session().facts(), at.number}, now);
-}
-
-void cluster_router::carry_out(const tell_channel_refused& effect, instant now) {
-    told_.on_channel_refused(effect.channel, effect.why, now);
 }
 
 }  // namespace holdfast::redis

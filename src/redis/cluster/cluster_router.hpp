@@ -89,11 +89,9 @@ public:
     // The present owner is dialled, or, if nobody knows it, the map is asked for. Not remembered: ask again when there
     // is another map.
     void want_link(hash_slot slot, instant now);
-    bool is_up(hash_slot slot) const noexcept { return facts(slot) != nullptr; }
+    bool is_up(hash_slot slot) const;
     // Commands without a key can be sent.
     bool anybody_is_up() const noexcept { return links_.some_primary() != nullptr; }
-    // Of the owner's present link; null if it is not up.
-    const server_facts* facts(hash_slot slot) const noexcept;
     // Why nothing for this slot can be sent now, as far as known.
     failure why_not_up(hash_slot slot) const { return commands_.why_not_up(slot); }
     // Null: no member has told it yet.
@@ -119,14 +117,7 @@ private:
     bool may_close(const cluster_link& which) const;
     void close_unneeded_links();
     void carry_out(instant now);
-    void carry_out(const open_link& effect, instant now);
-    void carry_out(const close_link& effect, instant now);
     void carry_out(const drop_link& effect, instant now);
-    void carry_out(const fail_command& effect, instant now);
-    void carry_out(const tell_map& effect, instant now);
-    void carry_out(const tell_slots_down& effect, instant now);
-    void carry_out(const tell_slots_up& effect, instant now);
-    void carry_out(const tell_channel_refused& effect, instant now);
 
     const server_settings cluster_;
     link_maker& maker_;

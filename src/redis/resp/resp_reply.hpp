@@ -38,9 +38,6 @@ enum class resp_type : std::uint8_t {
     push,
 };
 
-/// The name of the type in messages.
-std::string_view to_string(resp_type type) noexcept;
-
 namespace detail {
 
 struct resp_node {
@@ -83,9 +80,6 @@ public:
 
     /// The value of an integer, or of a string that is entirely a decimal integer.
     std::optional<std::int64_t> to_integer() const noexcept;
-
-    /// The value of a double, an integer, or a text that is entirely a number; NaN for everything else.
-    double as_double() const noexcept;
 
     /// Number of direct children; a map counts keys and values.
     std::size_t size() const { return node().children; }

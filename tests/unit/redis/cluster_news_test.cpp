@@ -114,6 +114,17 @@ TEST_F(ClusterNews, ChannelsAreAskedForBeforeCommandsOfTheListener) {
     EXPECT_EQ(sent(one), on + encoded({"last", key_b}));
 }
 
+TEST_F(ClusterNews, NoCallbackRunsWithinAnother) {
+    start();
+    recorded_command late = get("late", key_b);
+    when_down = [&] {
+        router.submit(late, now);
+        EXPECT_NE(log.back(), "late!client_closed") << "fails when this callback has returned";
+    };
+    router.close(now);
+    EXPECT_THAT(log, ElementsAre("down!client_closed: b c", "late!client_closed"));
+}
+
 TEST_F(ClusterNews, ManyEndsThatAreReadAtOnceAreToldOnce) {
     listen_at_one();
     const std::string other = "wake:{c}:me";

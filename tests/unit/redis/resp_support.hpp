@@ -24,7 +24,7 @@ struct tree {
 };
 
 inline std::ostream& operator<<(std::ostream& out, const tree& t) {
-    out << to_string(t.type) << ' ' << t.integer << " '" << t.text << "'[";
+    out << static_cast<int>(t.type) << ' ' << t.integer << " '" << t.text << "'[";
     for (const tree& child : t.children) out << child << ',';
     return out << ']';
 }
