@@ -30,7 +30,6 @@ std::size_t record(reply_view reply, std::string& out, std::size_t depth_left) {
     if (reply.type() == resp_type::map) require(reply.size() % 2 == 0);
     require(reply.is_aggregate() || reply.size() == 0);
     static_cast<void>(reply.to_integer());
-    static_cast<void>(reply.as_double());
     std::size_t elements = 1;
     std::size_t children = 0;
     for (const reply_view child : reply) {

@@ -1,5 +1,5 @@
-// An assertion that states an invariant and stays on in release: a lock that goes on after one of its
-// invariants broke could let two in. Stopping is the safe answer.
+// An assertion that states an invariant and stays on in release. A lock that goes on after a broken invariant could
+// have two holders, so the process stops.
 #pragma once
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Time as the sans-I/O parts see it: a number handed to them, on a clock that also runs while the machine sleeps.
+// Time as sans-I/O code sees it: an argument, on a clock that also runs while the machine sleeps.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace holdfast {
 
-// Never asked for the time by anything below src/api: no now() here on purpose.
+// It has no now() on purpose: nothing below src/api reads the clock.
 struct boottime {
     using rep = std::int64_t;
     using period = std::nano;

@@ -1,4 +1,4 @@
-// Why something did not work: the kind, for programs, and a sentence, for people.
+// Why something failed: a code for programs and a sentence for people.
 #pragma once
 
 #include <holdfast/errors.hpp>
@@ -9,7 +9,7 @@ namespace holdfast {
 
 struct failure {
     errc code = errc::server_error;
-    std::string detail;  // names the server; never holds a secret
+    std::string detail;  // names the server; never contains a secret
 };
 
 }  // namespace holdfast

@@ -9,7 +9,7 @@ namespace holdfast {
 static_assert(sizeof(futex_word) == sizeof(std::uint32_t) && futex_word::is_always_lock_free);
 
 void futex_wait(futex_word& word, std::uint32_t value) noexcept {
-    // No error matters: another value, a signal and a wake-up all mean that the caller looks again.
+    // Errors do not matter: after another value, a signal or a wake-up the caller checks its condition again.
     ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
 }
 

@@ -1,7 +1,7 @@
-// Sleeping on a word of memory: what a condition variable does, without a mutex to take again after waking.
+// Sleeping on a word of memory: like a condition variable, without a mutex to lock again after waking.
 //
-// The one who wakes needs the word's address only and never looks at it, so the word may be gone by then: whoever
-// sleeps at that address next wakes for no reason, which everybody who sleeps on a futex must bear anyway.
+// A waker uses only the address of the word and never reads it, so the word may be freed already. Then the next thread
+// that sleeps at that address may wake up spuriously, which every user of a futex must expect.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace holdfast {
 
 using futex_word = std::atomic<std::uint32_t>;
 
-// Sleeps if the word is `value`, until somebody wakes it. May return for no reason.
+// Sleeps if the word is `value`, until another thread wakes it. May return spuriously.
 void futex_wait(futex_word& word, std::uint32_t value) noexcept;
 void futex_wake_one(const futex_word* address) noexcept;
 

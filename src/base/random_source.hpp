@@ -1,4 +1,4 @@
-// Where randomness comes from: the system's generator in a client, a seeded one in tests.
+// Source of randomness: the system's generator in a client, a seeded one in tests.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,8 @@
-// Memory of small things that come and go all the time, kept for the next one of their size.
+// Keeps freed blocks of small objects, per thread and size, for the next object.
 //
-// malloc keeps a few blocks of a size at hand for each thread, fewer than a program with many operations under way has
-// of them; beyond that every block takes the long way. Here each thread keeps some more. A block may be given back by
-// another thread than took it, which then has it. Where the address sanitizer looks on nothing is kept: it is to see
-// whoever uses what is gone.
+// malloc caches a few blocks of a size per thread, fewer than a program with many operations in flight needs. Beyond
+// that every allocation takes malloc's slow path. A thread may free a block that another thread allocated, and then
+// keeps it. Under the address sanitizer nothing is kept, so that it sees every use after free.
 #pragma once
 
 #include <array>
@@ -44,7 +43,7 @@ private:
         std::size_t count = 0;
     };
 
-    // Null: nothing is kept, or not any more, because the thread ends.
+    // Null: nothing is kept, or the thread is ending.
     static store* mine() noexcept {
         if (!blocks_are_kept || is_gone) return nullptr;
         static thread_local store here;

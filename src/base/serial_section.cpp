@@ -5,7 +5,7 @@ namespace holdfast {
 void serial_section::enter(serial_task& task) {
     {
         const std::lock_guard lock(mutex_);
-        line_up(task);
+        enqueue(task);
         if (std::exchange(occupied_, true)) return;
     }
     ++depth_;
@@ -15,7 +15,7 @@ void serial_section::enter(serial_task& task) {
 bool serial_section::leave(serial_task& task) {
     const std::lock_guard lock(mutex_);
     const bool alone = !occupied_ && first_ == nullptr;
-    line_up(task);
+    enqueue(task);
     return alone;
 }
 
@@ -25,7 +25,7 @@ void serial_section::run_what_was_left() {
     work_and_leave();
 }
 
-void serial_section::line_up(serial_task& task) {
+void serial_section::enqueue(serial_task& task) {
     task.next_ = nullptr;
     (first_ == nullptr ? first_ : last_->next_) = &task;
     last_ = &task;
@@ -40,7 +40,7 @@ void serial_section::work() {
     for (serial_task* batch = take_all(); batch != nullptr; batch = take_all()) {
         while (batch != nullptr) {
             serial_task* const present = batch;
-            batch = batch->next_;  // before run(): afterwards the task may be gone or queued again
+            batch = batch->next_;  // run() may free the task or queue it again
             present->run();
         }
     }

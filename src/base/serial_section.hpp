@@ -1,16 +1,16 @@
-// Mutual exclusion in which nobody waits to get in.
+// Mutual exclusion in which no thread waits to enter.
 //
-// A client's engine and connections may be touched by one thread at a time. A mutex would do, but while its
-// holder is in a system call (sending, say) everybody else would sleep, wake and send their own few bytes one
-// after the other. Here a thread that finds the section occupied leaves its task behind and goes on; the
-// occupant runs it before it leaves. So whatever is asked for during a send goes out together in the next one.
+// One thread at a time may use a client's engine and connections. With a mutex, all other threads would sleep while its
+// holder is in a system call such as send, then wake and send their few bytes one after the other. Here a thread that
+// finds the section occupied queues its task and goes on. The occupant runs the task before it leaves. So all requests
+// that are made during one send go out together in the next.
 //
-// Tasks are intrusive and not copied: one must stay alive until its run() was entered, and may be entered
-// again afterwards.
+// Tasks are intrusive and not copied. A task must stay alive until its run() is entered. It may be entered again
+// afterwards.
 //
 // Invariants:
 //  (1) At most one thread is inside; a task runs exactly once per enter().
-//  (2) Tasks run in the order they were entered or left.
+//  (2) Tasks run in the order in which they were queued.
 //  (3) settle() runs after the last task and before the section is left, with no task waiting when it starts.
 #pragma once
 
@@ -37,14 +37,14 @@ class serial_section {
 public:
     virtual ~serial_section() = default;
 
-    // Runs the task inside the section: now, on this thread, if the section is free; else soon, on the occupant's.
+    // Runs the task inside the section: now, on this thread, if the section is free; otherwise soon, on the occupant's.
     void enter(serial_task& task);
 
-    // Leaves the task to whoever is inside or comes next. True if that may be nobody: then somebody has to be sent in.
-    // For one who has more tasks to come soon, and would rather see them done together.
+    // Queues the task for the present or next occupant. True: there may be none, and a thread must call
+    // run_what_was_left(). For callers that expect more tasks soon, and want them run together.
     [[nodiscard]] bool leave(serial_task& task);
 
-    // Runs what was left, unless somebody is inside, who will.
+    // Runs the queued tasks, unless an occupant does so.
     void run_what_was_left();
 
     // True on a thread that is inside this or any other section.
@@ -78,11 +78,11 @@ protected:
     };
 
 private:
-    // What to do before leaving, e.g. send what the tasks have queued. May be called several times in one stay.
+    // Called before the section is left, e.g. to send what the tasks have queued. Perhaps several times in one stay.
     virtual void settle() = 0;
 
     bool occupy();
-    void line_up(serial_task& task);  // with mutex_ held
+    void enqueue(serial_task& task);  // with mutex_ held
     void work();
     void work_and_leave();
     serial_task* take_all();
@@ -90,7 +90,7 @@ private:
 
     static inline thread_local unsigned depth_ = 0;
 
-    std::mutex mutex_;  // guards the three below, and is never held while a task or settle() runs
+    std::mutex mutex_;  // guards the three members below; never held while a task or settle() runs
     bool occupied_ = false;
     serial_task* first_ = nullptr;
     serial_task* last_ = nullptr;

@@ -1,4 +1,4 @@
-// Keeps signals away from threads of the library: the application's handlers belong on the application's threads.
+// Keeps signals away from the library's threads: signal handlers of the application run on its own threads.
 #pragma once
 
 #include <pthread.h>
@@ -6,7 +6,7 @@
 
 namespace holdfast {
 
-// While it lives no signal is delivered to this thread, and threads it starts inherit that for good.
+// While the object lives no signal is delivered to this thread. Threads that it starts inherit that for good.
 class signals_blocked {
 public:
     signals_blocked() {

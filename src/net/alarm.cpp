@@ -27,7 +27,7 @@ alarm::alarm(boost::asio::io_context& context, serial_section& section, alarm_li
 void alarm::set(instant when) {
     if (when >= set_for_ || !timer_.is_open()) return;
     set_for_ = when;
-    // Zero would disarm it: what is overdue rings in the next nanosecond.
+    // Zero would disarm the timer.
     const auto since_boot = std::max<std::int64_t>(when.time_since_epoch().count(), 1);
     itimerspec spec{};
     spec.it_value.tv_sec = since_boot / 1'000'000'000;

@@ -1,9 +1,8 @@
 // Wakes the loop at an instant of CLOCK_BOOTTIME.
 //
-// A timerfd, because Asio's own timers stand still while the machine sleeps and leases do not. Setting it
-// costs a system call, and deadlines mostly move later (each request that was answered takes its own away):
-// so it is set anew only when something becomes due *earlier*, and an alarm that rings too early merely asks
-// what is due next.
+// A timerfd, because Asio's timers stop while the machine sleeps and leases do not. Setting it costs a system call, and
+// deadlines mostly move later, because each answered request removes its own. So the timer is set again only when
+// something becomes due *earlier*. An alarm that rings too early only asks what is due next.
 #pragma once
 
 #include "base/clock.hpp"
@@ -23,7 +22,7 @@ protected:
     ~alarm_listener() = default;
 };
 
-// Lives until the loop no longer runs. All calls inside the serial section.
+// Must outlive the loop. All calls inside the serial section.
 class alarm {
 public:
     alarm(boost::asio::io_context& context, serial_section& section, alarm_listener& listener);

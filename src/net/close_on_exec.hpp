@@ -1,7 +1,7 @@
-// Sockets that a program started by ours does not inherit.
+// Sockets that child programs do not inherit.
 //
-// Asio opens them without SOCK_CLOEXEC, and setting the flag afterwards leaves a gap in which another thread
-// may fork and exec. A child that inherits the link of a lock keeps it open after its parent died.
+// Asio opens sockets without SOCK_CLOEXEC. If the flag were set afterwards, another thread could fork and exec in
+// between. A child that inherits a link keeps it open after its parent has died.
 #pragma once
 
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-// Where to connect and how, as the network layer needs to know it.
+// Where and how to connect, as the network layer needs it.
 #pragma once
 
 #include <cstdint>

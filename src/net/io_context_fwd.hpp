@@ -1,4 +1,4 @@
-// Asio's context by name only: most headers hand a reference on, and Asio is slow to read.
+// Forward declaration of Asio's context: most headers only pass a reference on, and Asio is slow to compile.
 #pragma once
 
 namespace boost::asio {

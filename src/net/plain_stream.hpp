@@ -1,7 +1,7 @@
 // TCP and unix sockets.
 //
-// write() tries to send at once on the calling thread: a socket almost always has room, and a system call
-// saved is worth more here than anywhere else.
+// write() first tries to send on the calling thread: a socket almost always has room, and this saves a system call on
+// every request.
 #pragma once
 
 #include "net/stream_base.hpp"
@@ -28,7 +28,7 @@ public:
         boost::system::error_code code;
         std::size_t at_once = socket_.write_some(boost::asio::buffer(bytes), code);
         if (!code && at_once == bytes.size()) return sending::done;
-        if (code) at_once = 0;  // a full socket, or an error that the asynchronous write will meet again and report
+        if (code) at_once = 0;  // the socket is full, or the asynchronous write will report the error
         boost::asio::async_write(socket_, boost::asio::buffer(bytes.substr(at_once)),
                                  then([this](const auto& failed, std::size_t) { sent(failed); }));
         return sending::under_way;

@@ -1,7 +1,7 @@
-// Lets Asio run its handlers, the intermediate ones of composed operations included, inside a serial section.
+// Makes Asio run its handlers, including intermediate handlers of composed operations, inside a serial section.
 //
-// That is what makes a TLS stream safe here: its reads and writes share state, and Asio asks for a strand.
-// The serial section is that strand, only that it also takes work from threads outside the io_context.
+// The reads and writes of a TLS stream share state, so Asio requires a strand. The serial section is that strand.
+// Unlike a strand it also takes work from threads outside the io_context.
 #pragma once
 
 #include "base/serial_section.hpp"

@@ -1,7 +1,7 @@
-// A connection that bytes flow through: TCP, unix socket or TLS. One object is one connection, used once.
+// One connection by TCP, unix socket or TLS. An object is used for one connection only.
 //
-// All calls are made inside the client's serial section, and so are the listener's: completions come on
-// whichever thread drives the io_context and enter the section first. After close() the listener hears nothing more.
+// All calls, also those of the listener, are made inside the client's serial section: a completion handler enters it
+// first, on the thread that drives the io_context. After close() the listener is not called any more.
 #pragma once
 
 #include "base/failure.hpp"
@@ -19,13 +19,13 @@ namespace holdfast::net {
 
 class stream_listener {
 public:
-    // The peer was reached and the TLS handshake begins. Only for TLS.
+    // Only for TLS: the peer is reached and the handshake begins.
     virtual void on_reached() = 0;
     virtual void on_connected() = 0;
     virtual void on_received(std::size_t count) = 0;
-    // What write() could not send at once has been sent.
+    // The rest of what write() could not send at once is sent.
     virtual void on_sent() = 0;
-    // Connecting, reading or writing failed; the stream is of no more use.
+    // Connecting, reading or writing failed. The stream cannot be used any more.
     virtual void on_stream_failed(failure why) = 0;
 
 protected:
@@ -40,7 +40,7 @@ public:
     // Reads once into `room`, which must stay valid until on_received(). One read at a time.
     virtual void read(std::span<char> room) = 0;
     enum class sending { done, under_way };
-    // Sends all of `bytes`; they must stay valid until on_sent() unless the answer is `done`. One write at a time.
+    // Sends all of `bytes`. They must stay valid until on_sent(), unless the result is `done`. One write at a time.
     virtual sending write(std::string_view bytes) = 0;
     virtual void close() = 0;
 };

@@ -1,7 +1,7 @@
 // What the kinds of stream have in common.
 //
-// Every handler is bound to the serial section, so nothing here runs at the same time as anything else of the
-// client. A stream keeps itself alive while an operation is under way.
+// Every handler is bound to the serial section, so no two handlers of a client run at the same time. A stream keeps
+// itself alive while an operation is in flight.
 #pragma once
 
 #include "net/section_executor.hpp"
@@ -15,7 +15,7 @@ namespace holdfast::net {
 
 failure describe_connect_error(const boost::system::error_code& code, const endpoint& target);
 failure describe_stream_error(const boost::system::error_code& code, const endpoint& target);
-/// Of a write: the peer has closed the connection, and may have said something before.
+/// The error of a write whose peer has closed the connection. The peer may have sent something before.
 bool is_hang_up(const boost::system::error_code& code);
 
 class stream_base : public stream, public std::enable_shared_from_this<stream_base> {
@@ -28,7 +28,8 @@ public:
 
     const endpoint& target() const noexcept { return target_; }
 
-    // The handler for an operation: runs in the section, keeps the stream alive, and is skipped once it is closed.
+    // The handler of an operation. It runs in the section, keeps the stream alive, and does nothing once that is
+    // closed.
     template <typename Then>
     auto then(Then next) {
         return boost::asio::bind_executor(

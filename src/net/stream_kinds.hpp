@@ -1,4 +1,4 @@
-// One factory per kind of stream; make_stream() chooses.
+// One factory per kind of stream. make_stream() chooses among them.
 #pragma once
 
 #include "net/stream.hpp"

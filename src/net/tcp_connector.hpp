@@ -1,4 +1,4 @@
-// Resolves a host name and connects a TCP socket to the first of its addresses that answers.
+// Resolves a host name and connects a TCP socket to its first address that answers.
 #pragma once
 
 #include "net/close_on_exec.hpp"
@@ -14,7 +14,7 @@ namespace holdfast::net {
 
 using boost::asio::ip::tcp;
 
-// Keep-alive finds a peer that vanished without a word even when our own health check is switched off.
+// Keep-alive detects a peer that vanished silently, even if the health check of the session is off.
 inline void set_socket_options(tcp::socket& socket) {
     boost::system::error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
@@ -22,7 +22,7 @@ inline void set_socket_options(tcp::socket& socket) {
     socket.non_blocking(true, ignored);
 }
 
-// Tries one address after the other. `done` hears the error of the last one.
+// Tries one address after the other. `done` gets the error of the last one.
 template <typename Stream, typename Done>
 void connect_to_next(Stream& stream, tcp::socket& socket, tcp::resolver::results_type addresses,
                      tcp::resolver::results_type::iterator next, Done done) {
@@ -30,7 +30,7 @@ void connect_to_next(Stream& stream, tcp::socket& socket, tcp::resolver::results
     boost::system::error_code failed;
     socket.close(failed);
     open_close_on_exec(socket, address.protocol(), failed);
-    if (failed) {  // e.g. an address family that this machine does not have
+    if (failed) {  // e.g. an address family that this machine lacks
         if (++next != addresses.end()) return connect_to_next(stream, socket, std::move(addresses), next, done);
         return boost::asio::post(socket.get_executor(), stream.then([done, failed]() mutable { done(failed); }));
     }
@@ -41,9 +41,9 @@ void connect_to_next(Stream& stream, tcp::socket& socket, tcp::resolver::results
     }));
 }
 
-// `Stream` gives then() and target(); `done(error_code)` is called once, unless the stream is closed before, and never
-// from within. Names of all streams of a client are resolved one after the other, and one that takes long holds the
-// others up. An address does not stand in that line.
+// `Stream` has then() and target(). `done(error_code)` is called once, unless the stream is closed before, and never
+// within this call. Asio resolves the names of all streams of a client one after the other, so a slow name delays the
+// others. An address needs no resolver.
 template <typename Stream, typename Resolver, typename Done>
 void connect_tcp(Stream& stream, Resolver& resolver, tcp::socket& socket, Done done) {
     const endpoint& target = stream.target();

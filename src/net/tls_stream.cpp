@@ -1,7 +1,7 @@
 // TLS over TCP through OpenSSL.
 //
-// The host name (or address) is checked by OpenSSL itself, inside the verification, so that a failed
-// handshake can tell "not trusted" from "for another host". TLS 1.2 is the oldest version spoken.
+// OpenSSL itself checks the host name or address as a part of the verification. So a failed handshake can tell "not
+// trusted" from "for another host". TLS 1.2 is the oldest version that is accepted.
 
 #include "net/stream_base.hpp"
 #include "net/stream_kinds.hpp"
@@ -82,7 +82,7 @@ public:
                                  }));
     }
 
-    // A peer that refuses us says why and hangs up. What we write after that finds nobody; the read tells the reason.
+    // A peer that refuses us sends the reason and closes. A later write fails, but the read gets the reason.
     sending write(std::string_view bytes) override {
         boost::asio::async_write(wrapped_, boost::asio::buffer(bytes), then([this](const auto& code, std::size_t) {
                                      if (reads_ && is_hang_up(code)) return;
@@ -98,7 +98,7 @@ private:
         if (is_address(name)) {
             X509_VERIFY_PARAM_set1_ip_asc(rules, name.c_str());
         } else {
-            // SSL_set_tlsext_host_name() is a macro with a cast that we are not warned of elsewhere.
+            // SSL_set_tlsext_host_name() is a macro with a cast that -Wold-style-cast rejects.
             SSL_ctrl(handle, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, const_cast<char*>(name.c_str()));
             X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
             X509_VERIFY_PARAM_set1_host(rules, name.c_str(), 0);
@@ -132,7 +132,7 @@ private:
     }
 
     void shut() override {
-        // No farewell: a close_notify could block on a peer that is gone.
+        // No close_notify: it could block on a peer that is gone.
         resolver_.cancel();
         boost::system::error_code ignored;
         wrapped_.next_layer().close(ignored);

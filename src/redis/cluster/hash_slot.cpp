@@ -5,7 +5,7 @@
 namespace holdfast::redis {
 namespace {
 
-constexpr std::uint16_t polynomial = 0x1021;  // CRC16 in the form called XMODEM
+constexpr std::uint16_t polynomial = 0x1021;  // CRC16-XMODEM
 
 constexpr std::array<std::uint16_t, 256> make_table() {
     std::array<std::uint16_t, 256> table{};

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t highest_port = 65535;
 
-// "16287 host:port", of MOVED and ASK. The host may be an IPv6 address without brackets, or empty.
+// "16287 host:port" of MOVED and ASK. The host may be an IPv6 address without brackets, or empty.
 std::optional<redirect> read_target(redirect::kind what, std::string_view text, const server_address& asked) {
     const auto space = text.find(' ');
     const auto colon = text.rfind(':');
@@ -20,15 +20,15 @@ std::optional<redirect> read_target(redirect::kind what, std::string_view text, 
     if (!slot || !port || *port == 0) return std::nullopt;
     const std::string_view said = text.substr(space + 1, colon - space - 1);
     const std::string_view host = said.empty() ? asked.host : said;
-    // It has a name that is not known yet: somebody owns the slot, but nobody knows where.
+    // The slot has an owner, but its host name is not known yet.
     if (host == "?") return redirect{redirect::kind::down};
     if (!may_be_host(host)) return std::nullopt;
     return redirect{what, static_cast<hash_slot>(*slot), {std::string(host), static_cast<std::uint16_t>(*port)}};
 }
 
-// Where a Cluster that is down lets scripts begin, for they may only read, the first write is refused, and every other.
-// All else may come after some: "... a non local key in a cluster node", and whatever other servers or later ones call
-// it. That a script is said to be stopped which did not even start costs a repetition.
+// A Cluster that is down lets scripts begin, because they may only read, and then refuses all writes. Any other error
+// may come after a write: "... a non local key in a cluster node", and other wordings of other servers. If the script
+// did not run at all, this classification only costs a repetition.
 std::optional<redirect> read_stopped_script(std::string_view error_text) {
     const auto says = [error_text](std::string_view what) { return error_text.find(what) != std::string_view::npos; };
     if (error_text.starts_with("ERR Script attempted to ")) {

@@ -1,8 +1,7 @@
-// What a member of a Cluster means by refusing a command.
+// The meaning of a refusal by a member of a Cluster.
 //
-// All but the last kind have in common that the command did not run, nor any part of it: it may be sent again, there or
-// elsewhere. A script on a slot that is moving may also be stopped in its middle, when it touches a key again that it
-// has itself made vanish; nothing of it is rolled back then.
+// With all kinds but the last no part of the command has run, so it may be sent again. A script on a moving slot may
+// also be stopped half way, when it accesses a key that it has deleted itself. Nothing of it is rolled back then.
 #pragma once
 
 #include "redis/cluster/hash_slot.hpp"
@@ -16,20 +15,20 @@ namespace holdfast::redis {
 
 struct redirect {
     enum class kind : std::uint8_t {
-        moved,         // the slot is `to`'s
-        ask,           // this once at `to`, with ASKING: the slot is moving there and the keys are not here any more
-        try_again,     // the slot is moving, and its keys are neither all here nor all there
-        down,          // nobody serves the slot
-        spoiled_link,  // the one who was asked is no primary any more, or has forgotten who we are
-        half_run,      // stopped after it may have changed something
+        moved,         // `to` owns the slot
+        ask,           // send it to `to` once, with ASKING: the slot is moving there, and the keys are there already
+        try_again,     // the slot is moving, and neither member has all keys
+        down,          // no member serves the slot
+        spoiled_link,  // the member is no primary any more, or needs a new AUTH
+        half_run,      // stopped after it may have written
     };
     kind what;
     hash_slot slot{};     // of moved and ask
     server_address to{};  // of moved and ask
 };
 
-// Nothing: it is not about the Cluster, but for whoever asked. `asked`: who refused; its host stands for one that is
-// left empty.
+// None: the error does not concern the Cluster, and goes to the owner of the command. `asked`: the member that refused.
+// Its host replaces an empty one.
 std::optional<redirect> read_redirect(std::string_view error_text, const server_address& asked);
 
 }  // namespace holdfast::redis

@@ -10,7 +10,7 @@
 namespace holdfast::redis {
 namespace {
 
-// The value of a field in a map of RESP3; nothing if there is none.
+// The value of a field in a RESP3 map; none if there is no such field.
 std::optional<reply_view> find_field(const reply_view& map, std::string_view name) {
     if (map.type() != resp_type::map) return std::nullopt;
     for (auto at = map.begin(); at != map.end(); ++at) {
@@ -26,9 +26,9 @@ std::string_view text_field(const reply_view& map, std::string_view name) {
     return value ? value->text() : std::string_view{};
 }
 
-// Where a member is by its entry. `asked`: who made the entry; its host stands for one that is left empty.
+// The address of a member by its entry. `asked`: the member that answered; its host replaces an empty one.
 std::optional<server_address> read_address(const reply_view& node, const server_address& asked, transport how) {
-    // The endpoint is what the member wants to be called; "?" means that it has a name which is not known yet.
+    // The endpoint is the name that the member prefers; "?" means that this name is not known yet.
     const auto endpoint = find_field(node, "endpoint");
     std::string_view host = endpoint ? endpoint->text() : text_field(node, "ip");
     if (host.empty()) host = asked.host;
@@ -41,13 +41,12 @@ std::optional<server_address> read_address(const reply_view& node, const server_
 
 }  // namespace
 
-// Puts a map together. Primaries with slots come first, whatever their health: until somebody is promoted in its place,
-// a dead one is the owner, and its slots are nobody else's.
+// Builds a map. A dead primary with slots is a primary of the map, too: until a replica is promoted it is the owner.
 class slot_map::reader {
 public:
     reader(const server_address& asked, transport how) : asked_(asked), how_(how) {}
 
-    // False: not of the form of CLUSTER SHARDS.
+    // False: the form is wrong.
     bool take_shard(const reply_view& shard) {
         const auto slots = find_field(shard, "slots");
         const auto nodes = find_field(shard, "nodes");
@@ -77,8 +76,8 @@ public:
     }
 
 private:
-    // Some servers name the slots of a shard more than once. So a range ends where one begins that has an owner, and
-    // all ranges together cost no more than there are slots.
+    // Some servers list the slots of a shard more than once. So a range stops at the first slot that has an owner, and
+    // all ranges together take no more steps than there are slots.
     void give(std::int64_t first, std::int64_t last, index owner) {
         for (auto slot = static_cast<std::size_t>(first); slot <= static_cast<std::size_t>(last); ++slot) {
             if (map_.owners_[slot] != nobody) return;
@@ -87,7 +86,7 @@ private:
         }
     }
 
-    // Those of a shard that say they are its primary; a dead one may be listed beside the one that took its place.
+    // The primaries of a shard: a dead one may be listed beside its successor.
     struct shard_primary {
         std::optional<server_address> alive;
         std::optional<server_address> dead;
@@ -149,7 +148,7 @@ slot_map::index slot_map::make_primary(const server_address& address) {
 
 void slot_map::fill_from(const slot_map& earlier) {
     if (std::find(owners_.begin(), owners_.end(), nobody) == owners_.end()) return;
-    std::vector<index> now(earlier.primaries_, nobody);  // by the earlier map's numbers
+    std::vector<index> now(earlier.primaries_, nobody);  // by index in the earlier map
     for (std::size_t i = 0; i < earlier.primaries_; ++i) {
         const server_address& address = earlier.members_[i];
         if (const auto at = find(address); at && *at < primaries_) now[i] = static_cast<index>(*at);
@@ -169,7 +168,7 @@ const server_address* slot_map::primary_at(const server_address& address) const 
 }
 
 std::vector<hash_slot> slot_map::moved_since(const slot_map& earlier) const {
-    // By earlier index: which primary that is now. So only few names are compared, and not two per slot.
+    // By earlier index: the same primary in this map. So addresses are compared once per primary, not per slot.
     std::vector<const server_address*> now_at;
     for (const server_address& each : earlier.primaries()) now_at.push_back(primary_at(each));
     std::vector<hash_slot> moved;

@@ -1,4 +1,4 @@
-// What kind of character it is, whatever the locale thinks.
+// Classes of characters, independent of the locale.
 #pragma once
 
 namespace holdfast::redis {

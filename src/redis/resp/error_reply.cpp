@@ -21,20 +21,20 @@ constexpr std::array<std::pair<std::string_view, errc>, 19> prefixes{{
     {"READONLY", errc::read_only},
     {"LOADING", errc::loading},
     {"MASTERDOWN", errc::read_only},
-    {"UNBLOCKED", errc::read_only},  // what waited there when it became a replica
+    {"UNBLOCKED", errc::read_only},  // a blocked command when the server became a replica
     {"BUSY", errc::busy_script},
     {"MISCONF", errc::misconfigured},
     {"NOREPLICAS", errc::misconfigured},
     {"NOPROTO", errc::too_old},
     {"UNKILLABLE", errc::busy_script},
-    // The first two are followed where the server is known to be one of a Cluster.
+    // The router follows the first two if the server is a known member of a Cluster.
     {"MOVED", errc::moving},
     {"ASK", errc::moving},
     {"TRYAGAIN", errc::moving},
     {"CLUSTERDOWN", errc::cluster_down},
 }};
 
-// A command that fails inside a script keeps its code in front in Redis 7; Redis 6.2 puts it behind
+// A command that fails inside a script has its code in front in Redis 7. Redis 6.2 puts it behind
 // "ERR Error running script (call to f_...): @user_script:3: ".
 std::string_view inner_error(std::string_view text) {
     constexpr std::string_view wrapped = "ERR Error running script";
@@ -61,11 +61,11 @@ bool has_word(std::string_view text, std::string_view word) {
     return false;
 }
 
-// A right that the user lacks inside a script has no code of its own, and each server has its own words for it:
+// A missing permission inside a script has no code of its own, and each server words it differently:
 //   Redis 6.2, 7.0         ERR The user executing the script can't run this command or subcommand ...
 //   Redis 8.0, Valkey 8.1  ERR ACL failure in script: User locks has no permissions to run the 'set' command ...
-// So this looks for the words that such a sentence has. It reads up to the first quotation mark only: names of keys and
-// arguments stand behind it. Errors of our own scripts begin with "holdfast:".
+// So this function searches for typical words. It stops at the first quotation mark: names of keys and arguments follow
+// it. Errors of our own scripts begin with "holdfast:".
 bool is_right_lacking_in_script(std::string_view text) {
     if (!text.starts_with("ERR ") || text.starts_with("ERR holdfast:")) return false;
     std::string head(text.substr(0, text.find_first_of("'\"`")));

@@ -1,4 +1,4 @@
-// What a server says of itself in INFO and CLIENT INFO.
+// Reads INFO and CLIENT INFO.
 #pragma once
 
 #include "redis/resp/resp_reply.hpp"
@@ -13,10 +13,10 @@ std::string find_field(std::string_view text, std::string_view name);
 
 struct replication_facts {
     bool is_replica = false;
-    std::string history;  // another one when it was a replica meanwhile
+    std::string history;  // changes when the server was a replica meanwhile
 };
 
-// Of the answer to INFO replication.
+// From the answer to INFO replication.
 replication_facts read_replication(const reply_view& reply);
 
 }  // namespace holdfast::redis

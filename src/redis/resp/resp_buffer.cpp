@@ -18,7 +18,7 @@ std::span<char> resp_buffer::make_room(std::size_t at_least) {
     const std::size_t live = size();
     if (live == 0) begin_ = end_ = 0;
 
-    // Far below kept_capacity, so that a reply that grows and shrinks around it does not reallocate each time.
+    // Far below kept_capacity, so that replies of about that size do not reallocate each time.
     if (capacity_ > kept_capacity && live + at_least <= kept_capacity / 4) move_to(kept_capacity / 4);
 
     if (capacity_ - end_ < at_least) {

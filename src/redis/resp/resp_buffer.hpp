@@ -1,11 +1,11 @@
-// The bytes of a link that were received and are not consumed yet, in one piece.
+// Received bytes that are not consumed yet, contiguous.
 //
-// A reply must lie in one piece to be viewed, replies come in pieces of any size, and a memmove per reply or
-// per read would make a long reply or a long pipeline quadratic. So consumed bytes are only counted;
-// make_room() drops them when the room behind the live bytes is used up, and then only if it moves no more
-// than it frees. Otherwise it doubles. Both cost a constant per received byte.
+// A view of a reply needs contiguous bytes, but replies arrive in pieces of any size. A memmove per reply or per read
+// would make a long reply or a long pipeline quadratic. So consume() only counts. make_room() removes consumed bytes
+// when the room behind the live bytes is used up, and only if it moves no more bytes than it frees. Otherwise it
+// doubles the buffer. Both cost a constant per received byte.
 //
-// Invariant: begin <= end <= capacity; live bytes are [begin, end). A large capacity does not outlive its use.
+// Invariant: begin <= end <= capacity; live bytes are [begin, end). A large capacity is freed after use.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,19 @@ namespace holdfast::redis::detail {
 
 class resp_buffer {
 public:
-    /// What is kept for the next reply; more is given back once it is hardly used.
+    /// Capacity that is kept for the next reply. More is freed once it is hardly used.
     static constexpr std::size_t kept_capacity = std::size_t{1} << 20;
 
-    /// Room for at least that many bytes behind the live ones. May move them.
+    /// Room for at least that many bytes behind the live ones, which may move.
     std::span<char> make_room(std::size_t at_least);
 
-    /// n bytes of the room were filled.
+    /// n bytes of the room are filled.
     void append(std::size_t n);
 
     /// The first n live bytes are no longer needed. They stay readable until the next make_room() or clear().
     void consume(std::size_t n);
 
-    /// Forgets the live bytes, keeps at most kept_capacity.
+    /// Drops the live bytes and keeps at most kept_capacity.
     void clear();
 
     const char* data() const noexcept { return bytes_.get() + begin_; }

@@ -9,7 +9,7 @@ namespace holdfast::redis {
 
 namespace {
 
-// Nodes have 32-bit places and counts.
+// Nodes have 32-bit offsets and counts.
 constexpr std::size_t largest_limit = 0x7fff'ffff;
 
 // About 1 MiB of nodes is kept for the next reply.
@@ -74,7 +74,7 @@ void resp_reader::retire_reply() {
     complete_ = false;
 }
 
-// Reads one header with what follows on its line, or the body of the string announced before.
+// Reads one line, or the body of the string that was announced before.
 resp_reader::progress resp_reader::step() {
     if (waiting_for_ == waiting_for::bulk_body) return take_bulk_body();
     line header{};
@@ -82,8 +82,8 @@ resp_reader::progress resp_reader::step() {
     return line_progress == progress::element ? take_element(header) : line_progress;
 }
 
-// Finds the end of the line that begins at parsed_. A line that has not ended is looked at once: scanned_
-// says how far. The window is cut at the limit, so that the fault is the same wherever the pieces end.
+// Finds the end of the line that begins at parsed_. No byte is searched twice: scanned_ says how far the search got.
+// The window ends at the limit, so that the fault does not depend on where the pieces end.
 resp_reader::progress resp_reader::take_line(line& out) {
     const char* const data = buffer_.data();
     const std::size_t size = buffer_.size();
@@ -236,7 +236,7 @@ resp_reader::progress resp_reader::open_aggregate_of(resp_type type, const line&
     return progress::opened;
 }
 
-// An attribute decorates the element after it and counts for nothing: not as a child, not as a reply.
+// An attribute decorates the element after it. It counts neither as a child nor as a reply.
 resp_reader::progress resp_reader::open_attribute(const line& header) {
     std::int64_t length = 0;
     if (!read_length(header, length)) return progress::broken;
@@ -247,8 +247,8 @@ resp_reader::progress resp_reader::open_attribute(const line& header) {
     return progress::opened;
 }
 
-// Holds what a header announces against the limits. Nothing is reserved on its word: nodes come with their
-// bytes. An empty attribute costs one, or a server could send them for ever without a reply.
+// Checks the announced size against the limits. Nothing is reserved for it: nodes are made when their bytes arrive.
+// Each attribute costs one element, otherwise a server could send empty ones for ever.
 resp_reader::progress resp_reader::announce(const line& header, std::int64_t length, std::uint32_t& children) {
     if (length < 0) return break_here(resp_fault::malformed, "negative length");
     if (open_.size() >= limits_.max_depth) return break_here(resp_fault::too_deep, "reply is nested too deeply");
@@ -265,7 +265,7 @@ resp_reader::progress resp_reader::announce(const line& header, std::int64_t len
     return progress::element;
 }
 
-// An element is complete: so may be the aggregates that it is the last child of. True if the reply is.
+// An element is complete, and perhaps aggregates that end with it. True if the reply is complete.
 bool resp_reader::close_element() {
     while (!open_.empty()) {
         open_aggregate& innermost = open_.back();
@@ -273,7 +273,7 @@ bool resp_reader::close_element() {
         if (innermost.fate == open_aggregate::dropped) {
             nodes_.resize(innermost.node);
             open_.pop_back();
-            return false;  // what it decorates is still to come
+            return false;  // the decorated element follows
         }
         nodes_[innermost.node].end = static_cast<std::uint32_t>(nodes_.size());
         open_.pop_back();
@@ -281,7 +281,7 @@ bool resp_reader::close_element() {
     return true;
 }
 
-// The end of the subtree is right for a leaf; close_element() sets it for the others.
+// The end of the subtree is correct for a leaf. close_element() sets it for aggregates.
 detail::resp_node& resp_reader::add_node(resp_type type) {
     detail::resp_node& node = nodes_.emplace_back();
     node.type = type;

@@ -1,20 +1,17 @@
-// Turns the bytes of a link into replies, RESP2 and RESP3.
+// Parses the bytes of a link into replies, RESP2 and RESP3.
 //
-// Sans-I/O: the owner of the socket asks for room, reads into it, says how much came, and takes complete
-// replies until there are none. Pieces may end at any byte. What was parsed is never looked at again: the
-// reader remembers which aggregates are open, how far it has looked for the end of a line, and how long the
-// string is that it waits for.
+// Sans-I/O: the owner of the socket calls prepare(), reads into that room, calls commit(), and takes complete replies
+// by next(). Pieces may end at any byte. Parsed bytes are not read again: the reader remembers the open aggregates, how
+// far it has searched for the end of a line, and the length of the string that it waits for.
 //
-// It believes nothing. Whatever a server announces is held against the limits before memory is reserved for
-// it, and anything that Redis would not send ends the link: after one misread byte every later reply would
-// answer the wrong request. Attributes (|) are read and dropped wherever they occur. Streamed strings and
-// aggregates ($?, *?), which no Redis sends, are refused.
+// The reader trusts nothing. It checks announced sizes against the limits before it reserves memory. Anything that
+// Redis would not send ends the link: after one misread byte every later reply would answer the wrong request.
+// Attributes (|) are read and dropped. Streamed strings and aggregates ($?, *?), which no Redis sends, are refused.
 //
 // Invariants:
-//  (1) The outcome depends on the bytes alone, never on where the pieces ended.
-//  (2) A broken reader stays broken until reset(); the replies before the fault were given out.
-//  (3) Memory is at most about four times the bytes received, plus a node for each element announced and
-//  begun.
+//  (1) The result depends on the bytes alone, not on where the pieces end.
+//  (2) A broken reader stays broken until reset(). The replies before the fault are delivered.
+//  (3) Memory is at most about four times the received bytes, plus a node for each element that was begun.
 #pragma once
 
 #include <cstddef>
@@ -30,17 +27,17 @@
 namespace holdfast::redis {
 
 struct resp_limits {
-    std::size_t max_depth = 16;                            // aggregates within each other, the outermost included
-    std::size_t max_elements = 1 << 20;                    // in one reply, at all depths, dropped attributes included
+    std::size_t max_depth = 16;                            // nested aggregates, including the outermost
+    std::size_t max_elements = 1 << 20;                    // in one reply, at all depths, including dropped attributes
     std::size_t max_bulk_bytes = std::size_t{64} << 20;    // one string
     std::size_t max_line_bytes = std::size_t{64} << 10;    // simple string, error or number
-    std::size_t max_reply_bytes = std::size_t{256} << 20;  // one reply with all its parts; at most 2 GiB
+    std::size_t max_reply_bytes = std::size_t{256} << 20;  // one whole reply; at most 2 GiB
 };
 
 enum class resp_status {
     need_more,  // no complete reply yet
-    reply,      // one was taken
-    broken,     // see fault(); nothing will come any more
+    reply,      // `out` has one
+    broken,     // see fault(); no more replies
 };
 
 enum class resp_fault {
@@ -57,10 +54,10 @@ class resp_reader {
 public:
     explicit resp_reader(resp_limits limits = {});
 
-    /// Room to read into. Ends the life of the last reply's view.
+    /// Room to read into. Invalidates the view of the last reply.
     std::span<char> prepare(std::size_t at_least);
 
-    /// n bytes were read into that room. A broken reader drops them.
+    /// n bytes are in that room. A broken reader drops them.
     void commit(std::size_t n);
 
     /// Takes one complete reply, if there is one; `out` changes only then.
@@ -68,20 +65,20 @@ public:
 
     resp_fault fault() const noexcept { return fault_; }
 
-    /// What was wrong, with the first offending bytes in escaped form. Empty if nothing is.
+    /// The fault, with the first offending bytes escaped. Empty if there is none.
     std::string fault_text() const { return fault_text_; }
 
-    /// Forgets everything, for a new link; keeps memory, but not too much of it.
+    /// Starts anew for a new link. Keeps a bounded amount of memory.
     void reset();
 
-    /// Bytes received that belong to no reply given out yet.
+    /// Received bytes of replies that are not delivered yet.
     std::size_t buffered() const noexcept { return buffer_.size() - (complete_ ? parsed_ : 0); }
 
     /// Bytes of memory reserved for received data.
     std::size_t capacity() const noexcept { return buffer_.capacity(); }
 
 private:
-    // An aggregate whose children are not all there yet.
+    // An aggregate with missing children.
     struct open_aggregate {
         std::uint32_t node;
         std::uint32_t missing;
@@ -116,21 +113,21 @@ private:
     progress break_here(resp_fault fault, std::string_view why) { return break_at(element_, fault, why); }
 
     resp_limits limits_;
-    detail::resp_buffer buffer_;  // begins with the reply that is being read, or was given out last
+    detail::resp_buffer buffer_;  // begins with the reply that is being read or was delivered last
     std::vector<detail::resp_node> nodes_;
     std::vector<open_aggregate> open_;
 
-    // Offsets from the reply's first byte.
-    std::size_t parsed_ = 0;   // everything before is in nodes_
-    std::size_t scanned_ = 0;  // no line ends before
-    std::size_t element_ = 0;  // where the element began that is being read
+    // Offsets from the first byte of the reply.
+    std::size_t parsed_ = 0;   // everything before this is in nodes_
+    std::size_t scanned_ = 0;  // no line ends before this
+    std::size_t element_ = 0;  // begin of the element that is being read
 
     std::size_t announced_ = 0;  // elements of this reply
     enum class waiting_for : std::uint8_t { header, bulk_body } waiting_for_ = waiting_for::header;
     resp_type bulk_type_ = resp_type::bulk_string;
     std::size_t bulk_bytes_ = 0;
 
-    bool complete_ = false;  // the reply in nodes_ was given out
+    bool complete_ = false;  // the reply in nodes_ is delivered
     resp_fault fault_ = resp_fault::none;
     std::string fault_text_;
 };

@@ -1,10 +1,9 @@
-// One complete reply of a server, looked at without copying it.
+// A view of one complete reply, without a copy.
 //
-// The reader writes a reply down as a flat list of nodes in pre-order: an aggregate is followed by its
-// children, and knows the index one past its whole subtree. Stepping from one child to the next is therefore
-// one addition, and the list is reused for the next reply, so that a warm reader allocates nothing. Texts
-// stay in the reader's buffer; a node has their place relative to the first byte of the reply, because the
-// buffer may move while a reply is half read.
+// The reader stores a reply as a flat list of nodes in pre-order. An aggregate is followed by its children and knows
+// the index one past its subtree, so the step to the next child takes constant time. The list is reused for the next
+// reply: a warm reader does not allocate. Texts stay in the reader's buffer. A node has their offset from the first
+// byte of the reply, because the buffer may move while a reply is incomplete.
 //
 // Invariants of a complete reply:
 //  (1) node.end > its index, and children lie within [index + 1, end), one after the other, without gaps.
@@ -39,9 +38,6 @@ enum class resp_type : std::uint8_t {
     push,
 };
 
-/// The type's name in words, for messages.
-std::string_view to_string(resp_type type) noexcept;
-
 namespace detail {
 
 struct resp_node {
@@ -60,12 +56,12 @@ class reply_view {
 public:
     class iterator;
 
-    /// Views nothing; only assignment makes it usable.
+    /// Views nothing. Usable after assignment only.
     reply_view() = default;
 
     resp_type type() const { return node().type; }
     bool is_error() const { return type() == resp_type::simple_error || type() == resp_type::blob_error; }
-    /// RESP3's null and RESP2's two: $-1 and *-1.
+    /// The null of RESP3, and the two of RESP2: $-1 and *-1.
     bool is_null() const { return type() == resp_type::null; }
     bool is_aggregate() const {
         return type() == resp_type::array || type() == resp_type::map || type() == resp_type::set ||
@@ -85,13 +81,10 @@ public:
     /// The value of an integer, or of a string that is entirely a decimal integer.
     std::optional<std::int64_t> to_integer() const noexcept;
 
-    /// The value of a double, an integer, or a text that is entirely a number; NaN for everything else.
-    double as_double() const noexcept;
-
-    /// How many direct children there are; a map counts keys and values.
+    /// Number of direct children; a map counts keys and values.
     std::size_t size() const { return node().children; }
 
-    /// The i-th direct child. In constant time if no child has children, otherwise it steps over those before.
+    /// The i-th direct child. Constant time if no child has children, otherwise it steps over those before.
     reply_view operator[](std::size_t i) const;
 
     iterator begin() const;
@@ -109,10 +102,10 @@ private:
 
     const detail::resp_node* nodes_ = nullptr;  // of the whole reply
     const char* base_ = nullptr;                // its first byte
-    std::uint32_t index_ = 0;                   // which node this view is of
+    std::uint32_t index_ = 0;                   // of the viewed node
 };
 
-/// Goes over the direct children of an aggregate.
+/// Iterates over the direct children of an aggregate.
 class reply_view::iterator {
 public:
     using value_type = reply_view;

@@ -18,13 +18,8 @@ std::string_view without_minus(std::string_view text) noexcept {
 }  // namespace
 
 bool parse_resp_integer(std::string_view text, std::int64_t& out) noexcept {
-    // One digit is what most lengths and many integers are.
-    if (text.size() == 1 && is_digit(text[0])) {
-        out = text[0] - '0';
-        return true;
-    }
     const std::string_view digits = without_minus(text);
-    if (digits.empty() || digits.front() < '1' || digits.front() > '9') return false;
+    if (digits.starts_with('0') && text != "0") return false;
     const char* const end = text.data() + text.size();
     const auto [stopped, error] = std::from_chars(text.data(), end, out);
     return error == std::errc{} && stopped == end;
@@ -33,7 +28,7 @@ bool parse_resp_integer(std::string_view text, std::int64_t& out) noexcept {
 bool is_resp_double(std::string_view text) noexcept {
     const std::string_view magnitude = without_minus(text);
     if (magnitude == "inf" || magnitude == "nan") return true;
-    // from_chars would also take "infinity", "NAN(7)" and ".5".
+    // from_chars also accepts "infinity", "NAN(7)" and ".5".
     if (magnitude.empty() || !is_digit(magnitude.front())) return false;
     double value = 0;
     const char* const end = text.data() + text.size();

@@ -1,27 +1,15 @@
-// The small grammars of RESP: what may stand on a line. As narrow as what Redis sends, because whatever else
-// arrives is the sign of a stream that is out of step.
+// The small grammars of RESP: what a line may contain. They accept only what Redis sends: anything else shows that the
+// stream is out of step.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace holdfast::redis {
 
-namespace detail {
-
-constexpr std::array<bool, 256> resp_type_bytes() {
-    std::array<bool, 256> known{};
-    for (const char type : std::string_view{"+-:$*_,#!=(%~>|"}) known[static_cast<unsigned char>(type)] = true;
-    return known;
-}
-inline constexpr std::array<bool, 256> known_resp_type_bytes = resp_type_bytes();
-
-}  // namespace detail
-
 inline bool is_resp_type_byte(char byte) noexcept {
-    return detail::known_resp_type_bytes[static_cast<unsigned char>(byte)];
+    return std::string_view{"+-:$*_,#!=(%~>|"}.find(byte) != std::string_view::npos;
 }
 
 /// A decimal integer in its only form: no plus, no leading zero, no "-0", nothing around it, within 64 bits.

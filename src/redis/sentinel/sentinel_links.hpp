@@ -1,6 +1,6 @@
-// The links to the sentinels of one primary, and what is watched over them.
+// The links to the sentinels of one primary, with their sentinel_watch.
 //
-// To sentinel_watch what connection is to session: it moves the bytes. All in the client's serial section.
+// Moves the bytes for sentinel_watch, as connection does for session. Lives in the client's serial section.
 #pragma once
 
 #include "redis/sentinel/sentinel_watch.hpp"
@@ -16,9 +16,8 @@ public:
     sentinel_links(boost::asio::io_context& context, serial_section& section, const server_settings& settings,
                    primary_listener& listener, std::uint64_t jitter_seed);
 
-    // Asks for the primary if the session wishes to know where it is, and tells what has been heard.
+    // Asks for the primary if the session needs its address, and reports what the sentinels have said.
     void look(session& primary, instant now);
-    // Sends what is to be sent.
     void pump(instant now);
     void close(instant now);
     void on_timer(instant now);

@@ -25,18 +25,18 @@ std::optional<server_address> read_address(const reply_view& reply) {
 
 }  // namespace
 
-// One of them: its link, what it was asked and what it said.
+// One sentinel: its link, its questions and its last answer.
 class sentinel_watch::sentinel final : public session_listener {
 public:
     enum class standing {
-        unknown,  // nothing was heard of it yet
-        asked,    // an answer is under way
+        unknown,  // no answer and no failure yet
+        asked,    // a question is in flight
         answered,
         failed
     };
 
-    explicit sentinel(sentinel_watch& whole) : whole_(whole), place_question_(*this), record_question_(*this) {
-        place_question_.set_payload(encoded_command({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", whole.primary_}));
+    explicit sentinel(sentinel_watch& whole) : whole_(whole), address_question_(*this), record_question_(*this) {
+        address_question_.set_payload(encoded_command({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", whole.primary_}));
         record_question_.set_payload(encoded_command({"SENTINEL", "MASTER", whole.primary_}));
     }
 
@@ -47,7 +47,7 @@ public:
 
     standing how() const noexcept { return how_; }
     const opinion& says() const noexcept { return *says_; }
-    // Why its word is of no use.
+    // Why its answer does not count.
     failure why() const {
         if (how_ == standing::answered) {
             return {errc::no_primary, link_->settings().display() + " is out of date: it names " +
@@ -58,8 +58,8 @@ public:
 
     bool may_still_answer() const noexcept { return how_ == standing::unknown || how_ == standing::asked; }
 
-    // The record is asked for first: its epoch may be older than the place then, never newer, and so it makes nobody
-    // believed who should not be. One that is not connected is asked when it is.
+    // The record is asked for first. So its epoch may be older than the address, never newer, and an old address is not
+    // believed because of a new epoch. A sentinel without a link is asked when the link is up.
     void ask(instant now) {
         if (!link_->up() || !is_sentinel_ || how_ == standing::asked) return;
         how_ = standing::asked;
@@ -67,11 +67,16 @@ public:
         record_ = {};
         ask_at_ = now + whole_.ask_interval_;
         link_->submit(record_question_, now);
-        link_->submit(place_question_, now);
+        link_->submit(address_question_, now);
     }
 
-    void on_timer(instant now) {
-        if (how_ == standing::unknown && link_->has_failed()) fail(link_->last_failure(), now);
+    // A sentinel that was never reached counts as heard.
+    void note_failed_attempt() {
+        if (how_ != standing::unknown || !link_->has_failed()) return;
+        how_ = standing::failed;
+        why_ = link_->last_failure();
+    }
+    void ask_if_due(instant now) {
         if (now >= deadline()) ask(now);
     }
     instant deadline() const noexcept {
@@ -83,13 +88,13 @@ private:
     public:
         explicit question(sentinel& asks) : asks_(asks) {}
         void on_reply(const reply_view& reply, instant now) override { asks_.on_reply(*this, reply, now); }
-        void on_failure(const failure&, instant) override {}  // the link is down, which is told as such
+        void on_failure(const failure&, instant) override {}  // on_link_down() handles it
 
     private:
         sentinel& asks_;
     };
 
-    // What it has written down about the primary, as far as it tells.
+    // The record of the primary, as far as the sentinel tells it.
     struct record {
         server_address address;
         std::optional<std::uint64_t> epoch;
@@ -103,16 +108,16 @@ private:
         ask(now);
     }
     void on_link_down(const failure& why, instant now) override {
-        for (question* each : {&record_question_, &place_question_}) link_->withdraw(*each);  // if not written yet
+        for (question* each : {&record_question_, &address_question_}) link_->withdraw(*each);  // if not written yet
         fail(why, now);
     }
-    // It is asked again and again as it is.
+    // The sentinel is asked at intervals anyway.
     void on_subscription_refused(const failure&, instant) override {}
     // [message, channel, "name old-host old-port new-host new-port"]
     void on_push(const reply_view& message, instant now) override {
         if (message.size() < 3 || message[1].text() != channel) return;
         if (!message[2].text().starts_with(whole_.primary_ + " ")) return;
-        ask_again_ = how_ == standing::asked;  // the answer under way may be from before
+        ask_again_ = how_ == standing::asked;  // the answer in flight may be older
         ask(now);
     }
 
@@ -129,7 +134,7 @@ private:
                 {errc::no_primary, link_->settings().display() + " knows no primary \"" + whole_.primary_ + "\""}, now);
         }
         how_ = standing::answered;
-        // In the middle of a failover the place is the new primary's already, and the rest is still the old one's.
+        // During a failover the address is that of the new primary already, while the record is still of the old one.
         const auto since = record_.address == *address ? record_.since : std::nullopt;
         says_ = opinion{{std::move(*address), since}, record_.epoch};
         whole_.answered(*this, now);
@@ -156,13 +161,13 @@ private:
 
     sentinel_watch& whole_;
     session* link_ = nullptr;
-    question place_question_;
+    question address_question_;
     question record_question_;
     standing how_ = standing::unknown;
     bool is_sentinel_ = false;
-    bool ask_again_ = false;  // something was announced after the last question
+    bool ask_again_ = false;  // an announcement came after the last question
     instant ask_at_ = never;
-    record record_;  // with the answer that is under way
+    record record_;  // of the question in flight
     std::optional<opinion> says_;
     failure why_{errc::unreachable, ""};
 };
@@ -193,8 +198,9 @@ void sentinel_watch::seek(instant now) {
 }
 
 void sentinel_watch::on_timer(instant now) {
-    for (const auto& each : sentinels_) each->on_timer(now);
+    for (const auto& each : sentinels_) each->note_failed_attempt();
     decide(now);
+    for (const auto& each : sentinels_) each->ask_if_due(now);
 }
 
 instant sentinel_watch::deadline() const noexcept {
@@ -215,8 +221,8 @@ bool sentinel_watch::all_are_heard() const noexcept {
     return std::ranges::none_of(sentinels_, [](const auto& each) { return each->may_still_answer(); });
 }
 
-// The latest of what a majority says, if all who answer are of an epoch before that of the primary that was told:
-// somebody had them forget it, and begin anew. That one of them alone says so means only that it is out of date.
+// The latest answer, if a majority answers and all answers are of an older epoch than that of the known primary: the
+// sentinels were reset. A single such answer means only that its sentinel is out of date.
 const sentinel_watch::opinion* sentinel_watch::restarted_epochs() const noexcept {
     const opinion* latest = nullptr;
     std::size_t answers = 0;
@@ -238,7 +244,7 @@ std::size_t sentinel_watch::agreeing(const server_address& address) const noexce
         sentinels_, [&](const auto& each) { return is_up_to_date(*each) && each->says().primary.address == address; }));
 }
 
-// A majority says so, or all of whom an answer can be had.
+// A majority says so, or all sentinels that answer.
 bool sentinel_watch::is_agreed(const server_address& address) const noexcept {
     const auto says_otherwise = [&](const auto& each) {
         return is_up_to_date(*each) && each->says().primary.address != address;
@@ -294,8 +300,8 @@ void sentinel_watch::tell(const opinion& what, instant now) {
     listener_.on_primary(told, now);
 }
 
-// Everything that was heard, under the code that says most: a sentinel that was reached and does not know the primary,
-// then what may be better the next time. Only if all refuse us for good it is of no use to try again.
+// All failures, under the most useful code: first that a sentinel does not know the primary, then failures that may
+// pass. The result is permanent only if all failures are.
 failure sentinel_watch::why_none() const {
     const auto rank = [](errc code) { return code == errc::no_primary ? 0 : is_permanent(code) ? 2 : 1; };
     failure whole{sentinels_.front()->why().code, display_ + ":"};

@@ -1,26 +1,26 @@
-// Knows where the primary is, because its sentinels say so.
+// Finds the address of the primary by asking its sentinels.
 //
-// There is a link to every sentinel that the URL names, not to one of them: the machine that the primary dies with
-// often runs a sentinel, too, and whoever listens to that one alone hears of the new primary only after having given it
-// up. Each link listens to `+switch-master` before it asks, so that nothing falls in between. An announcement is a
-// reason to ask, and only the answer is believed: it has the epoch of what it says, and of two answers the later epoch
-// is right.
+// There is a link to every sentinel of the URL. A client with only one link often loses its sentinel together with the
+// primary, because both run on one machine, and learns of the new primary late. Each link subscribes to
+// `+switch-master` before it asks, so that no announcement is missed. An announcement is only a reason to ask. The
+// answer is believed: it has an epoch, and of two answers the later epoch is right.
 //
-// Somebody seeks the primary when a link to it must be made. All sentinels are asked then, and the answer is
-//  - the first one of a later epoch than the place where the seeker just failed,
-//  - or what a majority of them says, be it there,
-//  - or, when nobody is left who may still answer, the best there is.
-// Whoever answers from an epoch that is over names a primary that was replaced, and is not believed, unless a majority
-// answers, and all from such epochs: then somebody had the sentinels begin anew (SENTINEL REMOVE, SENTINEL MONITOR).
-// At any other time the listener is told of a primary that is news: of a later epoch, or what a majority says. So a
-// client that may not ask for epochs follows the majority, a moment later than others.
+// The driver calls seek() before it makes a link to the primary. All sentinels are asked then, and the result is
+//  - the first answer of a later epoch than that of the last known primary,
+//  - or what a majority of them says, even if it is the same address,
+//  - or, when no sentinel is left that may still answer, the best answer.
+// A sentinel that answers from an older epoch names a primary that was replaced, and is not believed. Exception: a
+// majority answers, and all from older epochs. Then the sentinels were reset (SENTINEL REMOVE, SENTINEL MONITOR).
+// At any other time the listener is told of a primary of a later epoch, or of one that a majority names. So a client
+// that may not ask for epochs follows the majority, a moment later than others.
 //
-// Sans-I/O: the links are sessions that somebody else drives. Lives in the client's serial section.
+// Sans-I/O: the caller drives the sessions of the links. Lives in the client's serial section.
 //
 // Invariants:
-//  (1) seek() is answered by on_primary() or on_no_primary(), never from within.
-//  (2) A sentinel that could not be reached when it was last tried is not waited for.
-//  (3) After nobody knew the primary, the first who does is heard, though nobody asks.
+//  (1) seek() is answered by on_primary() or on_no_primary(), never within the call.
+//  (2) Nothing waits for a sentinel whose last attempt to connect failed.
+//  (3) After on_no_primary() the first sentinel that knows the primary is believed, without seek().
+//  (4) The listener is called last, when a change is complete.
 #pragma once
 
 #include "redis/session/session.hpp"
@@ -35,14 +35,14 @@ namespace holdfast::redis {
 
 struct known_primary {
     server_address address;
-    // For how long it has been the primary, as the sentinel knows; none: it does not tell.
+    // How long it has been the primary, by the sentinel; none: unknown.
     std::optional<std::chrono::milliseconds> since = std::nullopt;
 };
 
 class primary_listener {
 public:
     virtual void on_primary(const known_primary& found, instant now) = 0;
-    // The primary that was told took over in a later epoch than whoever told of it knew.
+    // The known primary took over in a later epoch than was known.
     virtual void on_later_take_over(const known_primary& found, instant now) = 0;
     // Only after seek().
     virtual void on_no_primary(const failure& why, instant now) = 0;
@@ -60,13 +60,13 @@ public:
     sentinel_watch& operator=(const sentinel_watch&) = delete;
 
     std::size_t size() const noexcept { return sentinels_.size(); }
-    // For each of them a session is made with this listener, and attached.
+    // The caller makes a session for each sentinel with this listener, and attaches it.
     session_listener& listener(std::size_t which) noexcept;
     void attach(std::size_t which, session& link);
 
-    // Somebody needs to know now.
+    // The address of the primary is needed now.
     void seek(instant now);
-    // After every event of a session. Asks again what is due.
+    // To be called after every event of a session. Repeats questions that are due.
     void on_timer(instant now);
     instant deadline() const noexcept;
 
@@ -74,7 +74,7 @@ private:
     class sentinel;
     struct opinion {
         known_primary primary;
-        std::optional<std::uint64_t> epoch;  // none: we may not ask
+        std::optional<std::uint64_t> epoch;  // none: the user may not ask
     };
 
     void answered(const sentinel& by, instant now);
@@ -91,14 +91,13 @@ private:
 
     const std::string display_;
     const std::string primary_;
-    const std::chrono::milliseconds
-        ask_interval_;  // shorter than that of the session's own sign of life, and so instead
+    const std::chrono::milliseconds ask_interval_;  // shorter than the health interval, so it replaces PING
     primary_listener& listener_;
     std::vector<std::unique_ptr<sentinel>> sentinels_;
-    std::optional<server_address> told_;  // where the primary was said to be
-    std::optional<std::uint64_t> epoch_;  // of that
+    std::optional<server_address> told_;  // the last primary that the listener was told
+    std::optional<std::uint64_t> epoch_;  // of told_
     bool seeking_ = false;
-    bool told_none_ = false;  // since the last on_primary()
+    bool told_none_ = false;  // after the last on_primary()
 };
 
 }  // namespace holdfast::redis

@@ -28,14 +28,14 @@ private:
     const end failed_;
 };
 
-// What one request of a burst is about is still there, and something was written behind it.
+// Checks for one request of a burst that its grant still exists, and writes something behind it.
 class ack_queue::showing final : public command {
 public:
     showing(const command& request, const std::string& server)
         : server_(server), trouble_({errc::outcome_unknown, server + ": not sent"}) {
         copy_script(request);
     }
-    // None: it was so.
+    // None: the check succeeded.
     const std::optional<failure>& trouble() const noexcept { return trouble_; }
     milliseconds left() const noexcept { return left_; }
 
@@ -44,9 +44,10 @@ public:
         left_ = std::min(milliseconds(reply.to_integer().value_or(0)), longest);
         if (reply.is_error()) {
             trouble_ = classify_error(reply.text(), server_);
-            // It was stopped in its middle, or because the Cluster is down.
+            // The script was stopped half way, or the Cluster is down.
             if (trouble_->code == errc::server_error && read_redirect(reply.text(), {})) trouble_->code = errc::moving;
-            if (reply.text().starts_with("NOSCRIPT")) trouble_->code = errc::outcome_unknown;  // flushed just now
+            if (reply.text().starts_with("NOSCRIPT"))
+                trouble_->code = errc::outcome_unknown;  // the scripts were flushed just now
         } else if (left_ <= milliseconds(0)) {
             trouble_ = {errc::moving, server_ + ": what was granted is not there any more"};
         }
@@ -54,7 +55,7 @@ public:
     void on_failure(const failure& why, instant) override { trouble_ = why; }
 
 private:
-    // A server can say anything; no lease is longer, and clocks can count as far.
+    // A server may answer anything. No lease is longer, and clocks can represent it.
     static constexpr milliseconds longest = std::chrono::hours(24 * 36500);
 
     const std::string server_;
@@ -98,7 +99,7 @@ bool ack_queue::withdraw(command& request) {
     return true;
 }
 
-// Nobody is left for whom it should be sent; a WAIT in vain would keep others waiting.
+// No request needs the burst any more, and a useless WAIT would delay others.
 void ack_queue::take_back_burst() {
     command& first = showings_.empty() ? static_cast<command&>(*say_) : *showings_.front();
     if (!link_.withdraw(first)) return;
@@ -125,13 +126,13 @@ void ack_queue::move(entries::iterator each, entries& to) {
     where.of = &to;
 }
 
-bool ack_queue::is_under_way() const noexcept {
+bool ack_queue::is_in_flight() const noexcept {
     return wait_->life() == command::state::waiting || wait_->life() == command::state::written;
 }
 
 void ack_queue::flush(instant now) {
     refuse_those_without_run(now);
-    if (!queue_.empty() && !is_under_way()) begin_burst(now);
+    if (!queue_.empty() && !is_in_flight()) begin_burst(now);
 }
 
 void ack_queue::refuse_those_without_run(instant now) {
@@ -144,7 +145,7 @@ void ack_queue::refuse_those_without_run(instant now) {
     }
 }
 
-// All who want the same as the first. The others are next.
+// Takes all requests that want the same as the first. The others follow in the next burst.
 void ack_queue::begin_burst(instant now) {
     const acknowledgement wanted = queue_.front().wanted;
     for (auto next = queue_.begin(); next != queue_.end();) {
@@ -172,14 +173,14 @@ void ack_queue::say(instant now) {
     for (entry& each : burst_) {
         showings_.push_back(std::make_unique<showing>(*each.request, link_.settings().display()));
         each.shows = showings_.back().get();
-        // The first of its kind brings the text along, and then the server knows it; unless that one is sent elsewhere.
+        // The first command of a script carries its text, so the server knows it for the others.
         const script* const source = each.shows->source();
         if (std::find(brought.begin(), brought.end(), source) == brought.end()) {
             each.shows->send_text();
             brought.push_back(source);
         }
         link_.submit(*each.shows, now);
-        each.shows->abandon();  // or it would be sent again behind the WAIT, which says nothing of that
+        each.shows->abandon();  // sent again it would run behind the WAIT
     }
 }
 
@@ -205,7 +206,7 @@ bool ack_queue::leads_elsewhere(const std::optional<failure>& trouble) const {
     return shown_.is_replica || is_another || (trouble && spoils_link(trouble->code));
 }
 
-// The same process, and another history: it was a replica meanwhile.
+// The same process with another history: it was a replica meanwhile.
 bool ack_queue::has_new_history() {
     const std::string run = std::exchange(last_run_, link_.facts().run_id);
     const std::string history = std::exchange(last_history_, shown_.history);
@@ -218,7 +219,7 @@ void ack_queue::counted(const reply_view& reply, instant now) {
     const std::string& server = link_.settings().display();
     std::optional<failure> trouble = why_not_said_;
     if (!trouble && reply.is_error()) trouble = classify_error(reply.text(), server);
-    // It became one after it had said what it is.
+    // It became a replica after it had answered INFO.
     if (reply.is_error() && reply.text().starts_with("ERR WAIT cannot be used")) shown_.is_replica = true;
     if (leads_elsewhere(trouble)) {
         failed(wrong_server(), now);
@@ -226,10 +227,10 @@ void ack_queue::counted(const reply_view& reply, instant now) {
     }
     if (trouble) return failed(*trouble, now);
     if (has_new_history()) {
-        while (!queue_.empty()) move(queue_.begin(), burst_);  // they, too, may be about what was done before
+        while (!queue_.empty()) move(queue_.begin(), burst_);  // they may concern lost writes, too
         return failed(wrong_server(), now);
     }
-    const unsigned run = runs_;  // who is told may name another
+    const unsigned run = runs_;  // callbacks may submit requests for another run
     while (!burst_.empty()) {
         const std::optional<failure> why = why_not(burst_.front(), run);
         const showing* const shows = burst_.front().shows;
@@ -243,7 +244,7 @@ void ack_queue::counted(const reply_view& reply, instant now) {
     }
 }
 
-// None: the number is about it, too.
+// None: the number counts for this request.
 std::optional<failure> ack_queue::why_not(const entry& each, unsigned run) const {
     if (each.shows != nullptr) return each.shows->trouble();
     return each.run == run ? std::nullopt : std::optional(wrong_server());

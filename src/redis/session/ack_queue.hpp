@@ -1,29 +1,30 @@
-// Asks how many replicas have what the server did.
+// Asks how many replicas have the writes of a server.
 //
-// WAIT tells it, but only of what was sent to replicas on behalf of its own link, and it holds up everything that was
-// sent behind it. So it has a link of its own, and says something to the replicas before each WAIT: they get all of a
-// server's writes in one order, so whoever has that has all that was done before, on whatever link. One such burst
-// answers everybody who asked before it was sent; who asks meanwhile is answered by the next.
+// WAIT answers that, but only for writes of its own link, and it delays everything that is sent behind it. So the queue
+// has a link of its own and sends a marker to the replicas before each WAIT. Replicas get all writes of a server in one
+// order: a replica that has the marker has all earlier writes of all links. One such burst answers all requests that
+// were made before it was sent. Later requests are answered by the next burst.
 //
-// What is said is a message to a channel that nobody listens to. Unlike a key it needs no memory, so that a server that
-// is full, and still renews, can be asked, too. Members of a Cluster do not pass messages on to their replicas, and
-// what they did may be with another member by now. There each request is a script of its own, which shows that what was
-// done is still there, and writes something if it is: one for each who asked, and one WAIT for all of them.
+// The marker is a message to a channel without listeners. Unlike a key it needs no memory, so a full server that still
+// renews can be asked, too. Members of a Cluster do not pass messages on to their replicas, and their writes may have
+// moved to another member. There each request is a script of its own, which checks that the grant still exists and then
+// writes something. One WAIT follows the scripts of all requests.
 //
-// Two links to one address need not lead to one process: one may be older than a failover. And one process may be a
-// replica for a while and come back without what it did before. So a burst also asks what the server is: the number
-// counts for what was done by the same run of a server, which has the same history as at the last burst; if it has
-// another, whoever asked before that was known is told that nobody knows. Of a history that ended before the first
-// burst nothing is known. In a Cluster any run will do: the scripts show what it has.
+// Two links to one address need not lead to one process: one may be older than a failover. And a process may become a
+// replica for a while and come back without its earlier writes. So a burst also asks for the identity of the server.
+// The number counts only for writes of the same run with the same history as at the last burst. If the history is
+// another, all requests made before that was known end as unknown. Nothing is known of a history that ended before the
+// first burst. In a Cluster any run counts: the scripts show what it has.
 //
-// Sans-I/O. flush() is called after every event, before output is sent. Lives in the client's serial section.
+// Sans-I/O. The owner calls flush() after every event, before output is sent. Lives in the client's serial section.
 //
 // Invariants:
-//  (1) The number is believed only if what was said before it, on the same link, was answered well: otherwise WAIT
-//      answers at once, and says nothing.
+//  (1) The number counts only if the marker before it, on the same link, succeeded: otherwise WAIT answers at once, and
+//      the number means nothing.
 //  (2) A request is answered by a burst that began after it was submitted.
-//  (3) Nobody's on_reply() or on_failure() is called within submit() or withdraw().
-//  (4) A link that leads to another server than the newest request is about is dropped, whatever was answered.
+//  (3) No on_reply() or on_failure() is called within submit() or withdraw(). Each is called after the request has left
+//      the queue, so the queue is consistent.
+//  (4) A link to another server than the newest request means is dropped, whatever was answered.
 #pragma once
 
 #include "base/clock.hpp"
@@ -48,31 +49,31 @@ class ack_queue {
 public:
     struct question {
         acknowledgement wanted;
-        std::string_view run_id;  // of the server that did it; empty: we may not know
+        std::string_view run_id;  // of the server that did the write; empty: the user may not ask
     };
 
     ack_queue(session& own_link, const std::string& client_id);
-    // To a member of a Cluster. Each request is a script that is answered with the ms that are left of what it is
-    // about, and then has written something, or with 0; the run in its question does not matter.
+    // For a member of a Cluster. Each request is a script. It answers with the ms that are left of its lease, and then
+    // has written something, or with 0. The run in the question does not matter.
     explicit ack_queue(session& own_link);
     ~ack_queue();
     ack_queue(const ack_queue&) = delete;
     ack_queue& operator=(const ack_queue&) = delete;
 
-    // Answered with how many replicas have all that was done there before this; perhaps more than wanted. Fails with
-    // outcome_unknown if the link broke or the server was another in the end, else with why nobody could be asked.
+    // Answered with the number of replicas that have all earlier writes, perhaps more than wanted. Fails with
+    // outcome_unknown if the link broke or the server was another one, otherwise with the reason why it was not asked.
     void submit(command& request, const question& about);
-    // True: it was here, and will never be answered.
+    // True: it was in this queue, and will never be answered.
     bool withdraw(command& request);
-    // Asks for those who wait, unless a burst is under way.
+    // Starts a burst for the waiting requests, unless one is in flight.
     void flush(instant now);
-    // Nobody is to wait any longer for what this link may say.
+    // All requests fail.
     void give_up(const failure& why, instant now);
 
-    // How often a run of a server had another history than at the last burst: what it did before is not there any more,
-    // and answers that tell of it may still be under way on other links.
+    // How often a run of a server had another history than at the last burst. Its earlier writes are lost, and answers
+    // that tell of them may still be in flight on other links.
     unsigned lost_histories() const noexcept { return lost_histories_; }
-    // That line has asked the same server: whatever ended since then is seen by the first burst here.
+    // The other queue has asked the same server. The first burst here sees a history that ended since then.
     void know_history_of(const ack_queue& other) {
         last_run_ = other.last_run_;
         last_history_ = other.last_history_;
@@ -87,11 +88,11 @@ private:
     struct entry {
         command* request;
         acknowledgement wanted;
-        unsigned run;              // the how manieth that was named here
-        showing* shows = nullptr;  // in a Cluster, and a burst
+        unsigned run;              // number of the run that its question named
+        showing* shows = nullptr;  // in a Cluster, while in a burst
     };
     using entries = std::list<entry>;
-    // Where a request is: there may be a hundred thousand of them, and all may be withdrawn at once.
+    // Position of a request. A hundred thousand of them may be withdrawn at once.
     struct spot {
         entries* of;
         entries::iterator at;
@@ -100,7 +101,7 @@ private:
     ack_queue(session& own_link, encoded message);
 
     bool is_in_cluster() const noexcept { return message_.empty(); }
-    bool is_under_way() const noexcept;
+    bool is_in_flight() const noexcept;
     command& take_first(entries& from);
     void move(entries::iterator each, entries& to);
     void refuse_those_without_run(instant now);
@@ -122,16 +123,16 @@ private:
     std::string newest_run_;
     unsigned runs_ = 0;
     entries queue_;
-    entries burst_;  // those that the burst under way is for
+    entries burst_;  // the requests of the burst in flight
     entries nameless_;
     std::unordered_map<const command*, spot> spots_;
     std::unique_ptr<part> say_;
-    std::vector<std::unique_ptr<showing>> showings_;  // of the last burst; said instead
+    std::vector<std::unique_ptr<showing>> showings_;  // of the last burst, instead of say_
     std::unique_ptr<part> look_;
     std::unique_ptr<part> wait_;
     std::optional<failure> why_not_said_;
-    replication_facts shown_;  // by the burst under way
-    std::string last_run_;     // of the last burst that was answered
+    replication_facts shown_;  // by the burst in flight
+    std::string last_run_;     // at the last burst that was answered
     std::string last_history_;
     unsigned lost_histories_ = 0;
 };

@@ -1,4 +1,4 @@
-// What a replica's acknowledgement is asked for: so many are to have it, within that time.
+// How many replicas must acknowledge, and within what time.
 #pragma once
 
 #include <chrono>
@@ -6,7 +6,7 @@
 namespace holdfast::redis {
 
 struct acknowledgement {
-    unsigned replicas = 0;  // none: nobody is asked
+    unsigned replicas = 0;  // 0: none is asked
     std::chrono::milliseconds within{0};
 
     friend bool operator==(const acknowledgement&, const acknowledgement&) = default;

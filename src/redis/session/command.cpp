@@ -9,12 +9,12 @@
 namespace holdfast::redis {
 namespace {
 
-// The word at the head of `encoded`, and what follows it. Nothing of what is not of our own writing.
+// Takes the first word off `encoded`. Empty if that is not encoded as by command_writer.
 std::string_view take_word(std::string_view& encoded) noexcept {
     if (!encoded.starts_with('$')) return {};
     std::size_t size = 0;
     const auto [end, bad] = std::from_chars(encoded.data() + 1, encoded.data() + encoded.size(), size);
-    const auto begin = static_cast<std::size_t>(end - encoded.data()) + 2;  // behind the end of the line
+    const auto begin = static_cast<std::size_t>(end - encoded.data()) + 2;  // behind CR LF
     if (bad != std::errc() || begin > encoded.size() || size > encoded.size() - begin) return {};
     const std::string_view word = encoded.substr(begin, size);
     encoded.remove_prefix(std::min(begin + size + 2, encoded.size()));
@@ -87,7 +87,7 @@ bool command::has_several_keys() const noexcept {
 command::standing command::look_at(const reply_view& reply) noexcept {
     const bool may_precede = prelude_due_;
     prelude_due_ = false;
-    if (asking_ && may_precede) return standing::prelude;  // if ASKING was refused, the answer will say MOVED
+    if (asking_ && may_precede) return standing::prelude;  // if ASKING is refused, the answer is MOVED
     if (!unsubscribes_) return standing::answer;
     if (reply.type() == resp_type::bulk_string && reply.text() == first_key()) return standing::answer;
     return may_precede && reply.is_error() ? standing::prelude : standing::out_of_step;

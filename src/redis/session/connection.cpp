@@ -53,7 +53,7 @@ void connection::read_more() {
     stream_->read(session_.prepare(read_at_least));
 }
 
-// A handler may have been waiting for the section while its occupant gave the link up. What it brings is void.
+// A handler may have waited for the section while its occupant gave the link up. Such an event is ignored.
 
 void connection::on_reached() {
     if (!session_.wishes_hang_up()) session_.reached();
@@ -69,7 +69,7 @@ void connection::on_received(std::size_t count) {
     if (session_.wishes_hang_up()) return;
     const std::shared_ptr<net::stream> link = stream_;
     session_.received(count, boot_now());
-    // If the session gave this link up while it listened, the wish is still to be carried out: no further read.
+    // If a callback gave this link up, pump() is about to close it: no further read.
     if (session_.linked()) read_more();
 }
 

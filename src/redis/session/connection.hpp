@@ -1,7 +1,7 @@
 // Moves the bytes of one session through one stream after another.
 //
-// All state lives inside the client's serial section. pump() is called after every event: it does what the
-// session wishes and sends what it has.
+// Lives in the client's serial section. The owner calls pump() after every event: it does what the session wishes and
+// sends its output.
 #pragma once
 
 #include "net/stream.hpp"
@@ -22,15 +22,15 @@ public:
     redis::session& session() noexcept { return session_; }
     const redis::session& session() const noexcept { return session_; }
 
-    // Connects, hangs up and sends, as the session wishes. Cheap when there is nothing to do.
+    // Connects, hangs up and sends, as the session wishes. Cheap if there is nothing to do.
     void pump(instant now);
-    // A write is under way, and others wait for its end.
+    // A write is in flight, and other output waits for its end.
     bool is_sending() const noexcept { return sending_; }
     // Ends the session and the stream at once.
     void close(instant now);
-    // Ends the stream, and nobody is told.
+    // Ends the stream without telling the session.
     void drop() { hang_up(); }
-    // No operation on the session's buffers is under way any more, not even one that was given up.
+    // No operation uses the buffers of the session any more, not even a cancelled one.
     bool is_quiet() const noexcept { return !stream_ && given_up_.expired(); }
 
 private:
@@ -48,7 +48,7 @@ private:
     serial_section& section_;
     redis::session session_;
     std::shared_ptr<net::stream> stream_;
-    std::weak_ptr<net::stream> given_up_;  // keeps itself alive while its operations end
+    std::weak_ptr<net::stream> given_up_;  // lives until its operations have ended
     bool sending_ = false;
 };
 

@@ -13,10 +13,9 @@
 
 namespace holdfast::redis {
 
-// The number is a difference of two wall clock readings (server.unixtime - server.stat_starttime), each cut to whole
-// seconds: a server that was started at .9 says "1" a tenth of a second later. The reading at the start is by time(),
-// which may be behind by a tick of the kernel, at most 10 ms. A clock that was set back since then makes the difference
-// small, or negative.
+// The number is the difference of two wall clock readings (server.unixtime - server.stat_starttime), each truncated to
+// seconds: a server that started at .9 says "1" a tenth of a second later. The reading at the start is by time(), which
+// may be late by a kernel tick, at most 10 ms. If the clock was set back since, the difference is small or negative.
 std::chrono::milliseconds least_uptime(std::chrono::seconds told) noexcept {
     constexpr std::chrono::milliseconds error{1010};
     return std::max<std::chrono::milliseconds>(told - error, std::chrono::milliseconds(0));
@@ -105,7 +104,7 @@ std::optional<failure> refuse_use(const server_settings& settings, const server_
             return failure{errc::too_old,
                            settings.display() + " runs version " + facts.version + "; a Cluster must be 7.0 or later"};
         }
-        return std::nullopt;  // a replica's link is good for asking about the others
+        return std::nullopt;  // a replica can be asked for the map
     }
     if (in_cluster && settings.use == link_use::server) {
         return failure{errc::bad_topology, settings.display() + " is a member of a Cluster; use redis+cluster://"};

@@ -1,11 +1,10 @@
-// What a client says first on a new link, and what it learns from the answers.
+// The first commands on a new link, and what the client learns from the answers.
 //
-// Two bursts. The first: HELLO 3 (with user, password and name), SELECT, CLIENT INFO, INFO server. The
-// second, when the first went well: CLIENT KILL of our previous link, so that no old copy of a request can
-// still run after what we send next; CLUSTER SHARDS, to a primary that may not survive SPUBLISH; then the
-// subscriptions. Only then does the link take other commands.
+// There are two bursts. First: HELLO 3 (with user, password and name), SELECT, CLIENT INFO, INFO server. Second, if the
+// first succeeds: CLIENT KILL of the previous link, so that no old copy of a request can run after the next request;
+// CLUSTER SHARDS, to a primary that may not survive SPUBLISH; the subscriptions. Then the link takes other commands.
 //
-// Of all this only HELLO and SELECT must succeed: an ACL may forbid the rest, which costs precision, not safety.
+// Only HELLO and SELECT must succeed. An ACL may forbid the rest, which costs precision, not safety.
 //
 // Sans-I/O.
 #pragma once
@@ -22,7 +21,7 @@
 
 namespace holdfast::redis {
 
-// What the server told about itself and about this link.
+// What the server says about itself and this link.
 struct server_facts {
     std::string version;
     std::string role;
@@ -38,11 +37,11 @@ struct server_facts {
     bool in_a_shard = true;
 };
 
-// Lower bound for how long a server has been running that says `uptime_in_seconds`.
+// Lower bound for the time that a server has run, from its `uptime_in_seconds`.
 std::chrono::milliseconds least_uptime(std::chrono::seconds told) noexcept;
 
-// Lower bound for how long the server has kept all that it was told, for a client whose last link was to the run
-// `last_run_id` (empty: there was none). Zero for another run than that one, and where the server does not say.
+// Lower bound for how long the server has kept its data, for a client whose last link was to the run `last_run_id`
+// (empty: there was none). Zero for another run, and if the server does not say.
 std::chrono::milliseconds known_for(const server_facts& facts, std::string_view last_run_id);
 
 namespace greeting {
@@ -50,20 +49,20 @@ namespace greeting {
 std::string hello(const server_settings& settings);
 std::string select(const server_settings& settings);
 
-// Each reads one answer into `facts`, or says why the link cannot be used.
+// Each reads one answer into `facts`, or returns why the link cannot be used.
 std::optional<failure> read_hello(const reply_view& reply, const server_settings& settings, server_facts& facts);
-// Why a server that is what it says cannot be used for what the link is for: a replica, a Cluster before 7.0 (it has no
-// sharded channels), a Cluster where the URL says a single server, or the other way round.
+// Why the server cannot be used for the purpose of the link: a replica, a Cluster before 7.0 (it has no sharded
+// channels), a Cluster where the URL says a single server, or the other way round.
 std::optional<failure> refuse_use(const server_settings& settings, const server_facts& facts);
 std::optional<failure> read_select(const reply_view& reply, const server_settings& settings);
 void read_client_info(const reply_view& reply, server_facts& facts);
 void read_server_info(const reply_view& reply, server_facts& facts);
 
-// The command that ends our previous link, if that can be told apart from everybody else's for certain: same
-// run of the server, an address to match beside the id. Empty if not.
+// The command that ends the previous link, if it can be identified for certain: same run of the server, and an address
+// to match besides the id. Empty if not.
 std::string kill_previous(const server_facts& previous, const server_facts& present);
 
-// The question whether the member is in a shard. Empty for servers of which that is known.
+// The command that asks whether the member is in a shard. Empty for servers for which that is known.
 std::string shards(const server_settings& settings, const server_facts& facts);
 void read_shards(const reply_view& reply, const server_settings& settings, server_facts& facts);
 

@@ -1,4 +1,4 @@
-// Chance, to keep many clients from doing the same thing at the same time. From a seed, so that a run can be repeated.
+// Random delays, so that many clients do not act at the same time. Seeded, so that a run can be repeated.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@ class jitter {
 public:
     explicit jitter(std::uint64_t seed) noexcept : state_(seed) {}
 
-    // Half of it is fixed, half is chance.
+    // Half of the result is fixed, half is random.
     std::chrono::nanoseconds spread(std::chrono::nanoseconds whole) noexcept {
         const auto half = static_cast<std::uint64_t>(whole.count()) / 2;
         return std::chrono::nanoseconds(static_cast<std::int64_t>(half + next() % (half + 1)));

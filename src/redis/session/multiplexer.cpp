@@ -25,7 +25,7 @@ bool multiplexer::withdraw(command& request) {
     if (request.state_ != command::state::waiting) return false;
     if (!waiting_.remove(request)) {
         const auto found = std::find(first_.begin(), first_.end(), &request);
-        HOLDFAST_ASSERT(found != first_.end());  // a waiting command is in a line
+        HOLDFAST_ASSERT(found != first_.end());  // a waiting command is in a queue
         first_.erase(found);
     }
     request.state_ = command::state::idle;
@@ -36,7 +36,7 @@ instant multiplexer::oldest_unanswered() const noexcept {
     return written_.empty() ? never : written_.front()->written_at_;
 }
 
-// All are over before the first is told: what that does may reach for another of them.
+// All are done before the first callback, which may refer to another of them.
 void multiplexer::fail_all(const std::deque<command*>& ended, const failure& why, instant now) {
     for (command* request : ended) request->state_ = command::state::done;
     for (command* request : ended) request->on_failure(why, now);
@@ -48,7 +48,6 @@ std::deque<command*> multiplexer::take_waiting() {
     return taken;
 }
 
-// Ended ones are told only after the line is in order again: on_failure() may submit.
 void multiplexer::expire(const failure& why, instant now) {
     if (now < earliest_deadline()) return;
     fail_all(waiting_.take_due(now), why, now);
@@ -62,7 +61,7 @@ void multiplexer::fail_impatient(const failure& why, instant now) {
     fail_all(waiting_.take_if([](const command& each) { return !each.waits_for_first_link(); }), why, now);
 }
 
-// Its text has not been brought on this link; this one will.
+// True: this command is the first to send the text of its script on this link.
 bool multiplexer::brings_script(const command& request) {
     if (std::find(brought_.begin(), brought_.end(), request.script_) != brought_.end()) return false;
     brought_.push_back(request.script_);
@@ -122,7 +121,7 @@ std::optional<failure> multiplexer::answer(const reply_view& reply, instant now)
             break;
     }
     written_.pop_front();
-    // The server may not have kept a script that it would not run.
+    // The server may not have kept a script that it refused to run.
     if (request.script_ != nullptr && reply.is_error()) std::erase(brought_, request.script_);
     if (retry_with_text(request, reply) || filter_takes(request, reply, now)) return std::nullopt;
     request.state_ = command::state::done;
@@ -149,7 +148,7 @@ std::optional<failure> multiplexer::deliver(push_listener& pushes, instant now) 
         } else if (auto why = answer(reply, now)) {
             return why;
         }
-        if (link_ != link) return std::nullopt;  // the callback gave this link up; what follows is void
+        if (link_ != link) return std::nullopt;  // a callback has ended this link
     }
 }
 
@@ -164,14 +163,9 @@ void multiplexer::link_down(const failure& why, instant now) {
     brought_.clear();
     const std::deque<command*> unknown = std::exchange(written_, {});
     const std::deque<command*> greetings = std::exchange(first_, {});
-    for (command* request : unknown) {
-        request->state_ = command::state::done;
-        request->on_failure({errc::outcome_unknown, why.detail}, now);
-    }
-    for (command* request : greetings) {
-        request->state_ = command::state::done;
-        request->on_failure(why, now);
-    }
+    for (command* request : greetings) request->state_ = command::state::done;
+    fail_all(unknown, {errc::outcome_unknown, why.detail}, now);
+    fail_all(greetings, why, now);
 }
 
 }  // namespace holdfast::redis

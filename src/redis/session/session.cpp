@@ -16,10 +16,11 @@ constexpr unsigned most_doublings = 16;
 }  // namespace
 
 void session_listener::on_stranded(std::deque<command*> unwritten, const failure&, instant) {
-    HOLDFAST_ASSERT(unwritten.empty());  // whoever makes links into a Cluster takes them back
+    HOLDFAST_ASSERT(unwritten.empty());  // listeners of Cluster links override this
 }
 
-// One word of the greeting (or a PING): its answer goes to a member function; losing the link is told elsewhere.
+// One command of the greeting, or a PING. Its answer goes to a member function. end_link() handles the loss of the
+// link.
 class session::greeting_command final : public command {
 public:
     greeting_command(session& owner, answer then) : owner_(owner), then_(then) {}
@@ -68,8 +69,8 @@ void session::submit(command& request, instant now) {
     }
 }
 
-// Never tries more often than the shortest rest allows. Only on_timer() connects: this may be a callback of the very
-// link that is being taken down.
+// Attempts are never more frequent than the shortest rest allows. Only on_timer() connects: the caller may be a
+// callback of the link that just ended.
 void session::hurry(instant now) {
     if (state_ != state::resting) return;
     rest_until_ = std::min(rest_until_, std::max(now, attempt_started_ + settings_.backoff_min));
@@ -79,7 +80,7 @@ void session::subscribe(std::string channel) {
     const auto [address, is_new] = channels_.insert(std::move(channel));
     if (!is_new || (state_ != state::up && state_ != state::settling)) return;
     send_subscription(*address);
-    if (state_ == state::settling) ++greetings_open_;  // the others are under way already
+    if (state_ == state::settling) ++greetings_open_;  // the others are in flight
 }
 
 void session::close(instant now) {
@@ -113,27 +114,24 @@ void session::start_connecting() {
 
 void session::found(const server_address& there, instant now) {
     if (state_ == state::closed) return;
-    const bool moved = server_address{settings_.host, settings_.port} != there;
-    const bool asked = state_ == state::seeking;
-    if (state_ != state::seeking && state_ != state::resting) {
-        if (!moved) return;
-        end_link({errc::unreachable,
-                  settings_.display() + ": its sentinels say that the primary is now at " + to_text(there)},
-                 news::moved, now);
-    }
+    const bool is_elsewhere = server_address{settings_.host, settings_.port} != there;
+    const bool is_sought = state_ == state::seeking;
+    const bool is_in_use = !is_sought && state_ != state::resting;
+    if (is_in_use && !is_elsewhere) return;
+    const failure why{errc::unreachable,
+                      settings_.display() + ": its sentinels say that the primary is now at " + to_text(there)};
     settings_.host = there.host;
     settings_.port = there.port;
-    if (state_ == state::seeking) {
+    if (is_sought) {
         seek_wish_ = false;
         attempt_started_ = now;
-        start_connecting();
-    } else {
-        // Only on_timer() connects: see hurry().
-        found_unasked_ = true;
-        rest_until_ = now;
+        return start_connecting();
     }
-    // Unasked means that somebody took over. Answers may go to and fro while the sentinels disagree.
-    if (moved && !asked) failed_attempts_ = 0;
+    // An unasked address means that another server took over. Only on_timer() connects: see hurry().
+    found_unasked_ = true;
+    rest_until_ = now;
+    if (is_elsewhere) failed_attempts_ = 0;
+    if (is_in_use) end_link(why, news::moved, now);
 }
 
 void session::connected(instant now) {
@@ -159,12 +157,12 @@ void session::send_greeting(std::string payload, answer then) {
 void session::greeted(const reply_view& reply, instant now) {
     auto why = greeting::read_hello(reply, settings_, facts_);
     if (!why) why = greeting::refuse_use(settings_, facts_);
-    if (why) return lose_link(std::move(*why), now);
+    if (why) return lose_link(*why, now);
     greeting_answered(now);
 }
 
 void session::selected(const reply_view& reply, instant now) {
-    if (auto why = greeting::read_select(reply, settings_)) return lose_link(std::move(*why), now);
+    if (auto why = greeting::read_select(reply, settings_)) return lose_link(*why, now);
     greeting_answered(now);
 }
 
@@ -191,11 +189,14 @@ void session::subscribed(const std::string& channel, const reply_view& reply, in
     if (reply.is_error()) {
         const failure why = classify_error(reply.text(), settings_.display());
         if (!is_permanent(why.code)) return lose_link(why, now);  // tried again on the next link
-        // Nobody but those who listen there need suffer: holds go on being renewed and released.
+        // Only listeners of this channel are affected: holds are still renewed and released.
         channels_.erase(channel);
+        if (state_ == state::settling) --greetings_open_;
         listener_.on_subscription_refused(why, now);
+        if (state_ == state::settling && greetings_open_ == 0) come_up(now);
+    } else if (state_ == state::settling) {
+        greeting_answered(now);
     }
-    if (state_ == state::settling) greeting_answered(now);
 }
 
 void session::greeting_answered(instant now) {
@@ -246,42 +247,44 @@ void session::received(std::size_t count, instant now) {
     wires_.commit(count);
     if (auto why = wires_.deliver(listener_, now)) {
         why->detail.insert(0, settings_.display() + ": ");
-        lose_link(std::move(*why), now);
+        lose_link(*why, now);
     }
 }
 
 void session::failed(failure why, instant now) {
-    // Whoever hangs up before a word is said may speak TLS, or not speak it. One we spoke to before is only in trouble.
+    // A peer that closes before it has sent anything may expect TLS, or not expect it. A server that was up before is
+    // only in trouble.
     const bool silent = state_ == state::greeting && !heard_bytes_;
     const bool shaking_hands = state_ == state::connecting && shaking_hands_;
-    if (was_up_ || why.code != errc::unreachable) return lose_link(std::move(why), now);
-    // Only a guess: a proxy hangs up as well, as long as the server behind it is starting.
+    if (was_up_ || why.code != errc::unreachable) return lose_link(why, now);
+    // A guess: a proxy closes, too, while the server behind it is starting.
     if (silent && settings_.kind == transport::tcp) why.code = errc::tls_expected;
     if (shaking_hands) why.code = errc::tls_unexpected;
-    end_link(std::move(why), news::suspected, now);
+    end_link(why, news::suspected, now);
 }
 
-void session::lose_link(failure why, instant now) {
-    end_link(std::move(why), news::failed, now);
+void session::lose_link(const failure& why, instant now) {
+    end_link(why, news::failed, now);
 }
 
-void session::end_link(failure why, news what, instant now) {
+// Before the first call of a command or the listener the session rests: it takes commands and starts no attempt.
+// Commands that wait stay in its queue, where their owners may withdraw them, until it is their turn.
+void session::end_link(const failure& why, news what, instant now) {
     if (state_ == state::closed || state_ == state::resting) return;
     const bool was_linked_up = state_ == state::up;
     state_ = state::resting;
     hang_up_wish_ = true;
     seek_wish_ = connect_wish_ = false;
     greetings_open_ = 0;
-    rest_until_ = now + next_rest();
-    last_failure_ = std::move(why);
-    const failure told = last_failure_;  // the callbacks below may change last_failure_
-    wires_.link_down(told, now);
+    if (what != news::moved) rest_until_ = now + next_rest();
+    last_failure_ = why;
+    wires_.link_down(why, now);
     const bool strands = settings_.use == link_use::cluster;
-    const bool is_final = what == news::failed && is_permanent(told.code);
-    if (!strands && is_final) wires_.fail_waiting(told, now);
-    if (!strands && !is_final && what != news::moved && !was_up_) wires_.fail_impatient(told, now);
-    if (was_linked_up) listener_.on_link_down(told, now);
-    if (strands) listener_.on_stranded(wires_.take_waiting(), told, now);
+    const bool is_final = what == news::failed && is_permanent(why.code);
+    if (!strands && is_final) wires_.fail_waiting(why, now);
+    if (!strands && !is_final && what != news::moved && !was_up_) wires_.fail_impatient(why, now);
+    if (was_linked_up) listener_.on_link_down(why, now);
+    if (strands) listener_.on_stranded(wires_.take_waiting(), why, now);
 }
 
 std::chrono::nanoseconds session::next_rest() {
@@ -306,8 +309,8 @@ failure session::why_too_slow() const {
     if (state_ != state::connecting) {
         return {errc::request_timed_out, settings_.display() + " did not answer the greeting" + within};
     }
-    // A plain port takes a TLS greeting for the beginning of a long line and waits for its end. But a server that we
-    // spoke to before hangs: no reason to give up what waits, it may go on or be replaced.
+    // A plain port takes a TLS hello for the beginning of a long line and waits for its end. A server that was up
+    // before hangs: it may recover or be replaced, so waiting commands go on waiting.
     if (shaking_hands_) {
         return {was_up_ ? errc::request_timed_out : errc::tls_unexpected,
                 settings_.display() + " did not answer the TLS handshake" + within};
@@ -331,7 +334,7 @@ void session::on_timer(instant now) {
         case state::resting:
             if (now >= rest_until_) start_attempt(now);
             break;
-        case state::seeking:  // takes as long as it takes to ask them all
+        case state::seeking:  // the sentinels have timeouts of their own
             break;
         case state::connecting:
         case state::greeting:
@@ -344,7 +347,7 @@ void session::on_timer(instant now) {
         case state::closed:
             break;
     }
-    // Last: an attempt or a link that ends in the same instant is the reason that callers are told.
+    // Last: if an attempt or a link ends at the same instant, callers get that reason.
     wires_.expire(why_not_up(), now);
 }
 

@@ -1,25 +1,25 @@
-// The life of a connection to one server: connect, greet, be up, break, rest, connect again.
+// The life of a connection to one server: connect, greet, up, lost, rest, connect again.
 //
 //     resting --time, or a caller--> connecting --connected--> greeting --> settling --> up
 //        ^                               |                        |            |          |
 //        +-------------------------------+------------------------+------------+----------+   any failure
 //
-// Where sentinels know the address, `seeking` comes before each `connecting`: the driver asks them and calls found().
-// It may call that at any other time, too, when they have named another primary: then the link is left and made anew
-// there.
+// Where sentinels know the address, `seeking` precedes each `connecting`: the driver asks them and calls found(). The
+// driver may call found() at any other time, when the sentinels name another primary. Then the session leaves its link
+// and connects to the new address.
 //
-// Sans-I/O: the driver asks take_connect_wish() / take_hang_up_wish() / has_output() after every event and
-// does what they say; time is an argument. Lives in the client's serial section.
+// Sans-I/O: the driver calls take_connect_wish(), take_hang_up_wish() and has_output() after every event and does what
+// they say. Time is an argument. Lives in the client's serial section.
 //
 // Invariants:
-//  (1) Nobody's command is written before the link is up: greeted, the old link ended, subscriptions in
-//  place. (2) Every command ends: it is answered, or its link is lost (outcome unknown; an answer that takes
-//  longer than
-//      request_timeout is a lost link), or its deadline comes while it waits.
-//  (3) After a failure that no retry will cure, what waits is told at once. Else it waits for the next link until its
-//      own deadline; but before the very first link only those wait that want to (wait_for_first_link()), and the
-//      others are told with each failed attempt. In a Cluster nothing waits here: see on_stranded().
-//  (4) Nothing of a link that was given up reaches the listener.
+//  (1) No submitted command is written before the link is up: greeted, the old link ended, subscriptions confirmed.
+//  (2) Every command ends: by an answer, by the loss of its link (outcome unknown; an answer that takes longer than
+//      request_timeout is a lost link), or by its deadline while it waits.
+//  (3) After a permanent failure waiting commands fail at once. Otherwise they wait for the next link until their
+//      deadlines. Before the very first link only those wait that want to (wait_for_first_link()); each failed attempt
+//      ends the others. In a Cluster no command waits here: see on_stranded().
+//  (4) Nothing from a link that was given up reaches the listener.
+//  (5) Commands and the listener are called when a change is complete, so they may call the session.
 #pragma once
 
 #include "redis/session/greeting.hpp"
@@ -35,15 +35,15 @@
 
 namespace holdfast::redis {
 
-// Told in the serial section. May submit commands; must not block.
+// Called in the serial section. May submit commands; must not block.
 class session_listener : public push_listener {
 public:
     virtual void on_link_up(const server_facts& facts, instant now) = 0;
     virtual void on_link_down(const failure& why, instant now) = 0;
-    // The server will never let us listen there. The link goes on without; subscribe() again to try again.
+    // The server refuses a channel permanently. The link goes on without it; subscribe() tries again.
     virtual void on_subscription_refused(const failure& why, instant now) = 0;
-    // Of link_use::cluster only: a link or an attempt is over, and these, perhaps none, were not written. They are
-    // idle, and the listener's to submit elsewhere: the one who owns their keys by then may be another.
+    // Of link_use::cluster only: a link or an attempt ended, and these commands, perhaps none, were not written. They
+    // are idle. The listener must submit them again: another member may own their keys by then.
     virtual void on_stranded(std::deque<command*> unwritten, const failure& why, instant now);
 
 protected:
@@ -62,7 +62,7 @@ public:
     // Between connected() and the loss of that link.
     bool linked() const noexcept;
     bool up() const noexcept { return state_ == state::up; }
-    // The last link or attempt is over, and none has come up since.
+    // The last link or attempt ended, and none has come up since.
     bool has_failed() const noexcept { return failed_attempts_ > 0; }
     // What ended the last link or attempt.
     const failure& last_failure() const noexcept { return last_failure_; }
@@ -70,31 +70,29 @@ public:
     failure why_not_up() const;
     const server_facts& facts() const noexcept { return facts_; }
 
-    // --- for the layer above
-    // ----------------------------------------------------------------------------------
+    // --- for the upper layer
     void submit(command& request, instant now);
-    // Somebody wants it up now: cuts the rest after a failure short.
+    // A caller needs the link now: shortens the rest after a failure.
     void hurry(instant now);
-    // Nothing that was submitted is on its way.
+    // No submitted command is waiting or in flight.
     bool idle() const noexcept { return wires_.waiting() == 0 && wires_.unanswered() == 0; }
     bool is_waiting(const command& request) const { return wires_.is_waiting(request); }
     void filter_refusals(refusal_filter* by) noexcept { wires_.filter_refusals(by); }
     bool withdraw(command& request) { return wires_.withdraw(request); }
     // Subscribes now if the link is up, and again on every later link before it counts as up.
     void subscribe(std::string channel);
-    // An answer showed that this link is of no more use; it is dropped and made anew.
-    void distrust(failure why, instant now) { lose_link(std::move(why), now); }
-    // Ends everything: written commands as unknown, waiting ones as client_closed. No wish follows but hang-up.
+    // An answer shows that this link cannot be used any more. The session drops it and connects again.
+    void distrust(const failure& why, instant now) { lose_link(why, now); }
+    // Ends everything: written commands as unknown, waiting ones as client_closed. The only wish left is to hang up.
     void close(instant now);
 
     // --- for the driver
-    // ---------------------------------------------------------------------------------------
-    // Somebody is to say where the server is: found() or, if nobody knows, failed().
+    // The driver must find out the address and call found(), or failed() if nobody knows it.
     bool take_seek_wish() noexcept { return std::exchange(seek_wish_, false); }
-    // The server is there now: to be used at once, whatever was thought before.
+    // The present address of the server. The session uses it at once.
     void found(const server_address& there, instant now);
     bool take_connect_wish() noexcept { return std::exchange(connect_wish_, false); }
-    // The link was given up, but the driver has not closed it yet: whatever still comes from it counts no more.
+    // The link was given up, but the driver has not closed it yet. Events of that link must be ignored.
     bool wishes_hang_up() const noexcept { return hang_up_wish_; }
     bool take_hang_up_wish() noexcept { return std::exchange(hang_up_wish_, false); }
     bool has_output() const noexcept { return linked() && wires_.has_output(); }
@@ -102,7 +100,7 @@ public:
     void end_write() noexcept { wires_.end_write(); }
     std::span<char> prepare(std::size_t at_least) { return room_ = wires_.prepare(at_least); }
     void received(std::size_t count, instant now);
-    // The peer was reached; the TLS handshake is under way.
+    // The peer is reached; the TLS handshake is in progress.
     void reached() noexcept { shaking_hands_ = true; }
     void connected(instant now);
     void failed(failure why, instant now);
@@ -130,10 +128,10 @@ private:
     void settle(instant now);
     void come_up(instant now);
     void send_subscription(const std::string& channel);
-    void lose_link(failure why, instant now);
-    // suspected: the reason is a guess, and another attempt may go well.
+    void lose_link(const failure& why, instant now);
+    // suspected: the reason is a guess, and another attempt may succeed.
     enum class news { failed, suspected, moved };
-    void end_link(failure why, news what, instant now);
+    void end_link(const failure& why, news what, instant now);
     void check_health(instant now);
     failure why_too_slow() const;
     std::chrono::nanoseconds next_rest();
@@ -141,10 +139,10 @@ private:
     server_settings settings_;
     session_listener& listener_;
     multiplexer wires_;
-    std::span<char> room_;  // where the driver was told to put what it reads
+    std::span<char> room_;  // for the bytes that the driver reads
     state state_ = state::resting;
     bool seek_wish_ = false;
-    bool found_unasked_ = false;  // where the next attempt goes
+    bool found_unasked_ = false;  // the next attempt goes there without seeking
     bool connect_wish_ = false;
     bool hang_up_wish_ = false;
     bool was_up_ = false;
@@ -159,7 +157,7 @@ private:
     server_facts facts_;
     server_facts previous_;  // of the last link that was up; its client_id is 0 if there was none
     std::set<std::string, std::less<>> channels_;
-    std::vector<std::unique_ptr<command>> greetings_;  // under way on this link
+    std::vector<std::unique_ptr<command>> greetings_;  // in flight on this link
     std::unique_ptr<greeting_command> ping_;
     std::size_t greetings_open_ = 0;
 };

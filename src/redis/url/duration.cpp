@@ -1,4 +1,4 @@
-// All in integers: 1.1 has no exact binary form, and a timeout should not depend on that.
+// Integers only: 1.1 has no exact binary form.
 #include "redis/url/duration.hpp"
 
 #include "redis/resp/characters.hpp"
@@ -23,7 +23,7 @@ std::optional<std::int64_t> unit_of(std::string_view name) noexcept {
     return std::nullopt;
 }
 
-// Takes the digits off the front of `text`.
+// Removes the digits at the front of `text` and returns them.
 std::string_view take_digits(std::string_view& text) noexcept {
     std::size_t count = 0;
     while (count < text.size() && is_digit(text[count])) ++count;

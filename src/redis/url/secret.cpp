@@ -1,4 +1,4 @@
-// Zeroing with OPENSSL_cleanse: a plain memset of memory that is about to be freed is removed by the optimiser.
+// Zeroes with OPENSSL_cleanse: the optimiser removes a plain memset of memory that is about to be freed.
 #include "redis/url/secret.hpp"
 
 #include <openssl/crypto.h>
@@ -8,7 +8,7 @@
 namespace holdfast::redis {
 
 void wipe(std::string& text) noexcept {
-    text.resize(text.capacity());  // never reallocates, and makes the whole buffer ours to write
+    text.resize(text.capacity());  // never reallocates, and makes the whole buffer writable
     OPENSSL_cleanse(text.data(), text.size());
     text.clear();
 }

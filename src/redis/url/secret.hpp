@@ -1,9 +1,9 @@
-// A password, held so that it does not slip out.
+// A password, stored so that it does not leak.
 //
-// Passwords leak in two ways: somebody prints the thing that holds them, or the memory they lay in is read
-// later (a core dump, a swap file). So a secret has no output operator and converts to nothing: whoever wants
-// the text says `reveal()`, which is easy to search for. And every buffer it ever owned is zeroed before it
-// is given back, the small one inside std::string included, which a plain move would leave behind.
+// Passwords leak in two ways: somebody prints the object that holds them, or their memory is read later (a core dump, a
+// swap file). So a secret has no output operator and no conversion. `reveal()` gives the text, and is easy to search
+// for. Every buffer is zeroed before it is freed, also the small one inside std::string, which a plain move would
+// leave.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace holdfast::redis {
 
-/// Zeroes all of `text`'s buffer, also the part beyond its size, and leaves it empty.
+/// Zeroes the whole buffer of `text`, also beyond its size, and leaves it empty.
 void wipe(std::string& text) noexcept;
 
 class secret {
@@ -27,7 +27,7 @@ public:
 
     bool empty() const noexcept { return text_.empty(); }
 
-    /// The text itself, valid as long as this object is neither assigned to nor destroyed. For the AUTH command only.
+    /// The text itself, valid until this object is assigned to or destroyed. For the AUTH command only.
     std::string_view reveal() const noexcept { return text_; }
 
 private:

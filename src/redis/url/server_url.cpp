@@ -1,8 +1,8 @@
-// The parser: scheme, authority, path, query, in that order, each part refused on its own terms.
+// The parser: scheme, authority, path, query, in that order.
 //
-// It cuts by the grammar (the authority ends at the first '/', '?' or '#'; the user info at the last '@' in
-// it). A password with a bare '/' or '?' makes that cut in the wrong place. Such URLs fail at the host, the
-// port or the path, and no message here says what stood there: examined_url shows only what redact() let through.
+// It cuts by the grammar: the authority ends at the first '/', '?' or '#', the user info at its last '@'. In a URL
+// whose password contains a bare '/' or '?' the cut is in the wrong place. Such a URL fails at the host, the port or
+// the path, and no message shows what was there: examined_url shows only what redact() lets through.
 #include "redis/url/server_url.hpp"
 
 #include <arpa/inet.h>
@@ -39,7 +39,7 @@ struct url_parts {
     std::string_view query;
 };
 
-// True if the scheme had that end, which is then gone.
+// Removes that end from the scheme. False: it has another.
 bool take_suffix(std::string& scheme, std::string_view suffix) {
     if (!scheme.ends_with(suffix)) return false;
     scheme.resize(scheme.size() - suffix.size());
@@ -124,7 +124,7 @@ std::string parse_host(const examined_url& url, std::string_view text) {
     return std::string(text);
 }
 
-// What is not there is as `place` has it.
+// A missing port is that of `address`.
 void read_host_and_port(const examined_url& url, std::string_view text, server_address& address) {
     std::size_t host_end = std::min(text.find(':'), text.size());
     if (text.starts_with('[')) {
@@ -149,7 +149,7 @@ void read_host_and_port(const examined_url& url, std::string_view text, server_a
     if (host_end != 0) address.host = parse_host(url, text.substr(0, host_end));
 }
 
-// True if there is one.
+// False: there is none.
 bool read_database(const examined_url& url, std::string_view number, server_settings& settings) {
     if (number.empty()) return false;
     const auto database = parse_number(number, std::numeric_limits<std::int32_t>::max());
@@ -164,7 +164,7 @@ bool read_database(const examined_url& url, std::string_view number, server_sett
 
 // host[:port][/db]
 bool read_server(const examined_url& url, const url_parts& parts, server_settings& settings) {
-    // "redis://:$PASSWORD@$HOST" with HOST unset: better refused than sent to whoever listens here.
+    // "redis://:$PASSWORD@$HOST" with HOST unset must not send the password to 127.0.0.1.
     if (parts.has_userinfo && parts.host_and_port.empty()) url.refuse("no host after the '@'");
     server_address address{settings.host, settings.port};
     read_host_and_port(url, parts.host_and_port, address);
@@ -173,7 +173,7 @@ bool read_server(const examined_url& url, const url_parts& parts, server_setting
     return read_database(url, parts.path.substr(std::min<std::size_t>(1, parts.path.size())), settings);
 }
 
-// Several of a kind. `example` has the form that such a URL should have.
+// A list of addresses. `example` shows the form of such a URL.
 struct address_list {
     std::uint16_t default_port;
     std::string_view called;
@@ -213,7 +213,7 @@ bool read_sentinels(const examined_url& url, const url_parts& parts, server_sett
             "the name of the primary is missing: it is what `sentinel monitor` calls it, as in "
             "redis+sentinel://host,host,host/mymaster");
     }
-    // They tell of it in words with blanks in between.
+    // Sentinels separate words by blanks in their announcements.
     if (std::ranges::any_of(sentinels.primary, [](char c) { return is_control(c) || c == ' '; })) {
         url.refuse("the name of the primary has a blank or a control character in it");
     }

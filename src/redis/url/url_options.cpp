@@ -1,5 +1,5 @@
-// One table says which options there are, where they are allowed and what each does. They are applied in the
-// table's order, not the URL's: that is how `timeout` gives way to `connect_timeout` wherever the two stand.
+// One table says which options exist, where they are allowed and what each does. They are applied in the order of the
+// table, not of the URL. So `connect_timeout` overrides `timeout`, whatever their order in the URL.
 #include "redis/url/url_options.hpp"
 
 #include <algorithm>
@@ -96,9 +96,9 @@ void read_password_file(server_access& access, const option& given) {
     require_printable(given.url, "the option " + std::string(given.name), given.value);
     std::ifstream file(given.value, std::ios::binary);
     if (!file) given.refuse("names a file that cannot be opened: check the path and its permissions");
-    std::string line(longest_password + 1, '\0');  // bounded: the path may be a device that never ends
+    std::string line(longest_password + 1, '\0');  // bounded: the file may be an endless device
     file.getline(line.data(), static_cast<std::streamsize>(line.size()));
-    // At the end of the file the missing newline was not counted.
+    // A last line without newline: gcount() does not include one.
     const auto read = static_cast<std::size_t>(file.gcount());
     const bool ended = !file.fail();
     const std::size_t size = read - (ended && !file.eof() && read != 0 ? 1 : 0);
@@ -122,7 +122,7 @@ void set_sentinel_tls(server_settings& settings, const option& given) {
     settings.sentinels->kind = truth_of(given) ? transport::tls : transport::tcp;
 }
 
-// Whom a way to get in is for: the server that keeps the locks, or those who know where it is.
+// Whose credentials an option sets: of the server that stores the locks, or of its sentinels.
 using access_setter = void (*)(server_access&, const option&);
 
 template <access_setter set>
@@ -178,7 +178,7 @@ constexpr std::array rules{
     rule{"sentinel_server_name", scope::sentinels_with_tls_only, sentinel<set_tls_text<&tls::server_name>>},
 };
 
-// Why the option has no meaning in such a URL; empty if it has.
+// Why the option is not allowed in this URL; empty if it is.
 std::string_view why_misplaced(const rule& which, const server_settings& settings) {
     if (which.where == scope::tls_only && settings.kind != transport::tls) {
         return " is for TLS: it needs a rediss:// URL";
@@ -191,8 +191,8 @@ std::string_view why_misplaced(const rule& which, const server_settings& setting
     return {};
 }
 
-// The sentinels of a primary that is reached by TLS are, too, and are trusted by the same, unless options say
-// otherwise. Not so user and password, which are nobody else's business.
+// By default sentinels use TLS like their primary, and trust the same certificates. User and password are never passed
+// to them.
 void inherit_tls(server_settings& settings) {
     sentinel_settings& sentinels = *settings.sentinels;
     sentinels.kind = settings.kind;
@@ -206,7 +206,7 @@ std::string known_names() {
     return names;
 }
 
-// Levenshtein's, one row at a time.
+// Levenshtein distance, one row at a time.
 std::size_t edit_distance(std::string_view given, const rule& known) {
     std::vector<std::size_t> row(known.name.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
@@ -221,9 +221,9 @@ std::size_t edit_distance(std::string_view given, const rule& known) {
     return row.back();
 }
 
-// " (did you mean db?)", or nothing if no name is near.
+// " (did you mean db?)", or empty if no name is similar.
 std::string suggestion(std::string_view given) {
-    if (given.size() > 40) return {};  // near nothing, and not worth the square of its length
+    if (given.size() > 40) return {};  // similar to no name, and the distance takes quadratic time
     const auto distance = [&](const rule& known) { return edit_distance(given, known); };
     const auto nearest = std::ranges::min_element(rules, {}, distance);
     if (distance(*nearest) > std::max<std::size_t>(1, nearest->name.size() / 3)) return {};
@@ -273,7 +273,7 @@ void url_options::apply(server_settings& settings) const {
     for (const char* whose : {"", "sentinel_"}) require_whole_certificate(whose);
 }
 
-// Also where the sentinels' would be taken from the server's: another certificate has another key.
+// Also where sentinels would inherit one of the two: a certificate needs its own key.
 void url_options::require_whole_certificate(const std::string& whose) const {
     const std::string certificate = whose + "cert";
     const std::string key = whose + "key";

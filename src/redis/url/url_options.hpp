@@ -1,4 +1,4 @@
-// The options behind the '?' of a server's URL.
+// The options behind the '?' of a server URL.
 #pragma once
 
 #include <map>
@@ -10,15 +10,15 @@
 
 namespace holdfast::redis {
 
-/// Splits at construction, and refuses names that are unknown or given twice; the values are looked at by apply().
+/// Construction splits the query and refuses unknown or repeated names. apply() reads the values.
 class url_options {
 public:
-    /// Both arguments must outlive the object. `query` comes without its '?'.
+    /// Both arguments must outlive the object. `query` is without its '?'.
     url_options(const examined_url& url, std::string_view query);
 
     bool has(std::string_view name) const { return given_.contains(name); }
 
-    /// Puts the values into `settings`, which already has what the rest of the URL said.
+    /// Writes the values into `settings`, which already has the rest of the URL.
     void apply(server_settings& settings) const;
 
 private:
@@ -32,10 +32,10 @@ private:
     std::map<std::string_view, std::string_view> given_;  // name -> value, not yet decoded
 };
 
-/// True for the name of an option that a URL may have.
+/// True if a URL may have an option of this name.
 bool is_known_option(std::string_view name) noexcept;
 
-/// Refuses control characters: they end up in logs, commands and C strings.
+/// Refuses control characters: the value is used in logs, commands and C strings.
 void require_printable(const examined_url& url, std::string_view what, std::string_view value);
 
 }  // namespace holdfast::redis

@@ -1,17 +1,16 @@
-// Hiding passwords in text that may not be a URL at all.
+// Hides passwords in text that may not be a URL.
 //
-// The hard cases are the mistakes: a password with a bare '@', '/', '?' or '&' in it, the '@host' forgotten,
-// the scheme mistyped. A parser that follows the grammar cuts such a password in two and shows one half. So
-// this does not follow the grammar; it asks where a password could at most reach:
-//  (1) from an option that sounds like a password to the end of the text (its value may hold a bare '&');
-//  (2) from the scheme to the last '@' anywhere (or, without any, to the last "%40" in front of the query);
-//  (3) from a ':' that no port follows to the end: `redis://user:password`, with the host forgotten. Where several
-//  hosts
-//      may be named, each of them is looked at so;
-//  (4) from the value of the first option that nobody knows to the end: who can tell what it was meant for.
-// If an '@' stands in what (1) hides, (1) and (2) cannot be told apart and everything goes.
+// The hard cases are mistakes: a password with a bare '@', '/', '?' or '&', a missing '@host', a mistyped scheme. A
+// parser that follows the grammar cuts such a password in two and shows one half. So this code hides the largest range
+// that could contain a password:
+//  (1) from an option that sounds like a password to the end of the text (its value may contain a bare '&');
+//  (2) from the scheme to the last '@' anywhere (or, without any, to the last "%40" before the query);
+//  (3) from a ':' that no port follows to the end: `redis://user:password` without a host. Where several hosts may be
+//      named, each of them is treated so;
+//  (4) from the value of the first unknown option to the end: its purpose is unknown.
+// If (1) hides an '@', (1) and (2) cannot be distinguished and everything is hidden.
 //
-// Each step leaves text that it would leave alone the next time: that makes it idempotent.
+// Each step does not change its own output, so redact() is idempotent.
 #include <algorithm>
 #include <array>
 
@@ -28,13 +27,13 @@ constexpr std::string_view hidden = "***";
 bool sounds_secret(std::string_view segment) {
     const std::string_view name = segment.substr(0, segment.find('='));
     constexpr std::array harmless{"password_file", "password_env", "sentinel_password_file", "sentinel_password_env"};
-    if (std::ranges::find(harmless, name) != harmless.end()) return false;  // where it is, not what it is
+    if (std::ranges::find(harmless, name) != harmless.end()) return false;  // the place of a password, not the password
     const std::string plain = to_lower(percent_decode(name).value_or(std::string(name)));
     constexpr std::array words{"pass", "pwd", "secret", "auth", "token", "credential"};
     return std::ranges::any_of(words, [&](const char* word) { return plain.find(word) != std::string::npos; });
 }
 
-// Where the first option that sounds secret begins; npos if there is none.
+// Start of the first option that sounds like a secret; npos if there is none.
 std::size_t find_secret_option(std::string_view text) {
     constexpr std::string_view separators = "?&;";
     for (std::size_t at = text.find_first_of(separators); at != text.npos;) {
@@ -45,7 +44,7 @@ std::size_t find_secret_option(std::string_view text) {
     return text.npos;
 }
 
-// "password=", if the option begins so plainly that none of the later steps can cut it in two; else nothing.
+// "password=", if the option begins in a form that no later step can cut in two; otherwise empty.
 std::string_view name_to_keep(std::string_view option) {
     const std::size_t equals = option.find('=');
     if (equals == option.npos) return {};
@@ -63,14 +62,14 @@ std::string_view scheme_of(std::string_view text) {
     return plain ? text.substr(0, end + 3) : std::string_view{};
 }
 
-// How much at the front of `text` may be user name and password, the '@' included.
+// Length of the front part of `text` that may be user name and password, including the '@'.
 std::size_t userinfo_size(std::string_view text) {
     if (const std::size_t at = text.rfind('@'); at != text.npos) return at + 1;
     const std::size_t encoded = text.substr(0, text.find('?')).rfind("%40");
     return encoded == text.npos ? 0 : encoded + 3;
 }
 
-// The same without the value of the first option that is not known, and what follows it.
+// `text` without the value of the first unknown option and what follows it.
 std::string hide_unknown_options(std::string_view text) {
     for (std::size_t at = text.find('?'); at != text.npos; at = text.find('&', at + 1)) {
         const std::string_view option = text.substr(at + 1, text.find('&', at + 1) - at - 1);
@@ -84,7 +83,7 @@ bool is_port(std::string_view text) {
     return !text.empty() && text.size() <= 5 && std::ranges::all_of(text, is_digit);
 }
 
-// host[:port] and what follows, cut where something that is no port follows a ':'.
+// host[:port] and what follows, cut after a ':' that no port follows.
 std::string hide_after_host(std::string_view text) {
     const std::string_view authority = text.substr(0, text.find_first_of("/?#"));
     std::size_t host_end = 0;
@@ -116,7 +115,7 @@ bool is_plain_address(std::string_view text) {
     return plain && !host.empty() && (colon == text.npos || is_port(text.substr(colon + 1)));
 }
 
-// The same where several servers may be named, with commas in between.
+// The same for several servers, separated by commas.
 std::string hide_after_hosts(std::string_view text) {
     std::size_t shown = 0;
     for (std::size_t comma = text.find_first_of(",/?#"); comma != text.npos && text[comma] == ',';) {

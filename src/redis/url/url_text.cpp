@@ -1,5 +1,5 @@
-// Why quoting goes through the redacted text: a piece that the grammar calls an option may be half of a
-// password with a bare '?' in it. What redact() left visible is safe to say; nothing else is.
+// Quotes only what the redacted text shows: what the grammar calls an option may be half of a password that contains a
+// bare '?'.
 #include "redis/url/url_text.hpp"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::string to_lower(std::string_view text) {
 
 std::optional<std::string> percent_decode(std::string_view text) {
     std::string plain;
-    plain.reserve(text.size());  // never reallocates: no half-decoded password is left behind on the heap
+    plain.reserve(text.size());  // never reallocates: no half-decoded password stays on the heap
     for (std::size_t i = 0; i < text.size(); ++i) {
         if (text[i] != '%') {
             plain.push_back(text[i]);

@@ -1,4 +1,4 @@
-// The small change of URL parsing: percent escapes, and complaints that give nothing away.
+// Helpers of URL parsing: percent escapes, and error messages without secrets.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,19 @@ namespace holdfast::redis {
 
 std::string to_lower(std::string_view text);
 
-/// Nothing if a '%' is not followed by two hex digits.
+/// None if a '%' is not followed by two hex digits.
 std::optional<std::string> percent_decode(std::string_view text);
 
-/// Encodes all but letters, digits, '-', '.', '_', '~' and what `also_plain` lists.
+/// Encodes all but letters, digits, '-', '.', '_', '~' and the characters of `also_plain`.
 std::string percent_encode(std::string_view text, std::string_view also_plain);
 
 /// Digits only, and no more than `largest`.
 std::optional<std::uint32_t> parse_number(std::string_view text, std::uint32_t largest) noexcept;
 
-/// A name or an address, as a server tells it. It is connected to, and shown in messages and logs, so nothing else may
-/// be in it.
+/// True for a name or an address. A server sends it; the client connects to it and shows it in messages and logs.
 bool may_be_host(std::string_view text) noexcept;
 
-/// The URL being parsed: complains about itself without showing a secret.
+/// The URL that is parsed. Its error messages show no secret.
 class examined_url {
 public:
     explicit examined_url(std::string_view text);
@@ -31,7 +30,7 @@ public:
     /// Throws holdfast::error, errc::bad_url: `why`, and the redacted URL.
     [[noreturn]] void refuse(const std::string& why) const;
 
-    /// A piece of the URL in quotes, if the redacted URL shows it too; else "***".
+    /// A piece of the URL in quotes, if the redacted URL shows it, too; otherwise "***".
     std::string quote(std::string_view piece) const;
 
     /// percent_decode, or refuses. `what` names the part, as in "the password".

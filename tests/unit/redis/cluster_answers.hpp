@@ -1,4 +1,4 @@
-// What a member of a Cluster answers, made of its parts.
+// Builds answers of Cluster members from parts.
 #pragma once
 
 #include <string>

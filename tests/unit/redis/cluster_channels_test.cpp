@@ -1,4 +1,4 @@
-// Sharded channels are heard wherever their slot is.
+// Sharded channels follow their slots.
 #include <gmock/gmock.h>
 
 #include "unit/redis/cluster_driver.hpp"
@@ -51,7 +51,7 @@ protected:
         confirm(one, channel);
     }
 
-    /// After a member of a later version has given that answer about its shards.
+    /// After a member of a later version has given this answer to CLUSTER SHARDS.
     void expect_listened_to_after(const std::string& answer) {
         start_with_both();
         listen();
@@ -63,7 +63,7 @@ protected:
         EXPECT_THAT(sent(one), HasSubstr(on));
     }
 
-    /// How long it takes until it is asked for again.
+    /// The time until the channel is asked for again.
     std::chrono::milliseconds rest_after_refusal() {
         sent(one);
         say(one, "-CLUSTERDOWN Hash slot not served\r\n");
@@ -124,7 +124,7 @@ TEST_F(ClusterChannels, FollowTheMap) {
     EXPECT_EQ(sent(two), on);
 }
 
-// Often the first that is heard of a move: everybody who waits there has to ask.
+// Often the first sign of a move: all waiters have to ask.
 TEST_F(ClusterChannels, AnUnaskedEndMeansToSubscribeAgainAndToAsk) {
     listen_at_one();
     recorded_command poll = get("poll", key_b);
@@ -163,7 +163,7 @@ TEST_F(ClusterChannels, AnEndAtAFormerOwnerIsNoNews) {
     EXPECT_THAT(log, IsEmpty());
 }
 
-// The member where the slot is moving to would find nobody listening.
+// The target of the move must find the client listening.
 TEST_F(ClusterChannels, AreAskedForWhereASlotIsMovingTo) {
     listen_at_one();
     recorded_command first = get("GET", key_b);
@@ -228,7 +228,7 @@ TEST_F(ClusterChannels, TheEndOfOneThatWasLeftIsNotTheEndOfTheNext) {
     EXPECT_THAT(log, ElementsAre("push " + channel + " hello"));
 }
 
-// It has taken a subscription once more after it was told to be a replica, as replicas do.
+// A member that has become a replica still takes subscriptions.
 TEST_F(ClusterChannels, DoNotKeepALinkWhereTheyAreNotHeard) {
     listen_at_one();
     say(one, left());
@@ -249,7 +249,7 @@ TEST_F(ClusterChannels, OneThatIsForbiddenIsToldAndForgotten) {
     EXPECT_EQ(sent(one), on) << "the right may have been given meanwhile";
 }
 
-// Rights are each member's own: the new owner may forbid what the old one has not even answered yet.
+// Each member has its own ACL: the new owner may forbid what the old one has not answered yet.
 TEST_F(ClusterChannels, OneThatIsForbiddenHereMayStillBeOnItsWayElsewhere) {
     start_with_both();
     listen();
@@ -262,7 +262,7 @@ TEST_F(ClusterChannels, OneThatIsForbiddenHereMayStillBeOnItsWayElsewhere) {
     EXPECT_THAT(log, ElementsAre("refused " + channel + "!" + name_of(errc::no_permission)));
     listen();
     EXPECT_EQ(sent(two), on);
-    say(one, forbidden);  // of the subscription that was given up
+    say(one, forbidden);  // answers the abandoned subscription
     EXPECT_EQ(log.size(), 1U);
     confirm(two, channel);
     say(two, message("hello"));
@@ -283,7 +283,7 @@ TEST_F(ClusterChannels, OneThatIsRefusedForAWhileIsAskedForAgain) {
 TEST_F(ClusterChannels, TheLongerTheyAreRefusedTheLongerTheyRest) {
     start_with_both();
     pass(10s);
-    ASSERT_EQ(asked_for_map(), two);  // who does not answer
+    ASSERT_EQ(asked_for_map(), two);  // which does not answer
     listen();
     std::chrono::milliseconds longest{0};
     for (int i = 0; i < 10; ++i) longest = std::max(longest, rest_after_refusal());
@@ -294,7 +294,7 @@ TEST_F(ClusterChannels, TheLongerTheyAreRefusedTheLongerTheyRest) {
     EXPECT_LE(rest_after_refusal(), 5ms) << "once it was on all is forgotten";
 }
 
-// Whoever moves slots tells one member after the other, and may die in between.
+// The tool that moves slots tells one member after the other, and may die in between.
 TEST_F(ClusterChannels, ThatAreSentInACircleRest) {
     start_with_both();
     listen();
@@ -313,7 +313,7 @@ TEST_F(ClusterChannels, ThatAreSentInACircleRest) {
     EXPECT_THAT(sent(one) + sent(two), HasSubstr(on)) << "after a rest it goes on";
 }
 
-// Scripts tell listeners by SPUBLISH, which ends a member that is in no shard: see slot_map.hpp.
+// SPUBLISH of a script crashes a member that is in no shard: see slot_map.hpp.
 TEST_F(ClusterChannels, AreNotListenedToAtAMemberThatIsInNoShard) {
     start_with_both();
     fail(one);

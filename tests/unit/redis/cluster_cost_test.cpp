@@ -1,7 +1,6 @@
-// What an event of one member costs while much waits for another: nothing per command that waits.
+// An event of one member costs nothing per command that waits for another member.
 //
-// Counted in allocations, which do not depend on how fast a machine is: whoever goes through a line here makes a new
-// one.
+// Counted in allocations, which do not depend on the speed of the machine: a pass over a queue allocates a new one.
 #include <gmock/gmock.h>
 
 #include <memory>
@@ -37,7 +36,7 @@ TEST_F(ClusterCost, NothingWhereNothingWaits) {
     EXPECT_EQ(cost_of_an_event(), 0U);
 }
 
-TEST_F(ClusterCost, NothingForThoseWhoWaitForAMemberThatIsGone) {
+TEST_F(ClusterCost, NothingForCommandsThatWaitForAMissingMember) {
     start_with_both();
     fail(two);
     std::vector<std::unique_ptr<recorded_command>> many;
@@ -56,7 +55,7 @@ TEST_F(ClusterCost, NothingForThoseWhoWaitForAMemberThatIsGone) {
     EXPECT_EQ(many.back()->life(), life::written);
 }
 
-TEST_F(ClusterCost, NothingForThoseWhoRest) {
+TEST_F(ClusterCost, NothingForCommandsThatRest) {
     start_with_both();
     recorded_command rests = two_keys("rests", key_b);
     submit(rests);

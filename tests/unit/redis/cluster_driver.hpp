@@ -1,4 +1,4 @@
-// Plays the members of a Cluster to a router, in virtual time.
+// Plays the members of a Cluster for a router, in virtual time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -64,12 +64,12 @@ private:
     const instant& clock_;
 };
 
-/// Drives a router through what its members say and do.
+/// Drives a router through events of its members.
 class played_cluster : public ::testing::Test {
 protected:
     virtual cluster_router& driven() = 0;
 
-    /// What is due is done, and what is to be sent is sent.
+    /// Runs what is due and sends all output.
     void settle() {
         driven().on_timer(now);
         for (const auto& [address, link] : members.links) {
@@ -82,10 +82,10 @@ protected:
         settle();
     }
 
-    /// Since it was last asked for.
+    /// Since the last call.
     std::string sent(const server_address& to) { return std::exchange(sent_[to], ""); }
 
-    /// Who is asked for the map, at the latest after a second. Nobody else is sent the question meanwhile.
+    /// The member that is asked for the map, at the latest after a second.
     server_address asked_for_map() {
         for (int i = 0; i < 20; ++i) {
             for (auto& [address, bytes] : sent_) {
@@ -107,7 +107,7 @@ protected:
     session_driver& link(const server_address& address) { return *members.links.at(address); }
     bool has_link(const server_address& address) const { return members.links.contains(address); }
 
-    /// The link is connected and greeted. Its run is called as its host is, unless it is given.
+    /// Connects and greets the link. The default run id is the name of the host.
     void come_up(const server_address& address, fake_server_facts facts = {}) {
         facts.mode = "cluster";
         if (facts.run_id == fake_server_facts{}.run_id) facts.run_id = address.host;
@@ -141,7 +141,7 @@ private:
     std::map<server_address, std::string> sent_;
 };
 
-/// Logs "up one: b c", "down one ...: a" with those of the three keys whose slots it is about; "map"; "push ..."
+/// Logs "up one: b c", "down!code: a" with the affected keys among a, b, c; "push ...".
 class cluster_fixture : public played_cluster, protected router_listener {
 protected:
     cluster_router& driven() override { return router; }
@@ -166,7 +166,7 @@ protected:
         settle();
     }
 
-    /// Up with `one`, who has told the map.
+    /// Up with `one`, which has told the map.
     void start(const std::string& map = two_halves()) {
         router.start(now);
         settle();

@@ -1,5 +1,5 @@
-// A failover after which members name no slots for the shard: Redis 7.2 and later, for as long as the dead primary is
-// listed beside its successor. What was owned by the one is then asked of the other, and pushes from there are heard.
+// A failover after which members list no slots for the shard: Redis 7.2 and later, while the dead primary is listed
+// beside its successor. Commands then go to the successor, and its pushes count.
 #include "unit/engine/cluster_node_fixture.hpp"
 
 namespace holdfast::engine::cluster_left_out_test {
@@ -22,7 +22,7 @@ protected:
         subject.on_timer(now);
         settle();
     }
-    /// Answered whenever it is asked for.
+    /// Answers every question for the map.
     void keep_telling_map() {
         for (int i = 0; i < 30; ++i) {
             time_passes(100ms);

@@ -1,4 +1,4 @@
-// When those who wait are told that slots have moved, and what they find then.
+// When the listener is told that slots have moved, and in what state the router is then.
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -51,7 +51,7 @@ protected:
     std::function<void()> when_down;
 };
 
-TEST_F(ClusterNews, WhoeverIsToldOfAMoveMayWithdrawTheCommandThatFoundIt) {
+TEST_F(ClusterNews, TheListenerMayWithdrawTheCommandThatFoundAMove) {
     start_with_both();
     recorded_command b = get("GET", key_b);
     submit(b);
@@ -63,13 +63,13 @@ TEST_F(ClusterNews, WhoeverIsToldOfAMoveMayWithdrawTheCommandThatFoundIt) {
     EXPECT_EQ(b.life(), life::idle);
     EXPECT_EQ(sent(two), "");
     submit(b);
-    say(two, "-MOVED 3300 three:7003\r\n");  // to one whom nobody knew
+    say(two, "-MOVED 3300 three:7003\r\n");  // an unknown member
     EXPECT_EQ(b.life(), life::idle);
     come_up(three);
     EXPECT_EQ(sent(three).find("GET"), std::string::npos);
 }
 
-// Whether it is to be believed depends on who it is.
+// The listener decides whether an unknown primary is trusted.
 TEST_F(ClusterNews, APrimaryThatNobodyKnewIsToldBeforeTheNextAnswerIsRead) {
     start();
     recorded_command b = get("GET", key_b);
@@ -94,7 +94,7 @@ TEST_F(ClusterNews, ManyMovesThatAreReadAtOnceAreToldOnce) {
     EXPECT_EQ(sent(two), encoded({"GET", key_b}) + encoded({"GET", key_c}));
 }
 
-TEST_F(ClusterNews, ChannelsAreAskedForBeforeWhateverIsAskedByThoseWhoHearOfAMove) {
+TEST_F(ClusterNews, ChannelsAreAskedForBeforeCommandsOfTheListener) {
     listen_at_one();
     recorded_command poll = get("poll", key_b);
     when_down = [&] { router.submit(poll, now); };
@@ -112,6 +112,17 @@ TEST_F(ClusterNews, ChannelsAreAskedForBeforeWhateverIsAskedByThoseWhoHearOfAMov
     sent(one);
     say(asked_for_map(), testing::two_halves());
     EXPECT_EQ(sent(one), on + encoded({"last", key_b}));
+}
+
+TEST_F(ClusterNews, NoCallbackRunsWithinAnother) {
+    start();
+    recorded_command late = get("late", key_b);
+    when_down = [&] {
+        router.submit(late, now);
+        EXPECT_NE(log.back(), "late!client_closed") << "fails when this callback has returned";
+    };
+    router.close(now);
+    EXPECT_THAT(log, ElementsAre("down!client_closed: b c", "late!client_closed"));
 }
 
 TEST_F(ClusterNews, ManyEndsThatAreReadAtOnceAreToldOnce) {

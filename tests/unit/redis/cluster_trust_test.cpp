@@ -1,4 +1,4 @@
-// Which members of a Cluster are believed: whoever took over, or may have forgotten, is not at once.
+// Which members of a Cluster are trusted: one that took over, or may have lost data, is not trusted at once.
 #include "unit/engine/cluster_node_fixture.hpp"
 
 namespace holdfast::engine::cluster_trust_test {
@@ -38,7 +38,7 @@ TEST_F(ClusterTrust, OneThatRunsForLongIsBelievedAndOneThatJustStartedIsNot) {
     EXPECT_THAT(sent(one), HasSubstr("EVALSHA"));
 }
 
-// Some servers name no slots for a shard whose primary was replaced.
+// Some servers list no slots for a shard whose primary was replaced.
 TEST_F(ClusterTrust, AReplicaThatTookOverIsMistrustedAlsoIfTheMapLeavesOutItsSlots) {
     const std::string without_a = shards_answer({shard_answer({{0, 8191}}, {redis::testing::node_answer(one)}),
                                                  shard_answer({}, {redis::testing::node_answer(three)})});
@@ -70,7 +70,7 @@ TEST_F(ClusterTrust, AReplicaThatTookOverIsMistrustedHoweverLongItRuns) {
     EXPECT_THAT(sent(three), HasSubstr("EVALSHA"));
 }
 
-// Its bus is cut off, but it answers us: for ever what was so before.
+// Its cluster bus is cut off, but it answers clients with an old map.
 TEST_F(ClusterTrust, AMemberThatHasNotHeardOfAFailoverDoesNotKeepTheNewPrimaryMistrusted) {
     const std::string old_map = map_of(one, two), new_map = map_of(one, three);
     start(old_map);
@@ -98,7 +98,7 @@ TEST_F(ClusterTrust, AMemberThatHasNotHeardOfAFailoverDoesNotKeepTheNewPrimaryMi
     EXPECT_THAT(sent(three), HasSubstr("EVALSHA"));
 }
 
-TEST_F(ClusterTrust, APrimaryThatWasReplacedIsSoWhenItSaysItItself) {
+TEST_F(ClusterTrust, APrimaryIsReplacedWhenItSaysSoItself) {
     start(map_of(one, two));
     for (int i = 0; i < 2; ++i) {
         pass(10s);
@@ -109,7 +109,7 @@ TEST_F(ClusterTrust, APrimaryThatWasReplacedIsSoWhenItSaysItItself) {
     EXPECT_EQ(mistrusted("a"), mistrusted_for);
 }
 
-TEST_F(ClusterTrust, APrimaryThatWasReplacedIsSoWhenWhoeverReplacedItServes) {
+TEST_F(ClusterTrust, APrimaryIsReplacedWhenItsSuccessorServes) {
     start(map_of(one, two));
     for (int i = 0; i < 2 && !has_link(three); ++i) {
         pass(10s);
@@ -148,7 +148,7 @@ TEST_F(ClusterTrust, AMemberThatMovedSaysOfIsMistrustedIfNoMapHadIt) {
     EXPECT_THAT(sent(four), Not(HasSubstr("EVALSHA")));
 }
 
-// What its first greeting said is old by then.
+// The facts of its greeting are old by then.
 TEST_F(ClusterTrust, ALinkThatGetsASlotIsNotJudgedAnew) {
     start();
     break_link(one, 10);
@@ -158,7 +158,7 @@ TEST_F(ClusterTrust, ALinkThatGetsASlotIsNotJudgedAnew) {
     EXPECT_LE(mistrusted("a"), 0s);
 }
 
-// We may not ask for INFO there: nothing tells its runs apart, and every link may be to a new one.
+// The user may not run INFO: its runs cannot be distinguished, and every link may be to a new one.
 TEST_F(ClusterTrust, AMemberThatSaysNothingOfItselfIsJudgedAtEveryLinkAndNotAtEverySlot) {
     driven().start(now);
     settle();

@@ -1,4 +1,4 @@
-// What a script's command says to a server, without sending it.
+// The bytes of a script's command, without sending it.
 #pragma once
 
 #include <string>

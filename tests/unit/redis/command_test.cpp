@@ -1,4 +1,4 @@
-// What a command is sent by.
+// The key by which a command is routed.
 #include "redis/session/command.hpp"
 
 #include <gtest/gtest.h>

@@ -36,7 +36,7 @@ TEST(CommandWriter, WritesNumbersInDecimal) {
     const auto expected = [](const std::string& digits) {
         return "$" + std::to_string(digits.size()) + "\r\n" + digits + "\r\n";
     };
-    // Around every power of ten and of two, where their length changes and where a wrong estimate of it would show.
+    // Around every power of ten and of two, where the number of digits changes.
     std::vector<std::int64_t> values{0, INT64_MAX, INT64_MIN};
     for (std::int64_t power = 1;; power *= 10) {
         values.insert(values.end(), {power - 1, power, power + 1, power * 5});
@@ -62,7 +62,7 @@ TEST(CommandWriter, CarriesAnyBytes) {
                                                        testing::bulk_leaf("*1\r\n")}));
 }
 
-// What is gathered before it is appended must show nowhere, whatever fits into it.
+// The length of an argument makes no difference.
 TEST(CommandWriter, WritesArgumentsOfEveryLengthAlike) {
     for (std::size_t size = 0; size < 1200; ++size) {
         std::string text;

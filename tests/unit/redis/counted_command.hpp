@@ -1,4 +1,4 @@
-// A question for replicas, as a test asks it.
+// A request for replicas in tests.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace holdfast::redis::testing {
 
-/// Logs the number that it is answered with, and keeps what it was shown.
+/// Logs its answer, and keeps what on_shown() says.
 class counted final : public recorded_command {
 public:
     counted(event_log& log, const std::string& name) : recorded_command(log, name), log_(log), name_(name) {}

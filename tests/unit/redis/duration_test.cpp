@@ -1,4 +1,4 @@
-// Durations: what people write, exactly, or not at all.
+// Durations are read exactly or refused.
 #include "redis/url/duration.hpp"
 
 #include <gtest/gtest.h>

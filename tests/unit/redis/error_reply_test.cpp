@@ -1,4 +1,4 @@
-// A server's errors in our words: each kind told apart, nothing dangerous passed on.
+// Error replies: each kind has its own code, and unprintable bytes are replaced.
 #include "redis/resp/error_reply.hpp"
 
 #include <gmock/gmock.h>
@@ -44,7 +44,7 @@ TEST(ErrorReply, EveryKindHasItsOwnCode) {
     }
 }
 
-// Redis 6.2 wraps what a command inside of a script was refused with.
+// Redis 6.2 wraps the error of a command inside a script.
 TEST(ErrorReply, FindsTheCodeInsideOfAScriptError) {
     const std::string wrapped = "ERR Error running script (call to f_0123): @user_script:3: ";
     EXPECT_EQ(classify_error(wrapped + "-OOM command not allowed", "s").code, errc::out_of_memory);
@@ -53,7 +53,8 @@ TEST(ErrorReply, FindsTheCodeInsideOfAScriptError) {
     EXPECT_EQ(classify_error(wrapped + "attempt to index a nil value", "s").code, errc::server_error);
 }
 
-// As the servers say it: Redis 6.2, Redis 7.0, then Redis 8.0 and Valkey 8.1. The last rows are what another might say.
+// The texts of Redis 6.2, Redis 7.0, then Redis 8.0 and Valkey 8.1. The last rows are possible wordings of other
+// servers.
 TEST(ErrorReply, ARightLackingInsideOfAScriptIsAMissingRight) {
     for (const char* text :
          {"ERR Error running script (call to f_0123): @user_script:1: @user_script: 1: The user executing the script "
@@ -76,7 +77,7 @@ TEST(ErrorReply, ARightLackingInsideOfAScriptIsAMissingRight) {
     }
 }
 
-// Names of locks and users are quoted in errors of other kinds, too.
+// Errors of other kinds quote names of locks and users, too.
 TEST(ErrorReply, WordsOfOthersMakeNoMissingRight) {
     for (const char* text : {"ERR unknown command 'acl', with args beginning with: 'no permissions' ",
                              "ERR unknown command `x`, with args beginning with: `acl failure` ",

@@ -1,4 +1,4 @@
-// What is said first on a link, and what is understood of the answers.
+// The first commands on a link, and what the client reads from the answers.
 #include "redis/session/greeting.hpp"
 
 #include <gmock/gmock.h>
@@ -86,7 +86,7 @@ std::optional<std::chrono::milliseconds> least_uptime_told_by(const std::string&
     return facts.up_at_least;
 }
 
-// The server subtracts two wall clock readings that are cut to whole seconds; the former may be a tick behind as well.
+// The server subtracts two wall clock readings, each truncated to seconds. The first may also be late by a tick.
 TEST(Greeting, AnUptimeIsAsLongAsItIsAtLeast) {
     EXPECT_EQ(least_uptime_told_by("uptime_in_seconds:61\r\n"), 59990ms);
     EXPECT_EQ(least_uptime_told_by("uptime_in_seconds:2\r\n"), 990ms);

@@ -1,4 +1,4 @@
-// Keys, side keys and channels of one lock live together; where, is what a server says, too.
+// Keys, side keys and channels of one lock have one slot, the same as on a server.
 #include "redis/cluster/hash_slot.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ TEST(HashSlot, TheTagIsWhatRedisClusterSaysItIs) {
     EXPECT_EQ(hash_tag("}{"), "}{");
 }
 
-// The first is the check value of that CRC; the others were answered by CLUSTER KEYSLOT of a 7.0.15.
+// The first is the check value of the CRC. The others are answers of CLUSTER KEYSLOT of Redis 7.0.15.
 TEST(HashSlot, IsWhatAServerAnswers) {
     EXPECT_EQ(number("123456789"), 0x31c3U % hash_slots);
     EXPECT_EQ(number("hf:{x}"), 16287U);
@@ -40,7 +40,7 @@ TEST(HashSlot, IsWhatAServerAnswers) {
     EXPECT_EQ(number(upper_half), 5096U) << "bytes, not letters";
 }
 
-// Channels and the marks of acknowledgement are made of a key's tag, put into braces.
+// Channels and acknowledgement marks contain the tag of a key in braces.
 TEST(HashSlot, WhatHasTheTagOfAKeyInBracesIsWhereTheKeyIs) {
     std::mt19937_64 random(11);
     constexpr std::string_view letters = "a{}:b";

@@ -1,5 +1,4 @@
-// What is special on a link to a member of a Cluster: ASKING, sharded channels, refusals that are not the owner's to
-// see.
+// Links to members of a Cluster: ASKING, sharded channels, and refusals that the filter takes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -139,7 +138,7 @@ TEST_F(MultiplexerAsking, GoesInFrontAndItsAnswerIsNobodys) {
     EXPECT_FALSE(b.was_redirected());
 }
 
-// The server has forgotten it by then.
+// ASKING is valid for one command only.
 TEST_F(MultiplexerAsking, IsSaidAgainBeforeAScriptsText) {
     auto a = make_script("a");
     routing::set_asking(a);
@@ -202,8 +201,8 @@ TEST_F(MultiplexerShardedChannel, AskedForWhereTheSlotIsMovingTo) {
     EXPECT_THAT(log, ElementsAre("on=[3]"));
 }
 
-// As a Redis 7.0.15 answers SUNSUBSCRIBE on the owner, for a channel that nobody was subscribed to, and after the slot
-// went away, which it had announced before.
+// Answers of Redis 7.0.15 to SUNSUBSCRIBE: by the owner, for a channel without subscription, and after the slot has
+// left, which it announces before.
 TEST_F(MultiplexerShardedChannel, IsLeftWhateverTheServerSaysToThat) {
     const std::string push = ">3\r\n$12\r\nsunsubscribe\r\n$1\r\nc\r\n:0\r\n";
     const std::string echo = "$1\r\nc\r\n";

@@ -1,4 +1,4 @@
-// Who gets which reply, and what becomes of a command when its link does not last.
+// Which command gets which reply, and what happens to commands when a link is lost.
 #include "redis/session/multiplexer.hpp"
 
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ TEST_F(Multiplexer, WhateverWaitsGoesOutInOneWriteInOrder) {
     wires.submit(a);
     wires.submit(b);
     const std::string first(wires.begin_write(now));
-    wires.submit(c);  // while that write is under way
+    wires.submit(c);  // during that write
     wires.end_write();
     EXPECT_EQ(first, encoded({"a"}) + encoded({"b"}));
     EXPECT_EQ(write(), encoded({"c"}));
@@ -175,7 +175,7 @@ TEST_F(Multiplexer, AScriptNobodyWantsAnyMoreIsNotSentAgain) {
     EXPECT_EQ(a.life(), life::done);
 }
 
-TEST_F(Multiplexer, LosingTheLinkLeavesWrittenCommandsUnknownAndWaitingOnesInLine) {
+TEST_F(Multiplexer, LosingTheLinkLeavesWrittenCommandsUnknownAndWaitingOnesQueued) {
     auto a = make("a");
     auto b = make("b");
     wires.submit(a);
@@ -208,7 +208,7 @@ TEST_F(Multiplexer, NothingOfALostLinkIsHandedOut) {
     wires.submit(a);
     wires.submit(b);
     write();
-    receive("+1");  // half a reply stays behind
+    receive("+1");  // half a reply
     lose_link();
     auto c = make("c");
     wires.submit(c);

@@ -1,4 +1,4 @@
-// A reply to look at, made of the bytes that a server sends.
+// A reply that is parsed from the bytes of a server.
 #pragma once
 
 #include <gtest/gtest.h>

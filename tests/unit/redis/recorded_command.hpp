@@ -1,4 +1,4 @@
-// Commands that write down what became of them, and the bytes to answer them with.
+// Commands that log their results, and the bytes of answers.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ inline std::string name_of(errc code) {
     }
 }
 
-/// Logs "name=text" for a reply and "name!code" for a failure; then does what `afterwards` says.
+/// Logs "name=text" for a reply and "name!code" for a failure, then calls `afterwards`.
 class recorded_command : public command {
 public:
     recorded_command(event_log& log, std::string name) : log_(log), name_(std::move(name)) {

@@ -1,4 +1,4 @@
-// A URL that is shown must not show its password, least of all a URL that is wrong.
+// A URL in a message must not show its password, also if the URL is malformed.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -67,7 +67,7 @@ TEST(Redact, ReplacesControlCharacters) {
     EXPECT_EQ(redact(std::string_view("a\0b", 3)), "a_b");
 }
 
-// Small random generator of our own over a nasty alphabet: what separates the parts of a URL, and letters.
+// Random texts of separators of URLs and letters.
 class random_text {
 public:
     explicit random_text(std::uint64_t seed) : state_(seed) {}

@@ -1,4 +1,4 @@
-// What a member of a Cluster means by its refusals.
+// The meaning of refusals by members of a Cluster.
 #include "redis/cluster/redirect.hpp"
 
 #include <gtest/gtest.h>
@@ -22,14 +22,14 @@ void expect_target(std::string_view text, kind what, const server_address& to) {
     EXPECT_EQ(meant->to, to) << text;
 }
 
-TEST(Redirect, MovedAndAskNameASlotAndAPlace) {
+TEST(Redirect, MovedAndAskNameASlotAndAnAddress) {
     expect_target("MOVED 16287 127.0.0.1:17003", kind::moved, {"127.0.0.1", 17003});
     expect_target("ASK 16287 db.example:1", kind::ask, {"db.example", 1});
     expect_target("MOVED 16287 2001:db8::1:6379", kind::moved, {"2001:db8::1", 6379});
     expect_target("ASK 16287 :6379", kind::ask, {"seed", 6379});
 }
 
-TEST(Redirect, APlaceWhoseNameIsNotKnownIsNowhere) {
+TEST(Redirect, AnAddressWithAnUnknownNameMeansDown) {
     EXPECT_EQ(read("MOVED 16287 ?:6379")->what, kind::down);
 }
 
@@ -52,7 +52,7 @@ TEST(Redirect, EveryOtherRefusalOfAClusterIsKnown) {
               kind::half_run);
 }
 
-// With cluster-allow-reads-when-down scripts begin, but not one of their writes is let through.
+// With cluster-allow-reads-when-down scripts begin, but all their writes are refused.
 TEST(Redirect, AScriptThatAClusterStopsBecauseItIsDownHasChangedNothing) {
     for (const char* text :
          {"ERR Script attempted to execute a write command while the cluster is down and readonly script: 1, on @x:1.",
@@ -63,7 +63,7 @@ TEST(Redirect, AScriptThatAClusterStopsBecauseItIsDownHasChangedNothing) {
     }
 }
 
-TEST(Redirect, WhatIsNotAboutTheClusterIsForWhoeverAsked) {
+TEST(Redirect, OtherErrorsAreForTheOwnerOfTheCommand) {
     for (const char* text :
          {"", "ERR no", "NOSCRIPT No matching script.", "OOM command not allowed", "NOPERM no", "LOADING x",
           "CROSSSLOT Keys in request don't hash to the same slot", "ERR MOVED 1 a:1", "ERR Error running script"}) {

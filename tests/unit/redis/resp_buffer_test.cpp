@@ -1,4 +1,4 @@
-// What the reader's memory does: moved rarely, reused, given back.
+// The memory of the reader: moved rarely, reused, freed.
 #include "redis/resp/resp_buffer.hpp"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(Buffer, GrowsByDoubling) {
     EXPECT_LE(moves, 12u);
 }
 
-// A long pipeline with one reply taken per read: moving the rest each time would be quadratic.
+// A long pipeline with one reply per read: moving the rest each time would be quadratic.
 TEST(Buffer, MovesNoMoreThanItFrees) {
     resp_buffer buffer;
     fill(buffer, 1'000'000);

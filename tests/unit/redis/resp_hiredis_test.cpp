@@ -1,7 +1,7 @@
-// Our reader beside hiredis', on everything RESP2 can say: sound bytes and damaged ones, in random pieces.
+// Compares our reader with that of hiredis on RESP2: valid and damaged bytes, in random pieces.
 //
-// Both must give the same replies, up to the first fault. The differences that are meant are those of
-// `deliberate_difference`, one by one; hiredis 0.14 is laxer there, or older than RESP3.
+// Both must give the same replies, up to the first fault. `deliberate_difference` lists the intended differences:
+// hiredis 0.14 is less strict there, or older than RESP3.
 #include <gtest/gtest.h>
 #include <hiredis/hiredis.h>
 
@@ -14,12 +14,12 @@ namespace {
 
 using namespace testing;
 
-// hiredis builds our trees: its own replies would reserve whatever a damaged length announces.
+// hiredis builds our trees: its own replies would reserve memory for damaged lengths.
 tree* address(const redisReadTask* task, tree value) {
     if (task->parent == nullptr) return new tree{std::move(value)};
     auto* const parent = static_cast<tree*>(task->parent->obj);
     parent->children.push_back(std::move(value));
-    return &parent->children.back();  // the parent grows again only when this one is complete
+    return &parent->children.back();  // valid until it is complete: the parent does not grow before
 }
 
 void* create_string(const redisReadTask* task, char* bytes, std::size_t length) {
@@ -92,7 +92,7 @@ our_outcome parse_with_ours(std::string_view bytes, NextSize next_size) {
     return result;
 }
 
-// hiredis 0.14 ends at the type byte of what RESP3 added; where we go on, the replies before must be the same.
+// hiredis 0.14 stops at the type bytes of RESP3. The replies before must be the same.
 bool stopped_at_resp3(const hiredis_outcome& theirs) {
     for (const char type : std::string_view{"_,#!=(%~>|"}) {
         if (theirs.error == "Protocol error, got \"" + std::string(1, type) + "\" as reply type byte") return true;
@@ -100,17 +100,17 @@ bool stopped_at_resp3(const hiredis_outcome& theirs) {
     return false;
 }
 
-// We refused where hiredis went on or still waits. Why that is meant:
+// Our reader refuses where hiredis goes on or still waits. The reasons:
 bool deliberate_difference(const our_outcome& ours) {
-    // Limits of ours. Depth is not among them: it is the same here.
+    // Our limits, except depth, which is the same here.
     if (ours.fault == resp_fault::too_many_elements || ours.fault == resp_fault::bulk_too_long ||
         ours.fault == resp_fault::line_too_long) {
         return true;
     }
-    // hiredis looks for the pair \r\n and lets either stand alone in a line; Redis never sends them so.
+    // hiredis searches for the pair \r\n and accepts either alone in a line. Redis never sends that.
     if (ours.text.starts_with("newline without carriage return, at ")) return true;
     if (ours.text.starts_with("carriage return without newline, at ")) return true;
-    // hiredis skips the two bytes behind a string without a look at them.
+    // hiredis skips the two bytes behind a string unchecked.
     return ours.text.starts_with("string does not end where it said, at ");
 }
 
@@ -166,7 +166,7 @@ TEST(Hiredis, ReadsTheSameFromDamagedBytes) {
         expect_agreement(ours, theirs);
         if (ours.fault != resp_fault::none) ++(theirs.error.empty() ? stricter : refused_by_both);
     }
-    // Both kinds must have occurred, or the damage tests nothing.
+    // Both kinds must have occurred, otherwise the damage tests nothing.
     EXPECT_GT(refused_by_both, 1'000u);
     EXPECT_GT(stricter, 100u);
 }

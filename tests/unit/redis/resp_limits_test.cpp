@@ -1,4 +1,4 @@
-// Hostile and broken servers: every input ends in a refusal that says why, never in a crash or a large allocation.
+// Hostile and broken servers: every input ends in a refusal with a reason, never in a crash or a large allocation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using testing::parse;
 using testing::parse_in_pieces;
 using testing::tree;
 
-// The fault, checked to be the same byte by byte.
+// The fault. Checks that it is the same byte by byte.
 resp_fault fault_of(std::string_view bytes, resp_limits limits = {}) {
     const outcome at_once = parse(bytes, limits);
     EXPECT_EQ(parse_in_pieces(

@@ -1,4 +1,4 @@
-// What is written is what is read, for random replies in random pieces.
+// The reader reads what was written, for random replies in random pieces.
 #include <gtest/gtest.h>
 
 #include "unit/redis/resp_random.hpp"

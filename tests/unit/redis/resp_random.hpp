@@ -69,7 +69,7 @@ public:
         return bytes;
     }
 
-    /// Changes, removes, doubles or moves a few bytes; mostly those that the protocol is made of.
+    /// Changes, removes, doubles or moves a few bytes, mostly syntax.
     std::string damage(std::string bytes) {
         constexpr std::string_view telling = "\r\n$*:+-0123456789 ?x%~_,#|>(=!";
         for (std::size_t times = 1 + below(3); times > 0 && !bytes.empty(); --times) {
@@ -133,7 +133,7 @@ private:
         return t;
     }
 
-    // Small and large ones alike: all bit lengths are as likely.
+    // All bit lengths are equally likely.
     std::int64_t integer() {
         const auto bits = std::uniform_int_distribution<std::uint64_t>{}(random_);
         return static_cast<std::int64_t>(bits) >> below(64);

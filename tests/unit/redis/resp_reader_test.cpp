@@ -1,4 +1,4 @@
-// What each type of reply becomes, and that the place where a piece ends does not matter.
+// Each type of reply is read correctly, wherever pieces end.
 #include "redis/resp/resp_reader.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using namespace testing;  // the helpers, and so as not to name gtest's
 
 static_assert(std::forward_iterator<reply_view::iterator>);
 
-// Bytes that contain every type, nested and not, with attributes in every place that may have one.
+// Bytes of every type, nested and not, with attributes at every possible position.
 const std::vector<std::string> corpus = {
     "+OK\r\n",
     "+\r\n",
@@ -193,7 +193,7 @@ TEST(Reader, ResetForgetsAHalfReadReply) {
     }
 }
 
-// Were the finished part looked at again for each piece, this would be 10^12 steps and never end.
+// If each piece were parsed from the start, this would take 10^12 steps.
 TEST(Reader, ALargeReplyMayComeByteByByte) {
     constexpr std::size_t count = 300'000;
     std::string bytes = "*" + std::to_string(count) + "\r\n";

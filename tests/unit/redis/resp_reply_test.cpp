@@ -1,4 +1,4 @@
-// The view: reaching into a reply.
+// The view of a reply.
 #include "redis/resp/resp_reply.hpp"
 
 #include <gtest/gtest.h>
@@ -38,8 +38,8 @@ TEST(Reply, IteratesOverDirectChildrenOnly) {
     std::vector<std::size_t> sizes;
     for (const reply_view child : r.view) sizes.push_back(child.size());
     EXPECT_EQ(sizes, (std::vector<std::size_t>{2, 0, 0, 1}));
-    for (const reply_view nothing : r.view[2]) ADD_FAILURE() << to_string(nothing.type());
-    for (const reply_view nothing : r.view[1]) ADD_FAILURE() << to_string(nothing.type());
+    for (const reply_view nothing : r.view[2]) ADD_FAILURE() << static_cast<int>(nothing.type());
+    for (const reply_view nothing : r.view[1]) ADD_FAILURE() << static_cast<int>(nothing.type());
 }
 
 TEST(Reply, IndexAgreesWithIteration) {
@@ -79,16 +79,6 @@ TEST(Reply, ToIntegerTakesIntegersAndWholeDecimalStrings) {
                               "$1\r\n-\r\n", "$2\r\n+5\r\n"}) {
         EXPECT_EQ(one_reply{other}.view.to_integer(), std::nullopt) << other;
     }
-}
-
-TEST(Reply, AsDoubleTakesEveryNumber) {
-    EXPECT_EQ(one_reply{",3.25\r\n"}.view.as_double(), 3.25);
-    EXPECT_EQ(one_reply{",-inf\r\n"}.view.as_double(), -INFINITY);
-    EXPECT_TRUE(std::isnan(one_reply{",nan\r\n"}.view.as_double()));
-    EXPECT_EQ(one_reply{":-2\r\n"}.view.as_double(), -2.0);
-    EXPECT_EQ(one_reply{"$4\r\n0.50\r\n"}.view.as_double(), 0.5);
-    EXPECT_TRUE(std::isnan(one_reply{"$3\r\nabc\r\n"}.view.as_double()));
-    EXPECT_TRUE(std::isnan(one_reply{"*0\r\n"}.view.as_double()));
 }
 
 TEST(Reply, OfAnotherTypeHasNoText) {

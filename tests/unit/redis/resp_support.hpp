@@ -1,4 +1,4 @@
-// Replies as plain values, to compare; and the ways to feed bytes to a reader.
+// Replies as plain values for comparison, and ways to feed bytes to a reader.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct tree {
 };
 
 inline std::ostream& operator<<(std::ostream& out, const tree& t) {
-    out << to_string(t.type) << ' ' << t.integer << " '" << t.text << "'[";
+    out << static_cast<int>(t.type) << ' ' << t.integer << " '" << t.text << "'[";
     for (const tree& child : t.children) out << child << ',';
     return out << ']';
 }
@@ -36,7 +36,7 @@ inline tree tree_of(reply_view reply) {
     return t;
 }
 
-/// What became of some bytes: the replies, then the fault or what was left over.
+/// The result of some bytes: the replies, then the fault or what is left.
 struct outcome {
     std::vector<tree> replies;
     resp_fault fault = resp_fault::none;
@@ -87,7 +87,7 @@ inline outcome parse(std::string_view bytes, resp_limits limits = {}) {
         bytes, [&] { return bytes.size(); }, limits);
 }
 
-/// The one reply in the bytes; a tree that equals no reply if there is not exactly one.
+/// The only reply in the bytes; a tree that equals no reply if there is not exactly one.
 inline tree parse_one(std::string_view bytes) {
     const outcome result = parse(bytes);
     if (result.replies.size() == 1 && result.fault == resp_fault::none && result.left == 0) {

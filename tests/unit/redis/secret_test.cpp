@@ -1,4 +1,4 @@
-// A secret must not be printable, and must leave nothing behind where it lay.
+// A secret must not be printable, and must leave no copy in memory.
 #include "redis/url/secret.hpp"
 
 #include <gtest/gtest.h>
@@ -28,14 +28,14 @@ static_assert(!std::is_convertible_v<std::string, secret>, "made on purpose or n
 static_assert(std::is_nothrow_move_constructible_v<secret> && std::is_nothrow_move_assignable_v<secret>);
 
 constexpr const char* short_text = "hunter2";  // fits into std::string itself
-constexpr const char* short_tail = "unter2";   // emptying a string overwrites its first byte: look for the others
+constexpr const char* short_tail = "unter2";   // clearing a string overwrites its first byte
 constexpr const char* long_text = "a password that is too long for the small buffer of std::string";
 
 bool contains(const unsigned char* memory, std::size_t size, std::string_view text) {
     return std::search(memory, memory + size, text.begin(), text.end()) != memory + size;
 }
 
-// A place for one object whose bytes can still be looked at once it is destroyed.
+// Storage for one object whose bytes can be read after its destruction.
 template <typename T>
 struct storage {
     alignas(T) unsigned char bytes[sizeof(T)] = {};
@@ -84,7 +84,7 @@ TEST(Secret, MovesAwayAndLeavesEmpty) {
         secret first(text);
         secret second(std::move(first));
         EXPECT_EQ(second.reveal(), text);
-        EXPECT_TRUE(first.empty());  // NOLINT: that is the rule under test
+        EXPECT_TRUE(first.empty());  // NOLINT: the rule under test
         secret third("before");
         third = std::move(second);
         EXPECT_EQ(third.reveal(), text);
@@ -113,7 +113,7 @@ TEST(Secret, WipeZeroesTheWholeBufferAlsoBeyondTheSize) {
     std::string text(long_text);
     const std::size_t capacity = text.capacity();
     const char* const buffer = text.data();
-    text.resize(3);  // the rest of the password still lies behind
+    text.resize(3);  // the rest of the password is still behind it
     wipe(text);
     EXPECT_TRUE(text.empty());
     ASSERT_EQ(text.data(), buffer) << "still the same memory";

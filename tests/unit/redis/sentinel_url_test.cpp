@@ -1,4 +1,4 @@
-// URLs that name sentinels, and the primary that they watch.
+// URLs with sentinels and the primary that they watch.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

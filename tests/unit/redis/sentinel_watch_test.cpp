@@ -1,4 +1,4 @@
-// Who is believed about where the primary is. The sentinels are played, in virtual time.
+// Which sentinel is believed about the primary. The test plays the sentinels in virtual time.
 #include "redis/sentinel/sentinel_watch.hpp"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ using testing::session_driver;
 const std::string questions =
     encoded({"SENTINEL", "MASTER", "mine"}) + encoded({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "mine"});
 
-/// Three sentinels a, b, c, by number, and what is told of the primary.
+/// Three sentinels a, b, c, by number, and what the listener is told.
 class SentinelWatch : public ::testing::Test, protected primary_listener {
 protected:
     SentinelWatch() {
@@ -105,8 +105,8 @@ protected:
     std::optional<std::chrono::milliseconds> since;
     failure why;
     std::string sent;
-    int known_for = 5000;          // ms, as they say
-    std::optional<int> record_of;  // which port the sentinels have a record of, where it is not what they say
+    int known_for = 5000;          // ms
+    std::optional<int> record_of;  // the port in their record, if it differs from their answer
     sentinel_watch watch{settings, *this};
     std::deque<session_driver> links;
 };
@@ -137,8 +137,8 @@ TEST_F(SentinelWatch, InTheMiddleOfAFailoverNobodyKnowsSinceWhenItIsThePrimary) 
     EXPECT_EQ(since, std::nullopt);
 }
 
-// The first one has slept through two failovers.
-TEST_F(SentinelWatch, ALaterEpochOfTheSamePlaceSaysSinceWhenItIsThePrimary) {
+// The first sentinel has missed two failovers.
+TEST_F(SentinelWatch, ALaterEpochOfTheSameAddressSaysSinceWhenItIsThePrimary) {
     seek();
     all_come_up();
     says(0, 1, 1);
@@ -232,7 +232,7 @@ TEST_F(SentinelWatch, ASentinelOfAnEpochThatIsOverIsNotBelieved) {
     announces(0);
     says(0, 2, 2);
     told.clear();
-    pass(4s);  // all are asked again
+    pass(4s);  // all sentinels are asked again
     says(1, 1, 1);
     says(2, 1, 1);
     EXPECT_THAT(told, IsEmpty());
@@ -277,7 +277,7 @@ TEST_F(SentinelWatch, AMajorityWhoseEpochsBeganAnewIsBelievedBySeekers) {
     EXPECT_THAT(told, ElementsAre("h:1"));
 }
 
-// SENTINEL REMOVE and SENTINEL MONITOR at all of them: epochs begin with 0, and what is announced then counts.
+// SENTINEL REMOVE and SENTINEL MONITOR at all of them: epochs begin with 0, and announcements count.
 TEST_F(SentinelWatch, AMajorityWhoseEpochsBeganAnewIsBelievedWithAWorkingLink) {
     agree();
     announces(0);
@@ -305,7 +305,7 @@ TEST_F(SentinelWatch, WhereTheSeekerFailedAMajorityMustSaySo) {
     EXPECT_THAT(told, ElementsAre("h:1")) << "nobody waits for the third";
 }
 
-TEST_F(SentinelWatch, AnyOtherPlaceIsBetterThanWhereTheSeekerFailed) {
+TEST_F(SentinelWatch, AnyOtherAddressIsBetterThanWhereTheSeekerFailed) {
     agree();
     seek();
     says(0, 1, 1);
@@ -327,7 +327,7 @@ TEST_F(SentinelWatch, OneThatHangsIsGivenUpAndThenNotWaitedFor) {
     EXPECT_THAT(told, ElementsAre("h:1"));
 }
 
-TEST_F(SentinelWatch, AfterNobodyKnewTheFirstWhoKnowsIsHeard) {
+TEST_F(SentinelWatch, AfterNoneKnewTheFirstThatKnowsIsBelieved) {
     agree();
     for (std::size_t i = 0; i < 3; ++i) fails(i);
     seek();
@@ -349,7 +349,7 @@ TEST_F(SentinelWatch, IsAskedAgainFromTimeToTimeInCaseAnAnnouncementWasLost) {
     EXPECT_THAT(told, ElementsAre("h:2"));
 }
 
-/// The same sentinels, of whom we may only ask where the primary is.
+/// The same sentinels, for a user that may only ask for the address.
 class SentinelWatchWithoutEpochs : public SentinelWatch {
 protected:
     void says(std::size_t which, int port) {
@@ -403,7 +403,7 @@ TEST_F(SentinelWatchWithoutEpochs, ASeekerWaitsForTheMajorityBeforeItTriesAnywhe
     EXPECT_THAT(told, ElementsAre("h:2"));
 }
 
-TEST_F(SentinelWatchWithoutEpochs, WithoutAMajorityAnyOtherPlaceIsTried) {
+TEST_F(SentinelWatchWithoutEpochs, WithoutAMajorityAnyOtherAddressIsTried) {
     begin({1, 1, 1});
     told.clear();
     fails(2);
@@ -424,7 +424,7 @@ TEST_F(SentinelWatch, ALinkThatBreaksBeforeAQuestionWasWrittenIsAskedOnTheNext) 
     EXPECT_THAT(told, ElementsAre("h:1"));
 }
 
-TEST_F(SentinelWatch, NonsenseIsNoPlace) {
+TEST_F(SentinelWatch, NonsenseIsNoAddress) {
     seek();
     all_come_up();
     for (const std::string port : {"0", "65536", "-1", "x", ""}) {

@@ -1,5 +1,4 @@
-// URLs of servers: what is accepted and what it means, what is refused and how the message helps, and that no
-// password is ever shown.
+// URLs of servers: what is accepted, what is refused with what message, and that no password is shown.
 #include "redis/url/server_url.hpp"
 
 #include <gmock/gmock.h>
@@ -273,7 +272,7 @@ TEST(ServerUrl, DisplaysTheServerButNotThePassword) {
     EXPECT_EQ(parse_url("unix://u:hunter2@/run/r%3F.sock?db=2").display(), "unix://u@/run/r%3F.sock?db=2");
 }
 
-// Mistakes that put the password where the grammar sees something else.
+// Mistakes by which the grammar takes the password for something else.
 TEST(ServerUrl, RefusesMangledUrlsWithoutShowingThePassword) {
     for (const char* url : {
              "redis://:hun@ter2@h",

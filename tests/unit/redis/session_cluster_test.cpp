@@ -1,4 +1,4 @@
-// A session with one member of a Cluster: what the member must be, and what becomes of commands that it does not get.
+// A session with one member of a Cluster: what the member must be, and what happens to unwritten commands.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ protected:
         made.use = use;
         return made;
     }
-    // Why a server like this is of no use; empty if it is.
+    // Why such a server is refused; empty if it is not.
     static failure verdict(link_use use, const fake_server_facts& server) {
         event_log log;
         stranding_events told(log);
@@ -124,7 +124,7 @@ TEST_F(SessionCluster, AFailureThatNoRetryCuresEndsNobodyHere) {
     EXPECT_EQ(told.reason.code, errc::wrong_password);
 }
 
-TEST_F(SessionCluster, WhoeverNeedsTheLinkCutsTheRestShort) {
+TEST_F(SessionCluster, HurryCutsTheRestShort) {
     link.tick();
     for (int i = 0; i < 8; ++i) {
         link.fail(errc::connection_refused);

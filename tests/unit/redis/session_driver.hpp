@@ -27,7 +27,7 @@ private:
     event_log& log_;
 };
 
-/// What a server says of itself and of a link.
+/// What a server says about itself and the link.
 struct fake_server_facts {
     std::string version = "7.0.15";
     std::string role = "master";
@@ -55,7 +55,7 @@ public:
     explicit session_driver(std::string_view url = "redis://h") : subject(parse_url(url), events, 42) {}
     session_driver(server_settings settings, session_listener& told) : subject(std::move(settings), told, 42) {}
 
-    /// Carries out the session's wishes; returns what it sent.
+    /// Carries out the wishes of the session; returns what it sent.
     std::string pump() {
         if (subject.take_hang_up_wish()) {
             ++hang_ups;
@@ -86,13 +86,13 @@ public:
         return pump();
     }
 
-    /// To the session's own deadline, and rings.
+    /// Waits for the deadline of the session, and calls on_timer().
     std::string sleep_until_due() {
         now = std::max(now, subject.deadline());
         return tick();
     }
 
-    /// Until it wants to connect, then connected; returns the first burst of the greeting.
+    /// Waits for the wish to connect, then connects; returns the first burst of the greeting.
     std::string connect() {
         for (int i = 0; !connecting && i < 3; ++i) sleep_until_due();
         connecting = false;
@@ -100,7 +100,7 @@ public:
         return pump();
     }
 
-    /// Connected and greeted; returns what is sent then.
+    /// Connects and greets; returns what is sent then.
     std::string greet(const fake_server_facts& facts = {}) {
         connect();
         return receive(greeting_answers(facts));
@@ -122,7 +122,7 @@ public:
     session subject;
     int connects = 0;
     int hang_ups = 0;
-    bool connecting = false;  // wished for, and neither connected() nor failed() yet
+    bool connecting = false;  // wanted, and neither connected() nor failed() yet
 };
 
 }  // namespace holdfast::redis::testing

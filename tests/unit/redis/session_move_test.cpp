@@ -1,4 +1,4 @@
-// A session whose server is where sentinels say: it asks before it connects, and moves when it is told to.
+// A session with sentinels: it seeks the address before it connects, and moves when found() says so.
 #include "redis/session/session.hpp"
 
 #include <gmock/gmock.h>
@@ -133,7 +133,7 @@ TEST_F(SessionMove, BeingToldTheSameChangesNothing) {
     EXPECT_EQ(link.hang_ups, 0);
 }
 
-TEST_F(SessionMove, AnAttemptThatGoesToTheWrongPlaceIsGivenUp) {
+TEST_F(SessionMove, AnAttemptThatGoesToTheWrongAddressIsGivenUp) {
     seek();
     find(first);
     find(second);
@@ -143,7 +143,7 @@ TEST_F(SessionMove, AnAttemptThatGoesToTheWrongPlaceIsGivenUp) {
     EXPECT_EQ(host(), "two");
 }
 
-TEST_F(SessionMove, WhoeverIsToldWhileItRestsRestsNoLonger) {
+TEST_F(SessionMove, AnAddressFoundDuringARestEndsIt) {
     come_up();
     link.fail();
     for (int i = 0; i < 5; ++i) {  // until the rests are long
@@ -191,7 +191,7 @@ class SessionMoveTls : public SessionMove {
 protected:
     SessionMoveTls() : SessionMove("rediss+sentinel://a,b/mine") {}
 
-    /// The server hangs; a link to it is tried anew, and reaches the handshake.
+    /// The server hangs. The next attempt reaches the handshake.
     void shake_hands() {
         link.now = std::max(link.now, link.subject.deadline());
         seek();
@@ -200,7 +200,7 @@ protected:
     }
 };
 
-// Its kernel still takes connections.
+// Its kernel still accepts connections.
 TEST_F(SessionMoveTls, APrimaryThatHangsDoesNotEndWhatWaitsForItsSuccessor) {
     come_up();
     link.fail();
@@ -211,7 +211,7 @@ TEST_F(SessionMoveTls, APrimaryThatHangsDoesNotEndWhatWaitsForItsSuccessor) {
     EXPECT_EQ(link.subject.last_failure().code, errc::request_timed_out);
     EXPECT_THAT(link.subject.last_failure().detail, HasSubstr("TLS handshake"));
     shake_hands();
-    link.fail();  // it was killed at last
+    link.fail();  // the server is killed
     EXPECT_EQ(link.subject.last_failure().code, errc::unreachable);
     EXPECT_THAT(link.log, Not(Contains(HasSubstr("waiting"))));
     find(second);

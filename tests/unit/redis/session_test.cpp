@@ -1,4 +1,4 @@
-// The life of a connection, played in virtual time against a server made of strings.
+// The life of a connection, in virtual time, with a server made of strings.
 #include "redis/session/session.hpp"
 
 #include <gmock/gmock.h>
@@ -149,7 +149,7 @@ TEST(Session, AGreetingThatIsNotAnsweredInTimeIsATimeout) {
     EXPECT_THAT(link.log, ElementsAre("ping!request_timed_out"));
 }
 
-// Connect and request timeout are equal unless somebody changes them, so both often are due in the same instant.
+// Connect and request timeout are equal by default, so both are often due at the same instant.
 TEST(Session, TheReasonOfASlowGreetingIsToldEvenIfTheCallersDeadlineCameWithIt) {
     session_driver link;
     recorded_command ping(link.log, "ping");
@@ -189,8 +189,8 @@ TEST(Session, APlainLinkClosedBeforeAWordMeansTheServerWantsTls) {
     EXPECT_EQ(ping.last.code, errc::tls_expected);
 }
 
-// A proxy hangs up as well, as long as the server behind it is starting.
-TEST(Session, WhoWaitsForTheFirstLinkOutlastsALinkThatIsClosedBeforeAWord) {
+// A proxy closes, too, while the server behind it is starting.
+TEST(Session, ACommandThatWaitsForTheFirstLinkOutlastsASilentClose) {
     session_driver link;
     recorded_command waits(link.log, "waits");
     waits.wait_for_first_link();
@@ -410,7 +410,7 @@ TEST(Session, ACallerCutsTheRestShortButNotBelowTheShortest) {
     EXPECT_EQ(link.connects, before + 1);
 }
 
-// Regression: the commands of the greeting were destroyed while the loss of their link was being told.
+// Regression: the commands of the greeting were destroyed during the callbacks of a lost link.
 TEST(Session, ACommandRepeatedWhileItsLinkIsLostDisturbsNobody) {
     session_driver link;
     link.greet();
@@ -422,7 +422,7 @@ TEST(Session, ACommandRepeatedWhileItsLinkIsLostDisturbsNobody) {
     link.subject.submit(repeated, link.now);
     link.pump();
     link.subject.subscribe("a");
-    link.pump();  // written behind it
+    link.pump();  // written after it
     link.fail();
     EXPECT_EQ(repeated.life(), command::state::waiting);
     EXPECT_EQ(link.greet({.run_id = "two"}), encoded({"SUBSCRIBE", "a"}));

@@ -1,4 +1,4 @@
-// Who owns which slot, as members of a Cluster tell it.
+// The owners of slots by CLUSTER SHARDS.
 #include "redis/cluster/slot_map.hpp"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ std::string owner_of(const slot_map& map, unsigned number) {
     return owner == nullptr ? "nobody" : to_text(*owner);
 }
 
-// As a Redis 7.0.15 sent it: three primaries, a replica that is not ready yet, and slot 16001 nobody's.
+// The answer of a Redis 7.0.15: three primaries, a replica that is not ready yet, and slot 16001 without owner.
 constexpr const char* recorded =
     "*3\r\n%2\r\n$5\r\nslots\r\n*4\r\n:10923\r\n:16000\r\n:16002\r\n:16383\r\n$5\r\nnodes\r\n*1\r\n%7\r\n"
     "$2\r\nid\r\n$40\r\nf52402001d8bed959d2aeafe71d7d116a0a9b351\r\n$4\r\nport\r\n:27303\r\n$2\r\nip\r\n"
@@ -66,7 +66,7 @@ TEST(SlotMap, IsReadAsAServerSendsIt) {
     EXPECT_FALSE(map->is_primary({"127.0.0.1", 27304})) << "a replica";
 }
 
-// The three answers around the death of a primary: it is dead and still the owner; another one has taken its place.
+// The answers around the death of a primary: dead and still the owner; then replaced.
 TEST(SlotMap, ADeadPrimaryOwnsItsSlotsUntilSomebodyIsPromoted) {
     const auto before = read(shards_answer(
         {shard_answer({{0, 16383}}, {node_answer(one, {.health = "fail"}), node_answer(two, {.role = "replica"})})}));
@@ -171,7 +171,7 @@ TEST(SlotMap, WhatIsNoMapOrCoversNothingIsThrownAway) {
     }
 }
 
-// Members that were upgraded from 7.0 do so: a replica of no shard it knows has the slots of its primary.
+// Members that were upgraded from 7.0 do so: a replica of an unknown shard has the slots of its primary.
 TEST(SlotMap, SlotsThatAreNamedAgainAreStillTheirPrimarys) {
     const auto map = read(shards_answer({shard_answer({{0, 8000}, {0, 8000}}, {node_answer(one)}),
                                          shard_answer({{0, 8000}}, {node_answer(three, {.role = "replica"})}),
@@ -203,7 +203,7 @@ TEST(SlotMap, WhatIsLeftOutAndWasAnotherPrimarysIsNobodys) {
     EXPECT_EQ(owner_of(*map, 100), "nobody");
 }
 
-// Each shard's primary is looked for among all members.
+// The primary of each shard is searched among all members.
 TEST(SlotMap, AnAnswerThatNamesShardsWithoutEndIsThrownAway) {
     const std::string node = node_answer(one);
     std::vector<std::string> shards(2048, shard_answer({}, {node}));
@@ -222,7 +222,7 @@ TEST(SlotMap, AServerThatNamesMembersWithoutEndIsNotRememberedWithoutEnd) {
     EXPECT_EQ(owner_of(*map, 2999), "nobody");
 }
 
-// Which servers do that, and what comes of it: slot_map.hpp.
+// Which servers do that, and the consequences: see slot_map.hpp.
 TEST(SlotMap, AMemberThatIsLeftOutOfItsOwnAnswerIsInNoShard) {
     const auto is_in = [](const std::string& bytes) { return is_in_a_shard(one, parsed(bytes).reply, transport::tcp); };
     const std::string of_two = shard_answer({{8192, 16383}}, {node_answer(two)});

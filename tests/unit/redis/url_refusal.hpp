@@ -1,4 +1,4 @@
-// What the tests of URLs share.
+// Shared by the tests of URLs.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace holdfast::redis {
 
-/// The message with which a URL is refused; empty if it is not.
+/// The message that refuses a URL; empty if it is accepted.
 inline std::string refusal(std::string_view url) {
     try {
         parse_url(url);
@@ -25,7 +25,7 @@ inline std::string refusal(std::string_view url) {
     return {};
 }
 
-/// A file with the given content, gone with the object.
+/// A file with the given content, removed with the object.
 class temporary_file {
 public:
     explicit temporary_file(std::string_view content)

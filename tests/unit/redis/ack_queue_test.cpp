@@ -1,4 +1,4 @@
-// Asking for replicas: one write and one WAIT for all who asked, and when the number says nothing.
+// Asking for replicas: one write and one WAIT for all requests, and when the number does not count.
 #include "redis/session/ack_queue.hpp"
 
 #include <gmock/gmock.h>
@@ -7,7 +7,7 @@
 #include "unit/redis/counted_command.hpp"
 #include "unit/redis/session_driver.hpp"
 
-namespace holdfast::redis::ack_line_test {
+namespace holdfast::redis::ack_queue_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -21,12 +21,12 @@ using testing::name_of;
 using testing::recorded_command;
 using testing::session_driver;
 
-class AckLine : public ::testing::Test {
+class AckQueue : public ::testing::Test {
 protected:
     void ask(recorded_command& request, acknowledgement wanted = {1, 100ms}, std::string_view run_id = "run-one") {
         subject.submit(request, {wanted, run_id});
     }
-    /// What it has to say goes out.
+    /// Sends its output.
     std::string sent() {
         subject.flush(link.now);
         return link.pump();
@@ -35,7 +35,7 @@ protected:
         return encoded({"PUBLISH", "hf:ack:hf_c", "1"}) + encoded({"INFO", "replication"}) +
                encoded({"WAIT", replicas, within});
     }
-    /// A server's answers to a burst, if it is the primary of some history.
+    /// The answers of a primary to a burst.
     void answer(const std::string& counted, const std::string& history = "history-one") {
         answer_all(said, replication("master", history), counted);
     }
@@ -48,7 +48,7 @@ protected:
         return testing::bulk("# Replication\r\nrole:" + role + "\r\nconnected_slaves:1\r\nmaster_replid:" + history +
                              "\r\nmaster_replid2:0000\r\n");
     }
-    /// Whoever asks now is answered by a link that was made anew.
+    /// The next request is answered on a new link.
     void expect_another_link() {
         EXPECT_EQ(link.hang_ups, 1);
         ask(second);
@@ -68,7 +68,7 @@ protected:
     counted third{log, "third"};
 };
 
-TEST_F(AckLine, SaysSomethingOfItsOwnBeforeItWaits) {
+TEST_F(AckQueue, SaysSomethingOfItsOwnBeforeItWaits) {
     link.greet();
     ask(first);
     EXPECT_EQ(sent(), burst());
@@ -76,7 +76,7 @@ TEST_F(AckLine, SaysSomethingOfItsOwnBeforeItWaits) {
     EXPECT_THAT(log, ElementsAre("first=1"));
 }
 
-TEST_F(AckLine, OneBurstAnswersAllWhoAskedBeforeItAndTheNextThoseWhoCameMeanwhile) {
+TEST_F(AckQueue, OneBurstAnswersAllWhoAskedBeforeItAndTheNextThoseWhoCameMeanwhile) {
     link.greet();
     ask(first);
     ask(second);
@@ -90,7 +90,7 @@ TEST_F(AckLine, OneBurstAnswersAllWhoAskedBeforeItAndTheNextThoseWhoCameMeanwhil
     EXPECT_THAT(log, ElementsAre("first=2", "second=2", "third=0"));
 }
 
-TEST_F(AckLine, WhoWantsAnotherNumberOrTimeIsAskedForInTurn) {
+TEST_F(AckQueue, RequestsForAnotherNumberOrTimeTakeTurns) {
     link.greet();
     ask(first);
     ask(second, {2, 300ms});
@@ -101,8 +101,8 @@ TEST_F(AckLine, WhoWantsAnotherNumberOrTimeIsAskedForInTurn) {
     EXPECT_EQ(sent(), burst("2", "300"));
 }
 
-// A WAIT with nothing before it on its own link answers at once with whatever replicas there are.
-TEST_F(AckLine, TheNumberCountsForNothingIfTheMessageWasRefused) {
+// Without an earlier write on its own link WAIT answers at once with the number of connected replicas.
+TEST_F(AckQueue, TheNumberCountsForNothingIfTheMessageWasRefused) {
     link.greet();
     ask(first);
     sent();
@@ -110,7 +110,7 @@ TEST_F(AckLine, TheNumberCountsForNothingIfTheMessageWasRefused) {
     EXPECT_THAT(log, ElementsAre("first!" + name_of(errc::no_permission)));
 }
 
-TEST_F(AckLine, TheNumberCountsForNothingIfTheServerDoesNotSayWhatItIs) {
+TEST_F(AckQueue, TheNumberCountsForNothingIfTheServerDoesNotSayWhatItIs) {
     link.greet();
     ask(first);
     sent();
@@ -118,7 +118,7 @@ TEST_F(AckLine, TheNumberCountsForNothingIfTheServerDoesNotSayWhatItIs) {
     EXPECT_THAT(log, ElementsAre("first!" + name_of(errc::no_permission)));
 }
 
-TEST_F(AckLine, ARefusedWaitIsToldByItsReason) {
+TEST_F(AckQueue, ARefusedWaitIsToldByItsReason) {
     link.greet();
     ask(first);
     sent();
@@ -126,7 +126,7 @@ TEST_F(AckLine, ARefusedWaitIsToldByItsReason) {
     EXPECT_THAT(log, ElementsAre("first!" + name_of(errc::no_permission)));
 }
 
-TEST_F(AckLine, TheAnswerOfAnotherRunSaysNothingAndItsLinkIsMadeAnew) {
+TEST_F(AckQueue, TheAnswerOfAnotherRunSaysNothingAndItsLinkIsMadeAnew) {
     link.greet({.run_id = "run-two"});
     ask(first);
     sent();
@@ -135,8 +135,8 @@ TEST_F(AckLine, TheAnswerOfAnotherRunSaysNothingAndItsLinkIsMadeAnew) {
     expect_another_link();
 }
 
-// It came up after a failover, and those who asked before are about the former server.
-TEST_F(AckLine, ALinkToTheServerOfTheNewestQuestionIsKept) {
+// The link came up after a failover. Earlier requests mean the former server.
+TEST_F(AckQueue, ALinkToTheServerOfTheNewestQuestionIsKept) {
     link.greet({.run_id = "run-two"});
     ask(first);
     ask(second, {1, 100ms}, "run-two");
@@ -146,7 +146,7 @@ TEST_F(AckLine, ALinkToTheServerOfTheNewestQuestionIsKept) {
     EXPECT_EQ(link.hang_ups, 0);
 }
 
-TEST_F(AckLine, AServerThatHasBecomeAReplicaSaysNothingAndItsLinkIsMadeAnew) {
+TEST_F(AckQueue, AServerThatHasBecomeAReplicaSaysNothingAndItsLinkIsMadeAnew) {
     link.greet();
     ask(first);
     sent();
@@ -155,7 +155,7 @@ TEST_F(AckLine, AServerThatHasBecomeAReplicaSaysNothingAndItsLinkIsMadeAnew) {
     expect_another_link();
 }
 
-TEST_F(AckLine, AServerThatBecomesAReplicaMeanwhileSaysNothingAndItsLinkIsMadeAnew) {
+TEST_F(AckQueue, AServerThatBecomesAReplicaMeanwhileSaysNothingAndItsLinkIsMadeAnew) {
     link.greet();
     ask(first);
     sent();
@@ -164,8 +164,8 @@ TEST_F(AckLine, AServerThatBecomesAReplicaMeanwhileSaysNothingAndItsLinkIsMadeAn
     expect_another_link();
 }
 
-// The same process: it came back, without what was done before.
-TEST_F(AckLine, AServerThatWasAReplicaSinceTheLastTimeSaysNothingOfWhatWasDoneBefore) {
+// The same process came back without its earlier writes.
+TEST_F(AckQueue, AServerThatWasAReplicaSinceTheLastTimeSaysNothingOfWhatWasDoneBefore) {
     link.greet();
     ask(first);
     sent();
@@ -180,8 +180,8 @@ TEST_F(AckLine, AServerThatWasAReplicaSinceTheLastTimeSaysNothingOfWhatWasDoneBe
     EXPECT_EQ(log.back(), "third=1") << "asked after that";
 }
 
-// Its answer to WAIT is the first that shows it.
-TEST_F(AckLine, AServerThatBecomesAReplicaBeforeItWaitsSaysNothingAndItsLinkIsMadeAnew) {
+// Its answer to WAIT is the first sign.
+TEST_F(AckQueue, AServerThatBecomesAReplicaBeforeItWaitsSaysNothingAndItsLinkIsMadeAnew) {
     link.greet();
     ask(first);
     sent();
@@ -190,7 +190,7 @@ TEST_F(AckLine, AServerThatBecomesAReplicaBeforeItWaitsSaysNothingAndItsLinkIsMa
     expect_another_link();
 }
 
-TEST_F(AckLine, WhoAskedBeforeTheLossOfAHistoryWasKnownIsToldNothing) {
+TEST_F(AckQueue, RequestsBeforeTheLossOfAHistoryWasKnownEndAsUnknown) {
     link.greet();
     ask(first);
     sent();
@@ -205,7 +205,7 @@ TEST_F(AckLine, WhoAskedBeforeTheLossOfAHistoryWasKnownIsToldNothing) {
     EXPECT_THAT(sent(), IsEmpty());
 }
 
-TEST_F(AckLine, ALineThatKnowsAnothersHistorySeesItsEndInItsFirstBurst) {
+TEST_F(AckQueue, AQueueThatKnowsAnothersHistorySeesItsEndInItsFirstBurst) {
     link.greet();
     ask(first);
     sent();
@@ -222,7 +222,7 @@ TEST_F(AckLine, ALineThatKnowsAnothersHistorySeesItsEndInItsFirstBurst) {
     EXPECT_THAT(log, ElementsAre("first=1", "second!outcome_unknown"));
 }
 
-TEST_F(AckLine, AServerThatReplacedAnotherHasItsOwnHistory) {
+TEST_F(AckQueue, AServerThatReplacedAnotherHasItsOwnHistory) {
     link.greet();
     ask(first);
     sent();
@@ -235,7 +235,7 @@ TEST_F(AckLine, AServerThatReplacedAnotherHasItsOwnHistory) {
     EXPECT_THAT(log, ElementsAre("first=1", "second=1"));
 }
 
-TEST_F(AckLine, WithoutTheRightToKnowTheRunNobodyIsAsked) {
+TEST_F(AckQueue, WithoutTheRightToKnowTheRunNobodyIsAsked) {
     link.greet();
     ask(first, {1, 100ms}, "");
     EXPECT_THAT(log, IsEmpty()) << "not while it is being asked for";
@@ -243,7 +243,7 @@ TEST_F(AckLine, WithoutTheRightToKnowTheRunNobodyIsAsked) {
     EXPECT_THAT(log, ElementsAre("first!" + name_of(errc::no_permission)));
 }
 
-TEST_F(AckLine, ALinkThatBreaksLeavesTheOutcomeUnknownAndTheNextBurstIsWhole) {
+TEST_F(AckQueue, ALinkThatBreaksLeavesTheOutcomeUnknownAndTheNextBurstIsWhole) {
     link.greet();
     ask(first);
     sent();
@@ -255,7 +255,7 @@ TEST_F(AckLine, ALinkThatBreaksLeavesTheOutcomeUnknownAndTheNextBurstIsWhole) {
     EXPECT_EQ(link.greet(), burst());
 }
 
-TEST_F(AckLine, IfTheLinkCannotBeMadeThatIsTheReason) {
+TEST_F(AckQueue, IfTheLinkCannotBeMadeThatIsTheReason) {
     ask(first);
     subject.flush(link.now);
     link.tick();
@@ -263,7 +263,7 @@ TEST_F(AckLine, IfTheLinkCannotBeMadeThatIsTheReason) {
     EXPECT_THAT(log, ElementsAre("first!" + name_of(errc::unreachable)));
 }
 
-TEST_F(AckLine, WhoIsWithdrawnIsNotTold) {
+TEST_F(AckQueue, AWithdrawnRequestIsNotAnswered) {
     link.greet();
     ask(first);
     ask(second);
@@ -278,7 +278,7 @@ TEST_F(AckLine, WhoIsWithdrawnIsNotTold) {
     EXPECT_THAT(sent(), IsEmpty());
 }
 
-TEST_F(AckLine, ABurstThatNobodyWantsAnyMoreIsNotSent) {
+TEST_F(AckQueue, ABurstThatNobodyWantsAnyMoreIsNotSent) {
     ask(first);
     subject.flush(link.now);
     EXPECT_TRUE(subject.withdraw(first));
@@ -287,7 +287,7 @@ TEST_F(AckLine, ABurstThatNobodyWantsAnyMoreIsNotSent) {
     EXPECT_EQ(sent(), burst());
 }
 
-TEST_F(AckLine, WhoIsToldMayAskAgainAndWithdrawOthers) {
+TEST_F(AckQueue, ACallbackMayAskAgainAndWithdrawOthers) {
     link.greet();
     first.afterwards = [&](instant) {
         first.afterwards = nullptr;
@@ -305,4 +305,4 @@ TEST_F(AckLine, WhoIsToldMayAskAgainAndWithdrawOthers) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis::ack_line_test
+}  // namespace holdfast::redis::ack_queue_test

@@ -1,4 +1,4 @@
-// The order of what is not written yet.
+// The order of commands that are not written yet.
 #include "redis/session/command_queue.hpp"
 
 #include <gmock/gmock.h>
@@ -6,7 +6,7 @@
 
 #include "unit/redis/recorded_command.hpp"
 
-namespace holdfast::redis::waiting_line_test {
+namespace holdfast::redis::command_queue_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -15,7 +15,7 @@ using testing::event_log;
 using ::testing::IsEmpty;
 using testing::recorded_command;
 
-class WaitingLine : public ::testing::Test {
+class CommandQueue : public ::testing::Test {
 protected:
     std::vector<command*> order() const { return {line.begin(), line.end()}; }
 
@@ -27,7 +27,7 @@ protected:
     command_queue line;
 };
 
-TEST_F(WaitingLine, WhatIsSentAgainGoesBeforeTheNewInItsOwnOrder) {
+TEST_F(CommandQueue, WhatIsSentAgainGoesBeforeTheNewInItsOwnOrder) {
     line.add(a);
     line.add_before_new(b);
     line.add_before_new(c);
@@ -35,7 +35,7 @@ TEST_F(WaitingLine, WhatIsSentAgainGoesBeforeTheNewInItsOwnOrder) {
     EXPECT_THAT(order(), ElementsAre(&b, &c, &a, &d));
 }
 
-TEST_F(WaitingLine, TakingSomebodyOutKeepsTheOrderOfTheOthers) {
+TEST_F(CommandQueue, TakingOneOutKeepsTheOrderOfTheOthers) {
     line.add(a);
     line.add_before_new(b);
     EXPECT_TRUE(line.remove(b));
@@ -46,7 +46,7 @@ TEST_F(WaitingLine, TakingSomebodyOutKeepsTheOrderOfTheOthers) {
     EXPECT_THAT(order(), ElementsAre(&c, &d, &a));
 }
 
-TEST_F(WaitingLine, OnlyWhatIsDueIsTakenAndThePlacesStay) {
+TEST_F(CommandQueue, OnlyWhatIsDueIsTakenAndTheOrderStays) {
     const instant now{1s};
     line.add(a);
     line.add_before_new(b);
@@ -64,7 +64,7 @@ TEST_F(WaitingLine, OnlyWhatIsDueIsTakenAndThePlacesStay) {
     EXPECT_THAT(order(), ElementsAre(&c, &d, &a));
 }
 
-TEST_F(WaitingLine, TakingAllLeavesNothing) {
+TEST_F(CommandQueue, TakingAllLeavesNothing) {
     line.add_before_new(a);
     line.add(b);
     EXPECT_THAT(line.take_all(), ElementsAre(&a, &b));
@@ -75,4 +75,4 @@ TEST_F(WaitingLine, TakingAllLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis::waiting_line_test
+}  // namespace holdfast::redis::command_queue_test

@@ -1,5 +1,4 @@
-// Asking members of a Cluster for replicas: what was granted is looked for first, and the number counts only if it is
-// there.
+// Asking members of a Cluster for replicas: a script checks each grant first, and the number counts only if it exists.
 #include "redis/session/ack_queue.hpp"
 
 #include <gmock/gmock.h>
@@ -8,7 +7,7 @@
 #include "unit/redis/counted_command.hpp"
 #include "unit/redis/session_driver.hpp"
 
-namespace holdfast::redis::ack_line_member_test {
+namespace holdfast::redis::ack_queue_member_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -22,7 +21,7 @@ using testing::recorded_command;
 using testing::session_driver;
 
 /// On a link to a member of a Cluster.
-class AckLineOfMember : public ::testing::Test {
+class AckQueueOfMember : public ::testing::Test {
 protected:
     /// It asks whether its lock, which has the same name, is held.
     void ask(recorded_command& request, const std::string& lock, acknowledgement wanted = {1, 100ms}) {
@@ -51,7 +50,7 @@ protected:
     counted third{log, "third"};
 };
 
-TEST_F(AckLineOfMember, LooksForEveryGrantAndWaitsOnceForAll) {
+TEST_F(AckQueueOfMember, LooksForEveryGrantAndWaitsOnceForAll) {
     link.greet();
     ask(first, "a");
     ask(second, "b");
@@ -62,7 +61,7 @@ TEST_F(AckLineOfMember, LooksForEveryGrantAndWaitsOnceForAll) {
     EXPECT_THAT(log, ElementsAre("first=1", "second=1"));
 }
 
-TEST_F(AckLineOfMember, TheNumberCountsForNobodyWhoseGrantIsGoneOrElsewhere) {
+TEST_F(AckQueueOfMember, TheNumberCountsForNobodyWhoseGrantIsGoneOrElsewhere) {
     link.greet();
     ask(first, "a");
     ask(second, "b");
@@ -74,7 +73,7 @@ TEST_F(AckLineOfMember, TheNumberCountsForNobodyWhoseGrantIsGoneOrElsewhere) {
     EXPECT_EQ(link.hang_ups, 0);
 }
 
-TEST_F(AckLineOfMember, ASlotThatIsMovingSaysNothing) {
+TEST_F(AckQueueOfMember, ASlotThatIsMovingSaysNothing) {
     for (const std::string refusal : {"-ASK 100 127.0.0.1:7001\r\n", "-TRYAGAIN Multiple keys request\r\n"}) {
         log.clear();
         if (!link.subject.up()) link.greet();
@@ -86,7 +85,7 @@ TEST_F(AckLineOfMember, ASlotThatIsMovingSaysNothing) {
     }
 }
 
-TEST_F(AckLineOfMember, AScriptThatWasStoppedSaysNothing) {
+TEST_F(AckQueueOfMember, AScriptThatWasStoppedSaysNothing) {
     for (const std::string stopped :
          {"-ERR Script attempted to access a non local key in a cluster node script: 1, on @user_script:1.\r\n",
           "-ERR Script attempted to execute a write command while the cluster is down and readonly\r\n"}) {
@@ -100,8 +99,8 @@ TEST_F(AckLineOfMember, AScriptThatWasStoppedSaysNothing) {
     }
 }
 
-// Sent again it would run behind the WAIT.
-TEST_F(AckLineOfMember, OfAScriptThatWasForgottenJustThenNothingIsKnown) {
+// A repeated script would run behind the WAIT.
+TEST_F(AckQueueOfMember, OfAScriptThatWasForgottenJustThenNothingIsKnown) {
     link.greet();
     ask(first, "a");
     ask(second, "b");
@@ -112,7 +111,7 @@ TEST_F(AckLineOfMember, OfAScriptThatWasForgottenJustThenNothingIsKnown) {
     EXPECT_EQ(sent(), "");
 }
 
-TEST_F(AckLineOfMember, AClusterThatIsDownSaysSo) {
+TEST_F(AckQueueOfMember, AClusterThatIsDownSaysSo) {
     link.greet();
     ask(first, "a");
     sent();
@@ -121,7 +120,7 @@ TEST_F(AckLineOfMember, AClusterThatIsDownSaysSo) {
     EXPECT_THAT(log, ElementsAre("first!" + name_of(errc::cluster_down)));
 }
 
-TEST_F(AckLineOfMember, AnyRunIsBelievedThatHasTheGrant) {
+TEST_F(AckQueueOfMember, AnyRunIsBelievedThatHasTheGrant) {
     link.greet({.run_id = "run-two"});
     ask(first, "a");
     sent();
@@ -130,7 +129,7 @@ TEST_F(AckLineOfMember, AnyRunIsBelievedThatHasTheGrant) {
     EXPECT_THAT(log, ElementsAre("first=1"));
 }
 
-TEST_F(AckLineOfMember, AMemberThatWasAReplicaSinceTheLastTimeSaysNothing) {
+TEST_F(AckQueueOfMember, AMemberThatWasAReplicaSinceTheLastTimeSaysNothing) {
     link.greet();
     ask(first, "a");
     sent();
@@ -143,7 +142,7 @@ TEST_F(AckLineOfMember, AMemberThatWasAReplicaSinceTheLastTimeSaysNothing) {
     EXPECT_THAT(log, ElementsAre("first=1", "second!outcome_unknown"));
 }
 
-TEST_F(AckLineOfMember, AMemberThatHasBecomeAReplicaSaysNothingAndItsLinkIsMadeAnew) {
+TEST_F(AckQueueOfMember, AMemberThatHasBecomeAReplicaSaysNothingAndItsLinkIsMadeAnew) {
     link.greet();
     ask(first, "a");
     sent();
@@ -153,7 +152,7 @@ TEST_F(AckLineOfMember, AMemberThatHasBecomeAReplicaSaysNothingAndItsLinkIsMadeA
     EXPECT_EQ(link.hang_ups, 1);
 }
 
-TEST_F(AckLineOfMember, ALinkThatBreaksLeavesTheOutcomeUnknown) {
+TEST_F(AckQueueOfMember, ALinkThatBreaksLeavesTheOutcomeUnknown) {
     link.greet();
     ask(first, "a");
     sent();
@@ -162,7 +161,7 @@ TEST_F(AckLineOfMember, ALinkThatBreaksLeavesTheOutcomeUnknown) {
     EXPECT_THAT(log, ElementsAre("first!outcome_unknown"));
 }
 
-TEST_F(AckLineOfMember, ABurstThatNobodyWantsAnyMoreIsNotSent) {
+TEST_F(AckQueueOfMember, ABurstThatNobodyWantsAnyMoreIsNotSent) {
     ask(first, "a");
     ask(second, "b");
     subject.flush(link.now);
@@ -173,7 +172,7 @@ TEST_F(AckLineOfMember, ABurstThatNobodyWantsAnyMoreIsNotSent) {
     EXPECT_EQ(sent(), look("c") + info_and_wait());
 }
 
-TEST_F(AckLineOfMember, WhoIsWithdrawnIsNotTold) {
+TEST_F(AckQueueOfMember, AWithdrawnRequestIsNotAnswered) {
     link.greet();
     ask(first, "a");
     ask(second, "b");
@@ -184,7 +183,7 @@ TEST_F(AckLineOfMember, WhoIsWithdrawnIsNotTold) {
     EXPECT_THAT(log, ElementsAre("second=1"));
 }
 
-TEST_F(AckLineOfMember, WhenItIsGivenUpAllAreToldAndWhatIsStillAnsweredGoesNowhere) {
+TEST_F(AckQueueOfMember, WhenItIsGivenUpAllAreToldAndWhatIsStillAnsweredGoesNowhere) {
     link.greet();
     ask(first, "a");
     sent();
@@ -196,8 +195,8 @@ TEST_F(AckLineOfMember, WhenItIsGivenUpAllAreToldAndWhatIsStillAnsweredGoesNowhe
     EXPECT_EQ(log.size(), 2U);
 }
 
-// The server that has it now may have taken over from the one that granted, and have been behind.
-TEST_F(AckLineOfMember, WhoAsksIsShownWhatIsLeftOfItsLeaseBeforeTheNumber) {
+// The present owner may have replaced the one that granted, and may have been behind.
+TEST_F(AckQueueOfMember, TheTimeLeftOfTheLeaseIsShownBeforeTheNumber) {
     link.greet();
     ask(first, "a");
     const instant asked_at = link.now;
@@ -211,7 +210,7 @@ TEST_F(AckLineOfMember, WhoAsksIsShownWhatIsLeftOfItsLeaseBeforeTheNumber) {
     EXPECT_EQ(first.shown_at, asked_at);
 }
 
-TEST_F(AckLineOfMember, ATimeBeyondAllNumbersIsCutShort) {
+TEST_F(AckQueueOfMember, ATimeBeyondAllNumbersIsCutShort) {
     link.greet();
     for (const std::string said : {":9223372036854775807\r\n", ":-9223372036854775808\r\n", "+soon\r\n"}) {
         ask(first, "a");
@@ -224,4 +223,4 @@ TEST_F(AckLineOfMember, ATimeBeyondAllNumbersIsCutShort) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis::ack_line_member_test
+}  // namespace holdfast::redis::ack_queue_member_test

@@ -1,11 +1,11 @@
-// What becomes of commands that cannot be sent yet: their order, their end, and where they go when the map changes.
+// Commands that cannot be sent yet: their order, their end, and where they go when the map changes.
 #include <gmock/gmock.h>
 
 #include <set>
 
 #include "unit/redis/cluster_driver.hpp"
 
-namespace holdfast::redis::cluster_line_test {
+namespace holdfast::redis::cluster_queue_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -38,12 +38,12 @@ std::string one_and_its_replica() {
 
 struct answers {
     std::string refusal;  // to the command
-    std::string map;      // which is asked for beside it
+    std::string map;      // the answer to the question that follows
 };
 
-class ClusterLine : public testing::cluster_fixture {
+class ClusterQueue : public testing::cluster_fixture {
 protected:
-    /// By `one`, as often as it is sent; it is known by one of its words.
+    /// `one` refuses the command that contains this word, each time.
     void refuse_until_deadline(const recorded_command& request, const std::string& word, const answers& said) {
         while (now < request.deadline()) {
             const std::string asked = sent(one);
@@ -57,7 +57,7 @@ protected:
     }
 };
 
-TEST_F(ClusterLine, CommandsOfSeveralKeysKeepTheirOrderWhileTheirSlotRests) {
+TEST_F(ClusterQueue, CommandsOfSeveralKeysKeepTheirOrderWhileTheirSlotRests) {
     start_with_both();
     recorded_command first = two_keys("first", key_b);
     recorded_command second = two_keys("second", key_b);
@@ -69,14 +69,14 @@ TEST_F(ClusterLine, CommandsOfSeveralKeysKeepTheirOrderWhileTheirSlotRests) {
     say(one, try_again);
     submit(third);
     EXPECT_EQ(sent(one), "") << "it does not overtake";
-    say(one, try_again);  // to the second, which was asked before
+    say(one, try_again);  // answers the second
     submit(elsewhere);
     EXPECT_EQ(sent(two), script_bytes("elsewhere", key_a)) << "another slot's does";
     pass(5ms);
     EXPECT_EQ(sent(one), script_bytes("first", key_b) + script_bytes("second", key_b) + script_bytes("third", key_b));
 }
 
-TEST_F(ClusterLine, AskDoesNotLetACommandOfSeveralKeysOvertake) {
+TEST_F(ClusterQueue, AskDoesNotLetACommandOfSeveralKeysOvertake) {
     start_with_both();
     recorded_command first = two_keys("first", key_b);
     recorded_command second = two_keys("second", key_b);
@@ -89,7 +89,7 @@ TEST_F(ClusterLine, AskDoesNotLetACommandOfSeveralKeysOvertake) {
     EXPECT_EQ(sent(one), script_bytes("first", key_b) + script_bytes("second", key_b));
 }
 
-TEST_F(ClusterLine, ACommandOfOneKeyDoesNotWaitForThem) {
+TEST_F(ClusterQueue, ACommandOfOneKeyDoesNotWaitForThem) {
     start_with_both();
     recorded_command poll = two_keys("poll", key_b);
     recorded_command renewal = get("renew", key_b);
@@ -100,8 +100,8 @@ TEST_F(ClusterLine, ACommandOfOneKeyDoesNotWaitForThem) {
     EXPECT_EQ(sent(one), encoded({"renew", key_b}));
 }
 
-// Found by simulated days: others' polls were refused before it each time, and so it never followed its ASK.
-TEST_F(ClusterLine, ARenewalOfSeveralKeysDoesNotWaitForThemEither) {
+// Found by the simulator: polls were refused before it each time, so it never followed its ASK.
+TEST_F(ClusterQueue, ARenewalOfSeveralKeysDoesNotWaitForThemEither) {
     start_with_both();
     recorded_command poll = two_keys("poll", key_b);
     recorded_command renewal = two_keys("renewal", key_b);
@@ -116,7 +116,7 @@ TEST_F(ClusterLine, ARenewalOfSeveralKeysDoesNotWaitForThemEither) {
     EXPECT_EQ(sent(one), script_bytes("renewal", key_b));
 }
 
-TEST_F(ClusterLine, WhatRestsOrWaitsForALinkCanBeWithdrawn) {
+TEST_F(ClusterQueue, WhatRestsOrWaitsForALinkCanBeWithdrawn) {
     start();
     recorded_command rests = two_keys("rests", key_b);
     recorded_command unlinked = get("unlinked", key_a);
@@ -127,7 +127,7 @@ TEST_F(ClusterLine, WhatRestsOrWaitsForALinkCanBeWithdrawn) {
     submit(unlinked);
     submit(asks);
     say(one, "-ASK 3300 three:7003\r\n");
-    router.submit(handed, now);  // in its session's line, not written
+    router.submit(handed, now);  // in the queue of its session, not written
     sent(one);
     for (recorded_command* each : {&rests, &unlinked, &asks, &handed}) {
         ASSERT_EQ(each->life(), life::waiting);
@@ -144,8 +144,8 @@ TEST_F(ClusterLine, WhatRestsOrWaitsForALinkCanBeWithdrawn) {
     EXPECT_THAT(log, ElementsAre("up two: a"));
 }
 
-// Its owner has undone it: it must not run after that.
-TEST_F(ClusterLine, WhatIsAbandonedIsNotSentElsewhere) {
+// The undo of its owner may have run: it must not run after that.
+TEST_F(ClusterQueue, WhatIsAbandonedIsNotSentElsewhere) {
     start_with_both();
     recorded_command b = get("GET", key_b);
     submit(b);
@@ -159,7 +159,7 @@ TEST_F(ClusterLine, WhatIsAbandonedIsNotSentElsewhere) {
     EXPECT_EQ(sent(two), encoded({"GET", key_b})) << "used anew it is as any other";
 }
 
-TEST_F(ClusterLine, ADeadlineIsToldWithItsReason) {
+TEST_F(ClusterQueue, ADeadlineIsToldWithItsReason) {
     start();
     recorded_command moving = two_keys("moving", key_b);
     recorded_command unreachable = get("unreachable", key_a);
@@ -174,7 +174,7 @@ TEST_F(ClusterLine, ADeadlineIsToldWithItsReason) {
     EXPECT_EQ(unreachable.last.code, errc::connection_refused);
 }
 
-TEST_F(ClusterLine, ASlotThatNobodyOwnsIsToldAsSuch) {
+TEST_F(ClusterQueue, ASlotThatNobodyOwnsIsToldAsSuch) {
     const std::string half_a_map = shards_answer({shard_answer({{0, 8191}}, {node_answer(one)})});
     start(half_a_map);
     recorded_command a = get("GET", key_a);
@@ -185,7 +185,7 @@ TEST_F(ClusterLine, ASlotThatNobodyOwnsIsToldAsSuch) {
     EXPECT_THAT(a.last.detail, HasSubstr("Hash slot not served"));
 }
 
-TEST_F(ClusterLine, OneThatWaitsForTheFirstLinkIsToldAtItsDeadlineWhatEachSaid) {
+TEST_F(ClusterQueue, OneThatWaitsForTheFirstLinkIsToldAtItsDeadlineWhatEachSaid) {
     recorded_command b = get("GET", key_b);
     b.wait_for_first_link();
     b.give_up_at(now + 1s);
@@ -200,7 +200,7 @@ TEST_F(ClusterLine, OneThatWaitsForTheFirstLinkIsToldAtItsDeadlineWhatEachSaid) 
     EXPECT_THAT(b.last.detail, HasSubstr("the test says so; the test says so"));
 }
 
-TEST_F(ClusterLine, OneThatWaitsForTheFirstLinkIsToldAtOnceIfAllSeedsRefuseUsForGood) {
+TEST_F(ClusterQueue, OneThatWaitsForTheFirstLinkIsToldAtOnceIfAllSeedsRefuseUsForGood) {
     recorded_command b = get("GET", key_b);
     b.wait_for_first_link();
     router.start(now);
@@ -211,7 +211,7 @@ TEST_F(ClusterLine, OneThatWaitsForTheFirstLinkIsToldAtOnceIfAllSeedsRefuseUsFor
     EXPECT_THAT(log, ElementsAre("GET!" + name_of(errc::wrong_password)));
 }
 
-TEST_F(ClusterLine, IfNoSeedCanBeReachedItIsToldAtOnceWhatEachSaid) {
+TEST_F(ClusterQueue, IfNoSeedCanBeReachedItIsToldAtOnceWhatEachSaid) {
     recorded_command b = get("GET", key_b);
     router.start(now);
     submit(b);
@@ -227,7 +227,7 @@ TEST_F(ClusterLine, IfNoSeedCanBeReachedItIsToldAtOnceWhatEachSaid) {
     EXPECT_EQ(sent(two), shards_question + encoded({"GET", key_b}));
 }
 
-TEST_F(ClusterLine, AMapThatIsRefusedForGoodIsToldAtOnce) {
+TEST_F(ClusterQueue, AMapThatIsRefusedForGoodIsToldAtOnce) {
     recorded_command b = get("GET", key_b);
     router.start(now);
     submit(b);
@@ -236,7 +236,7 @@ TEST_F(ClusterLine, AMapThatIsRefusedForGoodIsToldAtOnce) {
     EXPECT_EQ(b.last.code, errc::no_permission);
 }
 
-TEST_F(ClusterLine, AMemberThatRefusesUsForGoodIsToldToThoseWhoNeedIt) {
+TEST_F(ClusterQueue, AMemberThatRefusesUsForGoodIsToldToThoseWhoNeedIt) {
     start();
     recorded_command a = get("GET", key_a);
     recorded_command b = get("SET", key_b);
@@ -247,7 +247,7 @@ TEST_F(ClusterLine, AMemberThatRefusesUsForGoodIsToldToThoseWhoNeedIt) {
     EXPECT_EQ(b.life(), life::written);
 }
 
-TEST_F(ClusterLine, WhatALostLinkDidNotTakeGoesToTheNextOwner) {
+TEST_F(ClusterQueue, WhatALostLinkDidNotTakeGoesToTheNextOwner) {
     start_with_both();
     recorded_command written = get("written", key_b);
     recorded_command unwritten = get("unwritten", key_b);
@@ -263,7 +263,7 @@ TEST_F(ClusterLine, WhatALostLinkDidNotTakeGoesToTheNextOwner) {
     EXPECT_THAT(members.closed, ElementsAre("one")) << "nobody needs it any more";
 }
 
-TEST_F(ClusterLine, TheLossOfOneLinkIsNothingToTheOthers) {
+TEST_F(ClusterQueue, TheLossOfOneLinkIsNothingToTheOthers) {
     start_with_both();
     recorded_command b = get("GET", key_b);
     submit(b);
@@ -273,7 +273,7 @@ TEST_F(ClusterLine, TheLossOfOneLinkIsNothingToTheOthers) {
     EXPECT_TRUE(router.is_up(slot_of(key_b)));
 }
 
-TEST_F(ClusterLine, AMapThatCoversNothingIsThrownAway) {
+TEST_F(ClusterQueue, AMapThatCoversNothingIsThrownAway) {
     start_with_both();
     fail(one);
     const server_address asked = asked_for_map();
@@ -282,7 +282,7 @@ TEST_F(ClusterLine, AMapThatCoversNothingIsThrownAway) {
     asked_for_map();
 }
 
-TEST_F(ClusterLine, TheMapIsReadAgainEveryTenSecondsWhileThereIsALink) {
+TEST_F(ClusterQueue, TheMapIsReadAgainEveryTenSecondsWhileThereIsALink) {
     start();
     pass(9s);
     EXPECT_FALSE(is_asked_for_map());
@@ -293,7 +293,7 @@ TEST_F(ClusterLine, TheMapIsReadAgainEveryTenSecondsWhileThereIsALink) {
     EXPECT_THAT(log, IsEmpty()) << "nothing has changed";
 }
 
-TEST_F(ClusterLine, WithoutALinkThoseWhoMayKnowAreDialledThreeAtATime) {
+TEST_F(ClusterQueue, WithoutALinkMembersAndSeedsAreDialledThreeAtATime) {
     const auto replica = [](const server_address& address) { return node_answer(address, {.role = "replica"}); };
     start(shards_answer({shard_answer(
         {{0, 16383}}, {node_answer(one), replica(three), replica(four), replica({"five", 1}), replica({"six", 1})})}));
@@ -311,7 +311,7 @@ TEST_F(ClusterLine, WithoutALinkThoseWhoMayKnowAreDialledThreeAtATime) {
     EXPECT_EQ(*router.map()->owner(slot_of(key_b)), four);
 }
 
-TEST_F(ClusterLine, WhoCannotBeReachedIsNotTriedForEverBesideTheOthers) {
+TEST_F(ClusterQueue, AnUnreachableMemberIsNotTriedForEver) {
     std::vector<server_address> replicas;
     std::vector<std::string> nodes{node_answer(one)};
     for (std::uint16_t i = 0; i < 20; ++i) {
@@ -336,10 +336,10 @@ TEST_F(ClusterLine, WhoCannotBeReachedIsNotTriedForEverBesideTheOthers) {
     asked_for_map();
 }
 
-TEST_F(ClusterLine, WhoeverSendsUsToEverMorePlacesDoesNotMakeUsKeepThemAll) {
+TEST_F(ClusterQueue, RedirectsToEverMoreAddressesDoNotKeepAllLinks) {
     start_with_both();
     pass(10s);
-    ASSERT_EQ(asked_for_map(), two);  // who does not answer
+    ASSERT_EQ(asked_for_map(), two);  // which does not answer
     recorded_command b = get("GET", key_b);
     submit(b);
     sent(one);
@@ -354,8 +354,8 @@ TEST_F(ClusterLine, WhoeverSendsUsToEverMorePlacesDoesNotMakeUsKeepThemAll) {
     }
 }
 
-// It does not drop its links when it is promoted, and they still say that it is a replica.
-TEST_F(ClusterLine, APromotedReplicaIsGreetedAnewAndServes) {
+// A promoted replica keeps its links, whose facts still say replica.
+TEST_F(ClusterQueue, APromotedReplicaIsGreetedAnewAndServes) {
     const std::string before = one_and_its_replica();
     start(before);
     fail(one);
@@ -376,7 +376,7 @@ TEST_F(ClusterLine, APromotedReplicaIsGreetedAnewAndServes) {
     EXPECT_THAT(log, ElementsAre("up three: a b c"));
 }
 
-TEST_F(ClusterLine, MovedToAPromotedReplicaGreetsItAnew) {
+TEST_F(ClusterQueue, MovedToAPromotedReplicaGreetsItAnew) {
     start(one_and_its_replica());
     fail(one);
     pass(1s);
@@ -390,7 +390,7 @@ TEST_F(ClusterLine, MovedToAPromotedReplicaGreetsItAnew) {
     EXPECT_THAT(sent(three), HasSubstr(encoded({"GET", key_b})));
 }
 
-TEST_F(ClusterLine, AskToAMemberThatWasAReplicaRests) {
+TEST_F(ClusterQueue, AskToAMemberThatWasAReplicaRests) {
     start(one_and_its_replica());
     fail(one);
     pass(1s);
@@ -405,7 +405,7 @@ TEST_F(ClusterLine, AskToAMemberThatWasAReplicaRests) {
     EXPECT_EQ(sent(one), encoded({"GET", key_b}));
 }
 
-TEST_F(ClusterLine, ClosingEndsEverythingAndTellsNothingLater) {
+TEST_F(ClusterQueue, ClosingEndsEverythingAndTellsNothingLater) {
     start();
     recorded_command written = get("written", key_b);
     recorded_command waits = get("waits", key_a);
@@ -420,4 +420,4 @@ TEST_F(ClusterLine, ClosingEndsEverythingAndTellsNothingLater) {
 }
 
 }  // namespace
-}  // namespace holdfast::redis::cluster_line_test
+}  // namespace holdfast::redis::cluster_queue_test
