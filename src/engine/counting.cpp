@@ -18,12 +18,6 @@ bool is_in_favour(const node_hold& vote, bool upgrades) {
     return upgrades ? vote.writes() && !vote.asks() : vote.counts();
 }
 
-// What the lock itself says. Anything else is a trouble of that node, and costs its vote.
-bool is_of_the_lock(errc code) {
-    return code == errc::busy || code == errc::read_held || code == errc::write_held || code == errc::reserved ||
-           code == errc::would_deadlock || code == errc::held_other_mode;
-}
-
 }  // namespace
 
 bool engine::reads_a_stripe(const acquire_terms& terms) {

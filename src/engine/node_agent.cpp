@@ -115,7 +115,7 @@ void node_agent::drop_call(node_hold& b, call* in_flight::*which) {
 
 failure node_agent::classify(const redis::reply_view& error_reply) {
     failure why = redis::classify_error(error_reply.text(), settings_.server);
-    if (redis::spoils_link(why.code)) out_.distrust(why);
+    if (spoils_link(why.code)) out_.distrust(why);
     return why;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/boot_clock.hpp"
+#include "base/errc_table.hpp"
 #include "engine/hold.hpp"
 
 #include <holdfast/detail/wait_time.hpp>
@@ -17,18 +18,9 @@ inline engine::patience to_patience(milliseconds wait, milliseconds request_time
     return {engine::waiting::in_queue, wait >= detail::for_ever_from ? never : boot_now() + wait};
 }
 
+// A caller that waits without a limit asks for the lock or an error.
 inline bool is_plain_no(errc code, milliseconds wait) {
-    if (wait >= detail::for_ever) return false;
-    switch (code) {
-        case errc::busy:
-        case errc::read_held:
-        case errc::write_held:
-        case errc::reserved:
-        case errc::timed_out:
-            return true;
-        default:
-            return false;
-    }
+    return wait < detail::for_ever && is_plain_no(code);
 }
 
 inline std::string describe_refusal(std::string what, const std::string& server, const engine::refusal& why) {
