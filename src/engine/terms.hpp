@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/clock.hpp"
+#include "engine/lock_options.hpp"
 #include "redis/session/acknowledgement.hpp"
 #include "wire/hold_id.hpp"
 #include "wire/requests.hpp"
@@ -19,6 +20,7 @@
 
 namespace holdfast::engine {
 
+using holdfast::refusal;
 using std::chrono::milliseconds;
 using wire::client_id;
 using wire::hold_id;
@@ -33,21 +35,10 @@ using fencing_token = std::uint64_t;
 // Who may re-enter. 0 is nobody: every acquisition is an owner of its own.
 enum class owner_id : std::uint64_t { nobody = 0 };
 
-enum class renewal : std::uint8_t { automatic, none };
-enum class upgrades : std::uint8_t { allowed, refused };
 enum class waiting : std::uint8_t { not_at_all, in_queue };
 
 // One level of a hold. An owner may have several of both kinds at once.
 enum class access : std::uint8_t { exclusive, shared };
-
-// Why a lock was not had, or a release or renewal did not take.
-struct refusal {
-    errc code = errc::busy;
-    std::string detail;
-    std::optional<milliseconds> holder_left;  // of the one who holds it, as far as known
-    std::string holder;
-    std::optional<milliseconds> recovers_in = {};  // with errc::recovering: until enough nodes vote
-};
 
 // A refusal, or none, which is the rule: takes the room of a pointer.
 class rare_refusal {

@@ -74,7 +74,7 @@ TEST_P(QuorumSharedMutex, TheSecondOfTwoUpgradersIsRefusedAndGoesOnReading) {
 TEST_P(QuorumSharedMutex, AnUpgradeGivenUpIsPutBackEverywhere) {
     lease first = mine->acquire_shared();
     lease second = theirs->acquire_shared();
-    EXPECT_FALSE(first.upgrade_for(100ms));
+    EXPECT_FALSE(first.try_upgrade_for(100ms));
     EXPECT_TRUE(stand_in_line(0));
     EXPECT_FALSE(first.lost().stop_requested());
     const auto third = make_client();

@@ -86,7 +86,7 @@ TEST_F(SharedMutexAsync, EveryFormOfUpgradeSaysWhyNot) {
     reading.async_try_upgrade(tried.handler());
     EXPECT_EQ(tried.get(), errc::read_held);
     told waited;
-    reading.async_upgrade_for(30ms, waited.handler());
+    reading.async_try_upgrade_for(30ms, waited.handler());
     EXPECT_EQ(waited.get(), errc::timed_out);
     ASSERT_TRUE(stand_in_line(0));
     told first;

@@ -102,7 +102,7 @@ TEST_F(SharedMutexUpgrade, OfASecondReaderIsRefusedAtOnceAndLeavesItReading) {
     EXPECT_EQ(why.code, errc::would_deadlock);
     EXPECT_TRUE(why.holder_left);
     EXPECT_EQ(condition_of([&] { second.try_upgrade(); }), errc::would_deadlock);
-    EXPECT_EQ(condition_of([&] { second.upgrade_for(10s); }), errc::would_deadlock);
+    EXPECT_EQ(condition_of([&] { second.try_upgrade_for(10s); }), errc::would_deadlock);
     EXPECT_EQ(readers(), 2);
     EXPECT_FALSE(second.renew()) << "it reads as before";
     EXPECT_FALSE(is_ready(writing));
@@ -128,12 +128,12 @@ TEST_F(SharedMutexUpgrade, ThatTimesOutLeavesReadingUntouchedAndLetsNewReadersIn
     const lease in_the_way = theirs.acquire_shared();
     const auto token = reading.token();
     refusal why;
-    EXPECT_FALSE(reading.upgrade_for(500ms, {.why_not = &why}));
+    EXPECT_FALSE(reading.try_upgrade_for(500ms, {.why_not = &why}));
     EXPECT_EQ(why.code, errc::timed_out);
     EXPECT_FALSE(why.holder.empty());
     ASSERT_TRUE(why.holder_left);
     EXPECT_GT(*why.holder_left, 0ms);
-    EXPECT_FALSE(reading.upgrade_until(std::chrono::system_clock::now() + 30ms));
+    EXPECT_FALSE(reading.try_upgrade_until(std::chrono::system_clock::now() + 30ms));
     EXPECT_EQ(reading.token(), token);
     EXPECT_EQ(reading.mode(), mode::shared);
     EXPECT_TRUE(stand_in_line(0));
