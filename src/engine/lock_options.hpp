@@ -1,8 +1,8 @@
 // What a lock is like: every choice that is made once for a lock object and holds for all its acquisitions.
 //
-// One struct, copied as a whole from the lock object to the acquisition and to the hold: a new option needs a field here
-// and in the public options, and nothing in between. An acquisition with a lease of its own changes `lease` in its copy.
-// A client may have a hundred thousand holds, so the fields are as small as their ranges allow.
+// One struct, copied as a whole from the lock object to the acquisition and to the hold: a new option needs a field
+// here and in the public options, and nothing in between. An acquisition with a lease of its own changes `lease` in its
+// copy. A client may have a hundred thousand holds, so the fields are as small as their ranges allow.
 #pragma once
 
 #include "redis/session/acknowledgement.hpp"

@@ -18,7 +18,7 @@
 #include "support/eventually.hpp"
 #include "support/redis_cluster.hpp"
 
-namespace holdfast::testing::cluster_line_test {
+namespace holdfast::testing::cluster_queue_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -79,4 +79,4 @@ TEST_F(ClusterLine, IsServedInOrderOfArrivalWhenTheSlotHasMovedThereAndBack) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing::cluster_line_test
+}  // namespace holdfast::testing::cluster_queue_test

@@ -96,7 +96,7 @@ TEST_F(Mutex, ABusyLockIsRefusedAtOnceAndSaysWhoHasItAndForHowLong) {
     mutex lock{subject, "stock"};
     EXPECT_FALSE(lock.try_acquire());
     EXPECT_FALSE(lock.try_lock());
-    EXPECT_EQ(server.call({"EXISTS", key + ":queue"}).integer, 0) << "nobody stands in line";
+    EXPECT_EQ(server.call({"EXISTS", key + ":queue"}).integer, 0) << "nobody waits in the queue";
 
     const auto keys = std::make_shared<const wire::lock_keys>(
         wire::make_keys(wire::lock_name("stock"), wire::key_naming::tagged, "hf:"));

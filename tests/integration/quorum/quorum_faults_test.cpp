@@ -179,7 +179,7 @@ TEST_P(QuorumFaults, TokensGrowAcrossLostData) {
     }
 }
 
-// R41, R42: one that can reach no majority stands in nobody's way, and has its turn when it can again.
+// R41, R42: a waiter that reaches no majority delays no other waiter, and acquires when it reaches one again.
 TEST_P(QuorumFaults, WhoReachesNoMajorityStandsInNobodysWay) {
     std::vector<std::string> urls;
     std::vector<tcp_proxy> own;

@@ -41,7 +41,7 @@ protected:
         for (const redis_server& each : servers) urls.push_back(each.url() + "?timeout=5s");
         return std::make_unique<client>(urls, client_options{.max_lease = longest_lease});
     }
-    /// So many stand in line at every server.
+    /// Waits until the queue of every server has this length.
     [[nodiscard]] bool stand_in_line(std::int64_t so_many) {
         return eventually(
             [&] {

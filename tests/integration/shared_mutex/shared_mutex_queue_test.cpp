@@ -8,7 +8,7 @@
 #include "integration/shared_mutex/shared_mutex_fixture.hpp"
 #include "support/tcp_proxy.hpp"
 
-namespace holdfast::testing::shared_mutex_line_test {
+namespace holdfast::testing::shared_mutex_queue_test {
 namespace {
 
 class SharedMutexLine : public shared_mutex_fixture, public ::testing::WithParamInterface<prefer> {
@@ -244,4 +244,4 @@ TEST_F(SharedMutexLine, ReadersAndWritersNeverMeet) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing::shared_mutex_line_test
+}  // namespace holdfast::testing::shared_mutex_queue_test

@@ -8,7 +8,7 @@ namespace {
 
 class SharedMutexUpgrade : public shared_mutex_fixture, public ::testing::WithParamInterface<prefer> {
 protected:
-    /// An upgrade of `reading` that stands in line.
+    /// An upgrade of `reading` that waits in the queue.
     std::future<lease> upgrading(lease& reading, std::stop_token stop = {}) {
         auto started = in_background([&reading, stop] { return reading.upgrade({.stop = stop}); });
         EXPECT_TRUE(stand_in_line(1));
