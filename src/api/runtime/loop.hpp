@@ -6,7 +6,9 @@
 // answers for asynchronous callers, pushes, timers, reconnects. The background thread steps in with a delay (`linger`)
 // after the last caller, so that a thread that acquires and releases again and again pays for no wake-ups in between.
 // The callback thread stands in for the background thread between callbacks: it reads the answers, runs their handlers
-// and sends what these ask for, without waking a second thread. `./dev bench parallel.async` measures what that saves.
+// and sends what these ask for, without waking a second thread. Measured by contestant_holdfast of
+// bench/, face=async, with and without it: 1 caller takes 16 instead of 50 us of processor time per cycle, 8
+// callers 3.9 instead of 6.3 us, and 64 callers (`./dev bench parallel.async`) do 2 to 6 % more cycles.
 //
 // Who leads:
 //
