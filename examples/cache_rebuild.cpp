@@ -1,6 +1,6 @@
-// A cached page has gone stale and many requests want it at once. One of them rebuilds it under the lock; the
-// others wait for that, but no longer than a visitor would: after 200 ms they serve the stale page. Without
-// the lock all of them would rebuild at once, which is how a busy site falls over.
+// A cached page is stale and many requests want it at once. One request rebuilds the page under the lock. The others
+// wait for it, but at most 200 ms: then they serve the stale page. Without the lock all requests would rebuild the page
+// at once and overload the site.
 //
 // Usage: cache_rebuild [URL]. The requests are threads here.
 #include <holdfast/holdfast.hpp>
@@ -28,7 +28,7 @@ void serve(holdfast::client& redis, std::chrono::milliseconds rebuilding_takes) 
     holdfast::mutex lock{redis, "rebuild:/news"};
     if (page_version.load() < wanted_version) {
         if (const holdfast::lease hold = lock.try_acquire_for(200ms)) {
-            // Somebody may have done it while we waited.
+            // Another request may have rebuilt the page during the wait.
             if (page_version.load() < wanted_version) {
                 std::this_thread::sleep_for(rebuilding_takes);
                 page_version = wanted_version;
@@ -58,9 +58,9 @@ void rush(holdfast::client& redis, std::chrono::milliseconds rebuilding_takes) {
 int main(int count, char** words) try {
     holdfast::client redis{count > 1 ? words[1] : "redis://127.0.0.1:6379"};
     redis.ping();
-    rush(redis, 50ms);  // everybody can wait for that
+    rush(redis, 50ms);  // all requests wait for the new page
     const bool once = rebuilt == 1;
-    rush(redis, 500ms);  // nobody wants to
+    rush(redis, 500ms);  // the others serve the stale page
     return once && rebuilt == 1 && served_fresh + served_stale == 20 ? 0 : 1;
 } catch (const std::exception& failure) {
     std::cerr << "cache_rebuild: " << failure.what() << '\n';

@@ -1,8 +1,8 @@
-// A server in one thread: every connection is a coroutine that reads "add <amount>", changes the account
-// under the lock and answers with the balance. While one waits for the lock, the thread serves the others:
-// nothing blocks. A second server process, on another machine, would take its turn in the same line.
+// A server with one thread: every connection is a coroutine that reads "add <amount>", changes the account under the
+// lock and answers with the balance. While one coroutine waits for the lock, the thread serves the others: nothing
+// blocks. A second server process, on another machine, would wait in the same queue.
 //
-// Usage: coroutine_server [URL]. Its ten customers are coroutines of the same program; it ends when they have left.
+// Usage: coroutine_server [URL]. Its ten customers are coroutines of the same program. It ends when they are done.
 #include <holdfast/async.hpp>
 #include <holdfast/holdfast.hpp>
 

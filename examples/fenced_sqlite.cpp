@@ -1,7 +1,7 @@
-// Why a lock has a token. A writer gets the lock, and then its machine sleeps for longer than its lease: a
-// garbage collector, a laptop's lid, a paused container. Another writer gets the lock and writes. Now the
-// first wakes up, in the middle of its section, and writes too. No lock can prevent that; the database can,
-// by remembering the highest token that wrote and refusing smaller ones.
+// Why a lock has a token. A writer acquires the lock, and then its machine sleeps for longer than its lease: a garbage
+// collector, a laptop's lid, a paused container. Another writer acquires the lock and writes. Then the first one wakes
+// up in its critical section and writes too. No lock can prevent that. The database can: it stores the highest token
+// and refuses writes with smaller ones.
 //
 // Usage: fenced_sqlite [URL]
 #include <sqlite3.h>
@@ -37,7 +37,7 @@ public:
         run(prepare("INSERT INTO stock VALUES (1001, 10, 0)"));
     }
 
-    // Looks at the token and writes in one statement, so there is no gap between the two. False: refused.
+    // Checks the token and writes in one statement, so nothing happens in between. Returns false if refused.
     bool write(int amount, const holdfast::lease& hold) {
         const auto update = prepare("UPDATE stock SET amount = ?1, token = ?2 WHERE item = 1001 AND token <= ?2");
         check(sqlite3_bind_int(update.get(), 1, amount));
@@ -77,7 +77,7 @@ const char* outcome(bool written) {
 
 int main(int count, char** words) try {
     holdfast::client redis{count > 1 ? words[1] : "redis://127.0.0.1:6379"};
-    // Not renewed, as if the whole machine slept.
+    // Without renewal, as if the whole machine slept.
     holdfast::mutex lock{redis, "stock:1001", {.lease = 200ms, .renew = false}};
     warehouse store;
 

@@ -1,6 +1,6 @@
-// A nightly job is started on every machine, so that it runs even if some are down; it must run on one only.
-// Whoever gets the lock at once runs it, the others leave. The lock renews itself for as long as the job
-// takes, and if it is lost all the same (the server was gone for too long), the job is told in time to stop.
+// A nightly job starts on every machine, so that it runs even if some are down. It must run on one machine only. The
+// machine that acquires the lock runs the job; the others give up at once. The client renews the lock while the job
+// runs. If the hold is lost nevertheless (the server was gone for too long), the job is told in time to stop.
 //
 // Usage: job_runner [URL]. The machines are threads here.
 #include <holdfast/holdfast.hpp>
@@ -44,7 +44,7 @@ int main(int count, char** words) try {
         for (int number = 1; number <= machines; ++number) {
             runners.emplace_back([&, machine = "machine " + std::to_string(number)] {
                 holdfast::client redis{url};
-                // A short lease: if this machine dies, another may start over soon. Renewed for as long as it lives.
+                // A short lease, renewed while this machine lives: if it dies, another one may start soon.
                 holdfast::mutex lock{redis, "job:nightly", {.lease = 5s}};
                 redis.ping();
                 midnight.arrive_and_wait();

@@ -1,8 +1,8 @@
-// Tellers read a price list all day long; now and then one of them finds that a price is out of date and corrects it.
-// Reading together costs nobody anything. Whoever corrects upgrades its hold: it keeps what it has read, waits until
-// the others have left, and nobody can change the list in between. Then it downgrades, and the others read on while it
-// checks what it wrote. Two that want to correct at once would wait for each other; the second is told so, and starts
-// again with the new list.
+// Tellers read a price list all day. Now and then one of them finds a price that is out of date and corrects it.
+// Readers do not exclude each other. A teller that corrects upgrades its hold: it keeps what it has read, waits until
+// the others have released, and no other teller can change the list in between. Then it downgrades, and the others read
+// again while it checks what it wrote. If two tellers want to correct at once, they would wait for each other: the
+// second one gets an error, releases, and starts again with the new list.
 //
 // Usage: price_list [URL]. The tellers are threads here; processes on several machines would do the same.
 #include <holdfast/holdfast.hpp>
@@ -43,7 +43,7 @@ void look() {
 
 void correct() {
     ++prices.net;
-    std::this_thread::sleep_for(1ms);  // whoever read now would see prices that do not belong together
+    std::this_thread::sleep_for(1ms);  // a reader would now see prices that do not match
     ++prices.gross;
     ++corrected;
 }
@@ -60,7 +60,7 @@ bool try_to_correct(holdfast::shared_mutex& list) {
         return true;
     } catch (const holdfast::error& refused) {
         if (refused.condition() != holdfast::errc::would_deadlock) throw;
-        ++started_again;  // another waits for us to leave
+        ++started_again;  // another teller waits for this one to release
         return false;
     }
 }

@@ -1,6 +1,6 @@
-// Three shops sell from one stock. Reading the stock, looking at it and writing it back are three steps, so
-// without a lock two shops sell the same last item. With the lock not one is sold twice, and because waiting
-// is first come, first served, no shop is left out.
+// Three shops sell from one stock. To sell, a shop reads the stock, checks it and writes it back. Without a lock, two
+// shops could sell the same last item. With the lock no item is sold twice. The queue is first come, first served, so
+// no shop starves.
 //
 // Usage: stock_counter [URL]. Each shop is a thread here; processes on three machines would do the same.
 #include <holdfast/holdfast.hpp>
@@ -28,7 +28,7 @@ int sell_until_empty(const std::string& url) {
         const std::scoped_lock guard{lock};
         const int left = stock.load();
         if (left == 0) return sold;
-        std::this_thread::sleep_for(5ms);  // packing; the others must not have looked meanwhile
+        std::this_thread::sleep_for(5ms);  // packing; no other shop may read the stock meanwhile
         stock.store(left - 1);
     }
 }

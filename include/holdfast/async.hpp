@@ -1,7 +1,8 @@
-// The asynchronous operations. Apart from the rest, because Asio is slow to compile and not everyone needs it.
+// The asynchronous operations. They have a header of their own because Asio compiles slowly and not every program
+// needs it.
 //
-// A handler is posted to its executor by a thread of the client, which counts as work there until it has left the
-// context. So let a context run out of work before it is destroyed: one that was stopped may still be posted to.
+// A thread of the client posts each handler to its executor, and counts as work there until then. So let an execution
+// context run out of work before you destroy it: the client may still post to a context that was only stopped.
 #pragma once
 
 #include <holdfast/detail/completion.hpp>
@@ -139,8 +140,13 @@ auto lease::async_try_upgrade(CompletionToken&& token) {
 }
 
 template <typename Rep, typename Period, typename CompletionToken>
-auto lease::async_upgrade_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token) {
+auto lease::async_try_upgrade_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token) {
     return initiate_upgrade(detail::wait_time(wait), std::forward<CompletionToken>(token));
+}
+
+template <typename Rep, typename Period, typename CompletionToken>
+auto lease::async_upgrade_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token) {
+    return async_try_upgrade_for(wait, std::forward<CompletionToken>(token));
 }
 
 template <typename CompletionToken>
@@ -155,7 +161,8 @@ auto lease::async_downgrade(CompletionToken&& token) {
 
 /// @cond internal
 
-// One stripe after the other; if one cannot be had, those before it are given back in the background, the last first.
+// Acquires one stripe after the other. If one fails, the stripes before it are released in the background, the last one
+// first.
 struct striped_shared_mutex::take_all {
     striped_shared_mutex* locks;
     acquire_options options;
@@ -166,7 +173,7 @@ struct striped_shared_mutex::take_all {
     void operator()(Self& self, boost::system::error_code failed = {}, lease one = {}) {
         if (!std::exchange(started, true)) self.reset_cancellation_state(boost::asio::enable_total_cancellation());
         if (one) taken.push_back(std::move(one));
-        // Between two stripes nobody else hears of a cancellation.
+        // Between two stripes no operation is in flight that would see a cancellation.
         if (!failed && self.cancelled() != boost::asio::cancellation_type::none) {
             failed = boost::asio::error::operation_aborted;
         }

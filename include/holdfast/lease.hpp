@@ -27,115 +27,158 @@ template <typename... Results>
 class completion;
 }
 
-/// Holds a lock until it is released or destroyed. May move between threads; may outlive client and mutex.
+/// Holds a lock until it is released or destroyed. May move between threads. May outlive client and mutex.
 ///
-/// Thread safety: `lost()`, `validity()`, `token()` may be called from any thread while no other thread
-/// moves, releases or destroys the object.
+/// Thread safety: `lost()`, `validity()` and `token()` may be called from any thread while no other thread moves,
+/// releases or destroys the object.
 class HOLDFAST_EXPORT lease {
 public:
-    /// Holds nothing.
+    /// An empty lease: holds nothing.
     lease() noexcept;
-    /// Releases without waiting: the release is on its way when it returns, and goes on in the background if it must be
-    /// repeated. Never throws. Use `release()` to wait and be told. Only the last of client, locks and leases waits for
-    /// what is under way, at most as long as `release()` would.
+    /// Releases without waiting: the release is on its way when the destructor returns, and the client repeats it in
+    /// the background if necessary. Never throws. `release()` waits and reports. Only the last of client, locks and
+    /// leases waits for releases in flight, at most as long as `release()` would.
     ~lease();
-    /// The hold moves; the other lease is empty afterwards.
+    /// The hold moves. The other lease is empty afterwards.
     lease(lease&&) noexcept;
     /// Releases what this lease held before, as the destructor does.
     lease& operator=(lease&&) noexcept;
     lease(const lease&) = delete;
     lease& operator=(const lease&) = delete;
 
-    /// True until released or moved from, even if the hold was lost meanwhile: ask `lost()` or `validity()` for that.
+    /// True until released or moved from, even if the hold is lost: `lost()` and `validity()` tell that.
     explicit operator bool() const noexcept { return face_ != nullptr; }
 
-    /// Whether this lease reads or writes. An empty one: exclusive.
+    /// Whether this lease reads or writes. An empty lease: exclusive.
     holdfast::mode mode() const noexcept { return mode_; }
 
-    /// The fencing token: larger than that of every earlier grant of this lock. Have what the lock protects
-    /// refuse smaller ones. An upgrade brings a new one, for all leases of that hold.
+    /// The fencing token: larger than that of every earlier grant of this lock. The resource that the lock protects
+    /// should refuse smaller tokens. An upgrade brings a new token for all leases of that hold. An empty lease: 0.
     std::uint64_t token() const noexcept;
 
-    /// How long the holder may still believe in it, by this machine's clock; zero or less: no longer.
+    /// How long the holder may still rely on the hold, by the clock of this machine. Zero or less: no longer.
     milliseconds validity() const noexcept;
 
-    /// Requested when the hold is lost, before its validity ends. Callbacks run on a thread of the library's
-    /// own and may call the library.
+    /// A stop is requested when the hold is lost, before its validity ends. Callbacks run on a thread of the library
+    /// and may call the library.
     std::stop_token lost() const;
 
-    /// The hold's id on the wire: what the key of the lock holds.
+    /// The id of the hold on the wire: the value of the lock's key.
     std::string id() const;
 
-    /// How many wait in line behind this hold, as the server sees it now: a question of its own, not free.
+    /// Asks the server how many waiters the queue of this lock has now.
     ///
-    /// Throws `error` if the server cannot be asked, errc::not_held on an empty lease.
+    /// Errors: throws `error`; errc::not_held on an empty lease, otherwise why the server cannot be asked.
     std::size_t waiters() const;
 
-    /// Makes the lease full again now, whether it is renewed in the background or not.
+    /// Extends the hold to a full lease now, whether the client renews it in the background or not. Waits for the
+    /// answer. Never throws.
     ///
-    /// Errors: errc::lost, errc::unreachable and what the server may refuse. Never throws.
+    /// Errors: errc::lost, errc::unreachable, errc::request_timed_out, and what the server may refuse.
     boost::system::error_code renew() noexcept;
 
-    /// Gives the lock up and tells how that went. The lease is empty afterwards, whatever the answer.
+    /// Releases the lock and waits for the answer. The lease is empty afterwards, whatever the answer. Never throws.
     ///
-    /// Errors: errc::lost, errc::not_held, errc::held_by_other: it had ended before; errc::outcome_unknown:
-    /// no answer in time, the release goes on in the background. Never throws.
+    /// Errors: errc::lost, errc::not_held, errc::held_by_other: the hold had ended before; errc::outcome_unknown: no
+    /// answer in time, the release goes on in the background.
     boost::system::error_code release() noexcept;
-    /// The same, and tells who is left. Zeros where the server did not tell: on failure, or when the same owner still
-    /// holds the lock by another lease.
+    /// The same. `left_behind` tells who holds the lock and who waits after the release. Both are zero where the server
+    /// did not tell: on failure, or if the same owner still holds the lock by another lease.
     boost::system::error_code release(afterwards& left_behind) noexcept;
 
-    /// Has a lease that reads write as well: waits, before everybody in line, until all other readers have left.
+    /// Makes a hold that reads write as well. Waits, ahead of the queue, until all other readers have released.
     ///
-    /// The lease that is returned writes; this one goes on reading, whatever comes of it. When the writing one is
-    /// released, the hold is a reading one again. Throws `error`: errc::would_deadlock if somebody else waits for an
-    /// upgrade already (give up reading, so that one of the two can go on), errc::lost if reading was lost meanwhile,
-    /// errc::cancelled; errc::held_other_mode if this lease writes, errc::would_deadlock on a striped lock.
+    /// The lease that is returned writes. This lease goes on reading, whatever the result. When the writing lease is
+    /// released, the hold reads again.
+    ///
+    /// Errors: throws `error`: errc::would_deadlock if another owner waits for an upgrade already (release the read
+    /// hold, so that one of the two can go on) or if the lock is striped; errc::lost if the hold is lost;
+    /// errc::cancelled; errc::held_other_mode if this lease writes; errc::not_held if it is empty. Cancellation:
+    /// `upgrade_options::stop`. A grant that arrives later is given back in the background.
     lease upgrade(upgrade_options options = {}) { return upgrade_within(detail::for_ever, std::move(options)); }
-    /// An empty lease if others read. Throws as upgrade().
+    /// Upgrades if no other owner reads. Returns an empty lease otherwise.
+    ///
+    /// Errors: those of upgrade().
     lease try_upgrade(upgrade_options options = {}) { return upgrade_within(milliseconds(0), std::move(options)); }
-    /// Waits at most so long; an empty lease if that was not enough. Throws as upgrade().
+    /// Upgrades within `wait`. Returns an empty lease if other owners still read then.
+    ///
+    /// Errors and cancellation: those of upgrade().
     template <typename Rep, typename Period>
-    lease upgrade_for(std::chrono::duration<Rep, Period> wait, upgrade_options options = {}) {
+    lease try_upgrade_for(std::chrono::duration<Rep, Period> wait, upgrade_options options = {}) {
         return upgrade_within(detail::wait_time(wait), std::move(options));
     }
-    /// Waits at most until then; an empty lease if that was not enough. Throws as upgrade().
+    /// Upgrades before `deadline`. Returns an empty lease if other owners still read then.
+    ///
+    /// Errors and cancellation: those of upgrade().
+    template <typename Clock, typename Duration>
+    lease try_upgrade_until(std::chrono::time_point<Clock, Duration> deadline, upgrade_options options = {}) {
+        return try_upgrade_for(deadline - Clock::now(), std::move(options));
+    }
+    /// The former name of try_upgrade_for().
+    template <typename Rep, typename Period>
+    lease upgrade_for(std::chrono::duration<Rep, Period> wait, upgrade_options options = {}) {
+        return try_upgrade_for(wait, std::move(options));
+    }
+    /// The former name of try_upgrade_until().
     template <typename Clock, typename Duration>
     lease upgrade_until(std::chrono::time_point<Clock, Duration> deadline, upgrade_options options = {}) {
-        return upgrade_for(deadline - Clock::now(), std::move(options));
+        return try_upgrade_until(deadline, std::move(options));
     }
 
-    /// Turns a lease that writes into one that reads, in one step: nobody else can write in between, and readers that
-    /// wait come in. This lease is empty afterwards.
+    /// Turns a lease that writes into one that reads, in one step: no other owner can write in between, and waiting
+    /// readers acquire. This lease is empty afterwards.
     ///
-    /// Never blocks for long: if the server does not answer, it is told in the background, and the lease that is
-    /// returned reads already. Throws `error`: errc::held_other_mode if this lease reads or is a mutex's (then it stays
-    /// as it is), errc::not_held if it is empty.
+    /// Does not wait long: if the server does not answer, the client repeats the request in the background, and the
+    /// lease that is returned reads already.
+    ///
+    /// Errors: throws `error`: errc::held_other_mode if this lease reads or belongs to a mutex (then it is unchanged);
+    /// errc::not_held if it is empty.
     lease downgrade();
 
-    /// As renew(). Completion: void(boost::system::error_code). Include <holdfast/async.hpp>.
+    /// renew() with a completion token. Include <holdfast/async.hpp>.
+    ///
+    /// Completion: void(boost::system::error_code).
+    /// Errors: those of renew().
+    /// Cancellation: none.
     template <typename CompletionToken>
     auto async_renew(CompletionToken&& token);
 
-    /// As release(): the lease is empty at once, the handler hears how it went. Include <holdfast/async.hpp>.
+    /// release() with a completion token. The lease is empty at once. Include <holdfast/async.hpp>.
+    ///
     /// Completion: void(boost::system::error_code).
+    /// Errors: those of release().
+    /// Cancellation: none.
     template <typename CompletionToken>
     auto async_release(CompletionToken&& token);
 
-    /// As upgrade(), try_upgrade() and upgrade_for(). Completion: void(boost::system::error_code, lease), the lease
-    /// being the writing one. Errors: what those throw, and errc::read_held or errc::timed_out. Cancellation as of
-    /// `lockable::async_acquire`. Include <holdfast/async.hpp>.
+    /// upgrade() with a completion token. Include <holdfast/async.hpp>.
+    ///
+    /// Completion: void(boost::system::error_code, lease). The lease writes.
+    /// Errors: those of upgrade(); asio::error::operation_aborted instead of errc::cancelled.
+    /// Cancellation: as of `lockable::async_acquire`.
     template <typename CompletionToken>
     auto async_upgrade(CompletionToken&& token);
-    /// As try_upgrade().
+    /// try_upgrade() with a completion token. Include <holdfast/async.hpp>.
+    ///
+    /// Completion and cancellation: as of async_upgrade().
+    /// Errors: those of async_upgrade(); errc::read_held if other owners read.
     template <typename CompletionToken>
     auto async_try_upgrade(CompletionToken&& token);
-    /// As upgrade_for().
+    /// try_upgrade_for() with a completion token. Include <holdfast/async.hpp>.
+    ///
+    /// Completion and cancellation: as of async_upgrade().
+    /// Errors: those of async_upgrade(); errc::timed_out if other owners still read after `wait`.
+    template <typename Rep, typename Period, typename CompletionToken>
+    auto async_try_upgrade_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token);
+    /// The former name of async_try_upgrade_for().
     template <typename Rep, typename Period, typename CompletionToken>
     auto async_upgrade_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token);
 
-    /// As downgrade(): this lease is empty at once. Completion: void(boost::system::error_code, lease); the lease reads
-    /// even if the server has not confirmed it. Include <holdfast/async.hpp>.
+    /// downgrade() with a completion token. This lease is empty at once. Include <holdfast/async.hpp>.
+    ///
+    /// Completion: void(boost::system::error_code, lease). The lease reads, even if the server has not confirmed it.
+    /// Errors: those of downgrade(), and errc::outcome_unknown if the request goes on in the background.
+    /// Cancellation: none.
     template <typename CompletionToken>
     auto async_downgrade(CompletionToken&& token);
 
@@ -154,7 +197,7 @@ private:
     void start_renew(std::unique_ptr<detail::completion<boost::system::error_code>> handler);
     void start_release(std::unique_ptr<detail::completion<boost::system::error_code>> handler);
 
-    std::shared_ptr<api::core> core_;  // while there is a face
+    std::shared_ptr<api::core> core_;  // while face_ is set
     std::shared_ptr<api::hold_face> face_;
     holdfast::mode mode_ = holdfast::mode::exclusive;
 };

@@ -1,4 +1,4 @@
-// What can be chosen for a client, a lock and a single call. Every field has a default that is right for most.
+// The options of a client, a lock and a single call. Every field has a default that suits most programs.
 #pragma once
 
 #include <holdfast/errors.hpp>
@@ -25,151 +25,128 @@ enum class keys {
     raw,     ///< the name itself, for locks shared with programs that use the plain SET NX PX form
 };
 
-/// How much an operator should care.
+/// How important a log line is.
 enum class log_level {
-    info,     ///< good to know: a link came up
-    warning,  ///< look into it: a link broke, a renewal failed, a hold was lost
+    info,     ///< a normal event: a connection came up
+    warning,  ///< an event to look into: a connection broke, a renewal failed, a hold was lost
 };
 
-/// What to think of a server that was started, or took another's place, less than `max_lease` ago and so may not know
-/// holds that are still believed in. docs/guarantees.md says which take-overs a client can tell.
+/// Whether a client trusts a server that started, or took over from another one, less than `max_lease` ago. Such a
+/// server may not know all holds that are still valid. docs/guarantees.md says which take-overs a client detects.
 enum class restarted_server {
-    trusted,    ///< it takes part at once; a former holder may overlap with a new one until its next renewal
-    mistrusted  ///< nothing is acquired on it until every lease it may have forgotten is over
+    trusted,    ///< it grants locks at once; a former holder may overlap with a new one until its next renewal
+    mistrusted  ///< it grants nothing until every lease that it may have forgotten is over
 };
 
-/// For everything that goes through one client.
+/// The options of a client. They apply to everything that goes through it.
 struct client_options {
-    /// No lease is longer than this; the same for all clients of a server if they use
-    /// restarted_server::mistrusted, and always where there are several servers.
+    /// No lease is longer than this. All clients of a server must use the same value if they use
+    /// restarted_server::mistrusted, and always if they use several servers.
     milliseconds max_lease{std::chrono::seconds(60)};
-    /// Whether a server that was started, or took another's place, a short while ago may grant locks; one of several
-    /// never may.
+    /// Whether a server that started or took over a short while ago may grant locks. One of several servers never may.
     restarted_server after_restart = restarted_server::trusted;
-    /// How long tokens are remembered after their last use; they keep growing across a server clock that is
-    /// set back by up to this much. At least max_lease. Every name that is locked takes about 150 bytes of the server's
-    /// memory for this long: where very many names are used once, make it shorter (docs/deployment.md).
+    /// How long the server remembers the last token of a lock. Tokens keep growing even if the server's clock is set
+    /// back by up to this time. At least max_lease. Every locked name takes about 150 bytes of server memory for this
+    /// long; choose a shorter time if you use very many names once (docs/deployment.md).
     milliseconds fence_retention{std::chrono::hours(1)};
-    /// `lost()` fires when this part of the lease is all that is left of a hold's validity; from 1 to 50.
+    /// `lost()` fires when only this part of the lease is left of a hold's validity. From 1 to 50.
     unsigned lost_margin_percent = 10;
-    /// By so much the clock of one server may be ahead of another's that takes its place. Replicas have the ends of
-    /// leases as times of day, and read-write locks keep them so: this is taken off every hold's validity. At most a
-    /// quarter of a lease, and with `lost_margin_percent` three fifths of it.
+    /// The maximum difference between the clocks of two servers of which one may replace the other. Replicas and
+    /// read-write locks store absolute expiry times, so this is subtracted from the validity of every hold. At most a
+    /// quarter of a lease, and together with `lost_margin_percent` at most three fifths of it.
     milliseconds clock_skew{0};
-    /// How long a wait without a limit waits for a server, or a majority of several, that was never reached; then it
-    /// tells why. From 1 ms to 24 h. See `client` for all rules about servers that cannot be reached.
+    /// How long a wait without a limit waits for a server, or a majority of several, that was never reached. Then it
+    /// fails with the reason. From 1 ms to 24 h. `client` lists all rules about servers that cannot be reached.
     milliseconds first_connect{std::chrono::seconds(10)};
     /// How often one owner may re-enter one lock.
     unsigned max_depth = 100'000;
-    /// Counts into this while it is set; may be shared by several clients.
+    /// Where the client counts. Null: it does not count. Several clients may share one object.
     std::shared_ptr<holdfast::metrics> metrics = {};
-    /// Hears of what an operator may want to know: links that break, holds that are lost. Runs on a thread of the
-    /// library's own. The last of client, locks and leases to be destroyed waits until it has heard everything. Never
-    /// hears a secret.
+    /// Receives log lines for operators: broken connections, lost holds. Runs on a thread of the library. The last of
+    /// client, locks and leases to be destroyed waits until all lines are delivered. No line contains a secret.
     std::function<void(log_level, const std::string&)> log = {};
 };
 
-/// Why a lock was not had, for those who ask.
-struct refusal {
-    /// errc::busy or errc::timed_out where the call returned without the lock, otherwise what it threw.
-    errc code = errc::busy;
-    /// The hold id of the one who has it; empty if that is not the reason. Tells nothing to other programs' locks.
-    std::string holder = {};
-    /// How long the holder's lease still ran when the server answered; none: it has no expiry, or is not the reason.
-    std::optional<milliseconds> holder_left = {};
-    /// With errc::recovering: how long until enough servers vote; none: something else is the reason.
-    std::optional<milliseconds> recovers_in = {};
-};
-
-/// For one mutex.
-struct mutex_options {
-    /// How long a hold lasts without renewal; from 10 ms to the client's max_lease.
-    milliseconds lease{std::chrono::seconds(30)};
-    /// Renew in the background while held. Without it the hold ends with its lease.
-    bool renew = true;
-    /// How often a request whose answer was lost with its connection is sent again, of acquiring and of releasing each.
-    /// Deadline and stop_token bound it too.
-    unsigned max_repeats = static_cast<unsigned>(-1);
-    /// A grant or a renewal counts only when so many replicas of the server have it; at most 15. So a replica that has
-    /// acknowledged a hold still knows it when it is promoted. A grant that too few have in time is undone and reported
-    /// as errc::not_replicated; a renewal is not counted and tried again. Takes one connection more, in a Cluster
-    /// one to each primary whose locks ask for it; docs/guarantees.md says what to know while a slot moves.
-    /// Who holds the lock by an object that asks for fewer is refused by one that asks for more (errc::not_replicated).
-    unsigned replicas = 0;
-    /// How long the replicas may take: from 1 ms to half the request timeout, and 4 s at most. Who asks while the same
-    /// question of others is under way waits for its end first.
-    milliseconds replica_timeout{100};
-    /// How the name becomes a key; the same for all who are to exclude each other.
-    holdfast::keys keys = keys::tagged;
-    /// With keys::raw: how long the lock may go from waiter to waiter before its key is left free for a moment. Other
-    /// programs poll for the key, and would never find it free while holdfast clients queue. The moment is as long as
-    /// this while other programs are seen to hold the lock, and shorter and rarer the longer none was: then queues
-    /// of holdfast alone lose less than 5 % of their hand-overs. 0: never; otherwise from 10 ms to 1 s.
-    milliseconds yield_after{50};
-    /// Stands before the tagged key.
-    std::string prefix = "hf:";
-};
-
-/// In what mode a lock is held.
+/// The mode in which a lock is held.
 enum class mode {
-    exclusive,  ///< by one alone: every hold of a mutex, and one that writes under a shared_mutex
-    shared      ///< with others: one that reads under a shared_mutex
+    exclusive,  ///< one holder: every hold of a mutex, and a hold that writes under a shared_mutex
+    shared      ///< several holders: a hold that reads under a shared_mutex
 };
 
-/// Who goes first where readers and writers wait for one shared_mutex. All who use a lock should agree on it.
+/// Which waiters of a shared_mutex go first. All users of a lock should agree on it.
 enum class prefer {
-    arrival,  ///< first come, first served; readers that stand in line next to each other go in together
-    readers,  ///< readers go in whenever nobody writes; a writer when no reader is left
-    writers   ///< while a living writer waits, no new reader goes in
+    arrival,  ///< first come, first served; adjacent readers in the queue acquire together
+    readers,  ///< readers acquire whenever nobody writes; a writer waits until no reader is left
+    writers   ///< while a live writer waits, no new reader acquires
 };
 
-/// For one shared_mutex. The fields mean what they mean in `mutex_options`.
-struct shared_mutex_options {
-    /// How long each hold lasts without renewal, a reader's as well as a writer's.
+/// Marks a kind of lock that has no preference to choose.
+struct no_preference {};
+
+/// The options of a lock. Use them by the names `mutex_options` and `shared_mutex_options`: both declare every option
+/// here, once, and stay aggregates, so that `{.lease = 5s, .renew = false}` initializes them.
+template <typename Preference>
+struct basic_lock_options {
+    /// How long a hold lasts without renewal, in each mode. From 10 ms to the client's max_lease.
     milliseconds lease{std::chrono::seconds(30)};
-    /// Renew in the background while held.
+    /// Whether the client renews holds in the background. Otherwise a hold ends with its lease.
     bool renew = true;
-    /// How often a request whose answer was lost with its connection is sent again.
+    /// How often the client repeats a request whose answer was lost with its connection. Acquiring and releasing count
+    /// separately. Deadline and stop_token limit it, too.
     unsigned max_repeats = static_cast<unsigned>(-1);
-    /// So many replicas must have a grant, an upgrade or a renewal before it counts.
+    /// How many replicas must acknowledge a grant, an upgrade or a renewal before it counts. At most 15. A replica that
+    /// acknowledged a hold still knows it after a promotion. If too few acknowledge a grant in time, the client undoes
+    /// it and reports errc::not_replicated; it repeats a renewal. Uses one more connection, in a Cluster one to each
+    /// primary whose locks require it. docs/guarantees.md says what happens while a slot moves. Re-entering through a
+    /// lock object that requires more replicas fails with errc::not_replicated.
     unsigned replicas = 0;
-    /// How long they may take.
+    /// How long the replicas may take: from 1 ms to half the request timeout, at most 4 s. A request first waits for
+    /// the end of an identical one in flight.
     milliseconds replica_timeout{100};
-    /// How the name becomes a key.
+    /// How the name becomes a key. All users of a lock must use the same value.
     holdfast::keys keys = keys::tagged;
-    /// With keys::raw: after how long other programs get a turn.
+    /// With keys::raw: how long the lock may pass from waiter to waiter before its key stays free for a moment. Other
+    /// programs poll for the key and would never find it free while holdfast clients queue. The moment lasts as long as
+    /// this while other programs were seen to hold the lock recently. Otherwise it becomes shorter and rarer: queues of
+    /// holdfast clients alone lose less than 5 % of their hand-overs. 0: never. Otherwise from 10 ms to 1 s.
     milliseconds yield_after{50};
-    /// Stands before the tagged key.
+    /// The text in front of the tagged key.
     std::string prefix = "hf:";
-    /// Who goes first where readers and writers wait.
-    holdfast::prefer prefer = prefer::arrival;
+    /// Of a shared_mutex: which waiters go first. Of a mutex there is nothing to choose.
+    [[no_unique_address]] Preference prefer = {};
 };
 
-/// What a release found, where the server told; see `lease::release(afterwards&)`.
+/// The options of a mutex.
+using mutex_options = basic_lock_options<no_preference>;
+
+/// The options of a shared_mutex.
+using shared_mutex_options = basic_lock_options<prefer>;
+
+/// What the server told about the lock when it was released; see `lease::release(afterwards&)`.
 struct afterwards {
-    /// How many hold the lock now, those included to whom it was handed over just then. Zero: it is free.
+    /// How many holders the lock has now, including those it was just handed over to. Zero: the lock is free.
     std::size_t holders = 0;
     /// How many still wait.
     std::size_t waiters = 0;
 };
 
-/// For one upgrade.
+/// The options of one upgrade.
 struct upgrade_options {
-    /// Filled by blocking calls that return without success or throw; must outlive the call.
+    /// Blocking calls fill this if they return without success or throw. It must outlive the call.
     holdfast::refusal* why_not = nullptr;
-    /// Stops the waiting; what was got too late is given back.
+    /// Cancels the wait. A grant that arrives later is given back in the background.
     std::stop_token stop = {};
 };
 
-/// For one acquisition.
+/// The options of one acquisition.
 struct acquire_options {
-    /// Zero: the lock's own.
+    /// The lease of this hold. Zero: that of the lock.
     milliseconds lease{0};
-    /// Who acquires. Without one each acquisition is an owner of its own.
+    /// Who acquires. Without one, each acquisition is an owner of its own.
     std::optional<holdfast::owner> owner = {};
-    /// Filled by blocking calls that return without the lock or throw; must outlive the call.
+    /// Blocking calls fill this if they return without the lock or throw. It must outlive the call.
     holdfast::refusal* why_not = nullptr;
-    /// Stops the waiting; what was got too late is given back.
+    /// Cancels the wait. A grant that arrives later is given back in the background.
     std::stop_token stop = {};
 };
 

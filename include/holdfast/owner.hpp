@@ -7,12 +7,17 @@
 
 namespace holdfast {
 
-/// An owner of the caller's making, for work that is neither one thread's nor one acquisition's: a job, a
-/// request, a coroutine with its children. Whoever acquires with the same owner re-enters; valid in one process.
-/// Acquisitions of one owner that are under way at the same time do not know of each other yet, and wait in line like
-/// strangers: begin the second when the first is there.
+namespace api {
+struct owner_access;
+}
+
+/// An owner made by the caller, for work that is neither one thread nor one acquisition: a job, a request, a coroutine
+/// with its children. An acquisition with the same owner re-enters the lock. An owner is valid in one process.
 ///
-/// Thread safety: a value; copies are the same owner.
+/// Acquisitions of one owner that run at the same time do not know each other yet and queue like strangers: start the
+/// second one after the first one has completed.
+///
+/// Thread safety: a value. Copies are the same owner.
 class HOLDFAST_EXPORT owner {
 public:
     /// A new owner, different from all others of this process.
@@ -21,10 +26,9 @@ public:
     /// Whether both are copies of one owner.
     friend bool operator==(const owner&, const owner&) = default;
 
-    /// Internal.
-    std::uint64_t number() const noexcept { return number_; }
-
 private:
+    friend struct api::owner_access;
+
     std::uint64_t number_;
 };
 

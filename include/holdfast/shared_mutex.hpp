@@ -9,88 +9,123 @@
 
 namespace holdfast {
 
-/// A lock that many can have for reading, or one for writing. Writing is what `lockable` has; reading is here.
+/// A lock that many owners can hold for reading, or one for writing. The operations of `lockable` write; those that
+/// read are here.
 ///
-/// Every reader has a lease of its own: one that died stops counting when its own lease ends, however often others
-/// renew theirs. Who goes first where readers and writers wait is chosen by `shared_mutex_options::prefer`.
+/// Every reader has a lease of its own: a reader that died stops counting when its own lease ends, however often others
+/// renew theirs. `shared_mutex_options::prefer` chooses which waiters go first.
 ///
-/// An owner that reads and wants to write too upgrades its hold (R22): it waits, before everybody in line, until the
-/// other readers have left; a second owner that wants the same gets errc::would_deadlock at once and keeps its read
-/// hold. An owner that writes may read as well; when it has given up writing, it still reads. Use `lease::upgrade()`
-/// and `lease::downgrade()`, or lock() by a thread that has lock_shared().
+/// An owner that reads and wants to write upgrades its hold. The upgrade waits, ahead of the queue, until all other
+/// readers have released. A second owner that tries to upgrade gets errc::would_deadlock at once and keeps its read
+/// hold. An owner that writes may also read; it still reads after it stopped writing. Use `lease::upgrade()` and
+/// `lease::downgrade()`, or lock() on a thread that has lock_shared().
 ///
-/// A reader that re-enters is never blocked by a writer that waits.
+/// A waiting writer never blocks a reader that re-enters.
+///
+/// Errors and thread safety: as of `lockable`.
 class HOLDFAST_EXPORT shared_mutex : public lockable {
 public:
-    /// Throws `error` with errc::bad_name or errc::bad_option. Sends nothing.
+    /// Makes a lock object. Sends nothing.
+    ///
+    /// Errors: throws `error` with errc::bad_name or errc::bad_option.
     shared_mutex(const client& client, const std::string& name, const shared_mutex_options& options = {});
-    /// Releases what threads still hold by lock() or lock_shared() through this object, with a warning; see `lockable`.
+    /// Releases, with a warning in the log, what threads still hold by lock() or lock_shared() through this object; see
+    /// `lockable`.
     ~shared_mutex();
 
-    /// Waits in line until the calling thread may read. Throws `error` if that cannot be.
+    /// Waits in the queue until the calling thread may read. The thread may re-enter.
+    ///
+    /// Errors: see `lockable`.
     void lock_shared() { lock_as(mode::shared); }
-    /// Reads if nobody writes and nobody who waits goes first. Throws `error` if the server cannot be asked.
+    /// Acquires the lock for reading if nobody writes and no waiter goes first. Returns false otherwise.
+    ///
+    /// Errors: see `lockable`.
     bool try_lock_shared() { return try_lock_as(mode::shared, milliseconds(0)); }
-    /// Waits in line, at most so long.
+    /// Waits in the queue, at most `wait`. Returns false if the calling thread may not read then.
+    ///
+    /// Errors: see `lockable`.
     template <typename Rep, typename Period>
     bool try_lock_shared_for(std::chrono::duration<Rep, Period> wait) {
         return try_lock_as(mode::shared, detail::wait_time(wait));
     }
-    /// Waits in line, at most until then.
+    /// Waits in the queue, at most until `deadline`. Returns false if the calling thread may not read then.
+    ///
+    /// Errors: see `lockable`.
     template <typename Clock, typename Duration>
     bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> deadline) {
         return try_lock_shared_for(deadline - Clock::now());
     }
-    /// Gives up one level of the calling thread's reading, as `unlock()` does. Use `unlock_shared(ec)` to be told.
+    /// Gives up one read level of the calling thread's hold, as unlock() does. `unlock_shared(ec)` waits and reports.
     void unlock_shared() noexcept { unlock_as(mode::shared); }
-    /// Errors as of `lease::release()`, errc::not_held if the calling thread holds nothing, errc::held_other_mode if it
-    /// only writes.
+    /// Gives up one read level of the calling thread's hold and waits for the answer. Never throws.
+    ///
+    /// Errors: those of `lease::release()`; errc::not_held if the calling thread holds nothing; errc::held_other_mode
+    /// if it only writes.
     void unlock_shared(boost::system::error_code& ec) noexcept { unlock_as(mode::shared, ec); }
 
-    /// Waits in line until it may read. Throws `error`: errc::cancelled, or why it cannot be had.
+    /// Waits in the queue until the lock is acquired for reading.
+    ///
+    /// Errors: see `lockable`; errc::cancelled.
+    /// Cancellation: `acquire_options::stop`. A grant that arrives later is given back in the background.
     lease acquire_shared(acquire_options options = {}) {
         return acquire_as(mode::shared, detail::for_ever, std::move(options));
     }
-    /// An empty lease if somebody writes or goes first. Throws `error` if the server cannot be asked.
+    /// Acquires the lock for reading if nobody writes and no waiter goes first. Returns an empty lease otherwise.
+    ///
+    /// Errors: see `lockable`; errc::cancelled.
     lease try_acquire_shared(acquire_options options = {}) {
         return acquire_as(mode::shared, milliseconds(0), std::move(options));
     }
-    /// Waits in line, at most so long; an empty lease if that was not enough.
+    /// Waits in the queue, at most `wait`. Returns an empty lease if the lock is not acquired then.
+    ///
+    /// Errors: see `lockable`; errc::cancelled.
+    /// Cancellation: as of acquire_shared().
     template <typename Rep, typename Period>
     lease try_acquire_shared_for(std::chrono::duration<Rep, Period> wait, acquire_options options = {}) {
         return acquire_as(mode::shared, detail::wait_time(wait), std::move(options));
     }
-    /// Waits in line, at most until then; an empty lease if that was not enough.
+    /// Waits in the queue, at most until `deadline`. Returns an empty lease if the lock is not acquired then.
+    ///
+    /// Errors: see `lockable`; errc::cancelled.
+    /// Cancellation: as of acquire_shared().
     template <typename Clock, typename Duration>
     lease try_acquire_shared_until(std::chrono::time_point<Clock, Duration> deadline, acquire_options options = {}) {
         return try_acquire_shared_for(deadline - Clock::now(), std::move(options));
     }
 
-    /// As acquire_shared(), for any completion token; see `lockable::async_acquire`. Include <holdfast/async.hpp>.
+    /// acquire_shared() with a completion token. Include <holdfast/async.hpp>.
+    ///
+    /// Completion, errors and cancellation: as of `lockable::async_acquire`.
     template <typename CompletionToken>
     auto async_acquire_shared(acquire_options options, CompletionToken&& token);
-    /// The same with the lock's own lease, as an owner of its own.
+    /// The same with default options.
     template <typename CompletionToken>
     auto async_acquire_shared(CompletionToken&& token);
 
-    /// As try_acquire_shared(); errc::write_held or errc::reserved if that is not possible now.
+    /// try_acquire_shared() with a completion token. Include <holdfast/async.hpp>.
+    ///
+    /// Completion and cancellation: as of `lockable::async_acquire`.
+    /// Errors: those of `lockable::async_acquire`; errc::write_held or errc::reserved if the caller may not read now.
     template <typename CompletionToken>
     auto async_try_acquire_shared(acquire_options options, CompletionToken&& token);
-    /// The same with the lock's own lease, as an owner of its own.
+    /// The same with default options.
     template <typename CompletionToken>
     auto async_try_acquire_shared(CompletionToken&& token);
 
-    /// As try_acquire_shared_for(); errc::timed_out if that was not enough.
+    /// try_acquire_shared_for() with a completion token. Include <holdfast/async.hpp>.
+    ///
+    /// Completion and cancellation: as of `lockable::async_acquire`.
+    /// Errors: those of `lockable::async_acquire`; errc::timed_out if the lock is not acquired within `wait`.
     template <typename Rep, typename Period, typename CompletionToken>
     auto async_try_acquire_shared_for(std::chrono::duration<Rep, Period> wait, acquire_options options,
                                       CompletionToken&& token);
-    /// The same with the lock's own lease, as an owner of its own.
+    /// The same with default options.
     template <typename Rep, typename Period, typename CompletionToken>
     auto async_try_acquire_shared_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token);
 
 private:
     friend class striped_shared_mutex;
-    shared_mutex(const client& client, const std::string& name, const api::named_setup& setup);
+    shared_mutex(const client& client, api::lock_definition lock);
 };
 
 }  // namespace holdfast

@@ -1,4 +1,4 @@
-// A read-write lock for names that very many read.
+// A read-write lock for names with very many readers.
 #pragma once
 
 #include <holdfast/shared_mutex.hpp>
@@ -22,26 +22,28 @@ class loss_of_any;
 /// Thread safety: as of `lease`.
 class HOLDFAST_EXPORT striped_lease {
 public:
-    /// Holds nothing.
+    /// An empty lease: holds nothing.
     striped_lease() noexcept;
-    /// Releases as `lease` does. Never throws.
+    /// Releases without waiting, as `lease` does. Never throws.
     ~striped_lease();
-    /// The hold moves; the other object holds nothing afterwards.
+    /// The hold moves. The other lease is empty afterwards.
     striped_lease(striped_lease&&) noexcept;
-    /// Releases what it holds first.
+    /// Releases what this lease held before, as the destructor does.
     striped_lease& operator=(striped_lease&&) noexcept;
     striped_lease(const striped_lease&) = delete;
     striped_lease& operator=(const striped_lease&) = delete;
 
     /// True until released or moved from.
     explicit operator bool() const noexcept { return !leases_.empty(); }
-    /// The largest of the stripes' tokens. It grows from holder to holder as long as no server's clock is set back.
+    /// The largest token of the stripes. It grows from holder to holder as long as no server's clock is set back.
     std::uint64_t token() const noexcept;
-    /// The shortest of the stripes' validities.
+    /// The shortest validity of the stripes.
     milliseconds validity() const noexcept;
-    /// Requested when the hold of any stripe is lost.
+    /// A stop is requested when the hold of any stripe is lost.
     std::stop_token lost() const noexcept;
-    /// Gives all stripes up, the last one first, and tells the first thing that went wrong. Never throws.
+    /// Releases all stripes, the last one first, and waits for the answers. Never throws.
+    ///
+    /// Errors: the first error of a stripe; see `lease::release()`.
     boost::system::error_code release() noexcept;
 
 private:
@@ -49,99 +51,116 @@ private:
     explicit striped_lease(std::vector<lease> leases);
     void give_all_back() noexcept;
 
-    std::vector<lease> leases_;  // in the order they were taken
+    std::vector<lease> leases_;  // in the order of acquisition
     std::unique_ptr<api::loss_of_any> loss_;
 };
 
-/// A shared_mutex spread over several keys, so that readers of a hot name do not all meet at one (on a Cluster: at one
-/// server). A reader takes one stripe, chosen by its owner; a writer takes all of them, one after the other in one
-/// order, so reading is as cheap as on a shared_mutex and writing costs `stripes` times as much.
+/// A shared_mutex spread over several keys, so that the readers of a hot name do not all use one key (on a Cluster: one
+/// server). A reader acquires one stripe, chosen by its owner. A writer acquires all stripes, one after the other in a
+/// fixed order. So reading costs as much as on a shared_mutex, and writing costs `stripes` times as much.
 ///
-/// There is no upgrade: it would wait for the other stripes while they may wait for this one. It is refused with
-/// errc::would_deadlock, and so is lock() by a thread that reads.
+/// There is no upgrade: it would wait for the other stripes while their writers wait for this one. It fails with
+/// errc::would_deadlock, and so does lock() on a thread that reads.
 ///
-/// All who use a name must agree on the number of stripes. Thread safety: one object may be used by many threads.
+/// All users of a name must use the same number of stripes.
+///
+/// Errors: as of `lockable`. Thread safety: one object may be used by many threads.
 class HOLDFAST_EXPORT striped_shared_mutex {
 public:
-    /// From 1 to 1024 stripes. Throws `error` with errc::bad_name or errc::bad_option. Sends nothing.
+    /// Makes a lock object with 1 to 1024 stripes. Sends nothing.
+    ///
+    /// Errors: throws `error` with errc::bad_name or errc::bad_option.
     striped_shared_mutex(const client& client, std::string name, std::size_t stripes,
                          shared_mutex_options options = {});
-    /// Releases what threads still hold by lock() or lock_shared() through this object, with a warning; see `lockable`.
+    /// Releases, with a warning in the log, what threads still hold by lock() or lock_shared() through this object; see
+    /// `lockable`.
     ~striped_shared_mutex();
     striped_shared_mutex(const striped_shared_mutex&) = delete;
     striped_shared_mutex& operator=(const striped_shared_mutex&) = delete;
 
-    /// As given to the constructor.
+    /// The name as given to the constructor.
     const std::string& name() const noexcept { return name_; }
-    /// How many keys it is spread over.
+    /// How many keys the lock is spread over.
     std::size_t stripes() const noexcept { return stripes_.size(); }
 
-    /// As of `lockable` and `shared_mutex`. Where a writer cannot have a stripe in time, those it has are given back.
+    /// Waits until the calling thread holds all stripes.
+    ///
+    /// Errors: as of `lockable::lock()`. On failure all stripes are released.
     void lock();
-    /// Takes all stripes if they are free.
+    /// Acquires all stripes if they are free. Returns false, and holds nothing, otherwise.
     bool try_lock() { return try_lock_within(milliseconds(0)); }
-    /// Waits for all stripes, at most so long.
+    /// Waits for all stripes, at most `wait`. Returns false, and holds nothing, if that is not enough.
     template <typename Rep, typename Period>
     bool try_lock_for(std::chrono::duration<Rep, Period> wait) {
         return try_lock_within(detail::wait_time(wait));
     }
-    /// Waits for all stripes, at most until then.
+    /// Waits for all stripes, at most until `deadline`. Returns false, and holds nothing, if that is not enough.
     template <typename Clock, typename Duration>
     bool try_lock_until(std::chrono::time_point<Clock, Duration> deadline) {
         return try_lock_for(deadline - Clock::now());
     }
-    /// Gives all stripes up. Never throws.
+    /// Releases all stripes, as `lockable::unlock()` does. Never throws.
     void unlock() noexcept;
-    /// Reading, as of `shared_mutex`.
+    /// Waits until the calling thread may read; see `shared_mutex::lock_shared()`.
     void lock_shared() { mine().lock_shared(); }
-    /// Reads if nobody writes and nobody who waits goes first.
+    /// Acquires the lock for reading if nobody writes and no waiter goes first. Returns false otherwise.
     bool try_lock_shared() { return mine().try_lock_shared(); }
-    /// Waits in line to read, at most so long.
+    /// Waits in the queue to read, at most `wait`. Returns false if the calling thread may not read then.
     template <typename Rep, typename Period>
     bool try_lock_shared_for(std::chrono::duration<Rep, Period> wait) {
         return mine().try_lock_shared_for(wait);
     }
-    /// Waits in line to read, at most until then.
+    /// Waits in the queue to read, at most until `deadline`. Returns false if the calling thread may not read then.
     template <typename Clock, typename Duration>
     bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> deadline) {
         return mine().try_lock_shared_until(deadline);
     }
-    /// Gives up one level of the calling thread's reading. Never throws.
+    /// Gives up one read level of the calling thread's hold. Never throws.
     void unlock_shared() noexcept { mine().unlock_shared(); }
 
-    /// Takes all stripes to write; waits, tries and throws as `lockable` does.
+    /// Waits until all stripes are acquired for writing.
+    ///
+    /// Errors and cancellation: as of `lockable::acquire()`. On failure all stripes are released.
     striped_lease acquire(acquire_options options = {}) { return acquire_within(detail::for_ever, std::move(options)); }
-    /// An empty lease if one of the stripes is not free.
+    /// Acquires all stripes if they are free. Returns an empty lease otherwise.
     striped_lease try_acquire(acquire_options options = {}) {
         return acquire_within(milliseconds(0), std::move(options));
     }
-    /// Waits for all stripes, at most so long; an empty lease if that was not enough.
+    /// Waits for all stripes, at most `wait`. Returns an empty lease if that is not enough.
     template <typename Rep, typename Period>
     striped_lease try_acquire_for(std::chrono::duration<Rep, Period> wait, acquire_options options = {}) {
         return acquire_within(detail::wait_time(wait), std::move(options));
     }
 
-    /// Takes one stripe to read; waits, tries and throws as `shared_mutex` does.
+    /// Waits until one stripe is acquired for reading.
+    ///
+    /// Errors and cancellation: as of `shared_mutex::acquire_shared()`.
     lease acquire_shared(acquire_options options = {}) {
         shared_mutex& chosen = stripe_for(options);
         return chosen.acquire_shared(std::move(options));
     }
-    /// An empty lease if somebody writes or goes first.
+    /// Acquires one stripe for reading if nobody writes and no waiter goes first. Returns an empty lease otherwise.
     lease try_acquire_shared(acquire_options options = {}) {
         shared_mutex& chosen = stripe_for(options);
         return chosen.try_acquire_shared(std::move(options));
     }
-    /// Waits in line, at most so long; an empty lease if that was not enough.
+    /// Waits in the queue to read, at most `wait`. Returns an empty lease if that is not enough.
     template <typename Rep, typename Period>
     lease try_acquire_shared_for(std::chrono::duration<Rep, Period> wait, acquire_options options = {}) {
         shared_mutex& chosen = stripe_for(options);
         return chosen.try_acquire_shared_for(wait, std::move(options));
     }
 
-    /// As acquire(). Completion: void(boost::system::error_code, striped_lease). Include <holdfast/async.hpp>.
+    /// acquire() with a completion token. Include <holdfast/async.hpp>.
+    ///
+    /// Completion: void(boost::system::error_code, striped_lease).
+    /// Errors and cancellation: as of `lockable::async_acquire`.
     template <typename CompletionToken>
     auto async_acquire(acquire_options options, CompletionToken&& token);
-    /// As acquire_shared(). Completion: void(boost::system::error_code, lease). Include <holdfast/async.hpp>.
+    /// acquire_shared() with a completion token. Include <holdfast/async.hpp>.
+    ///
+    /// Completion: void(boost::system::error_code, lease).
+    /// Errors and cancellation: as of `lockable::async_acquire`.
     template <typename CompletionToken>
     auto async_acquire_shared(acquire_options options, CompletionToken&& token);
 
@@ -149,11 +168,11 @@ private:
     struct take_all;
     bool try_lock_within(milliseconds wait);
     bool try_take_all(milliseconds wait, std::chrono::steady_clock::time_point deadline);
-    // While the last stripe was waited for, the first may have been lost.
+    // The first stripe may be lost while the writer waits for the last one.
     static bool all_valid(const std::vector<lease>& leases) noexcept;
     striped_lease acquire_within(milliseconds wait, acquire_options options);
-    shared_mutex& mine() noexcept;                                      // the calling thread's
-    shared_mutex& stripe_for(const acquire_options& options) noexcept;  // its owner's, or any
+    shared_mutex& mine() noexcept;                                      // the stripe of the calling thread
+    shared_mutex& stripe_for(const acquire_options& options) noexcept;  // that of the owner, or any
     static striped_lease bundle(std::vector<lease> leases) { return striped_lease(std::move(leases)); }
 
     std::string name_;

@@ -219,7 +219,7 @@ void engine::disown(const hold& h) {
 
 bool engine::reads_a_stripe(const acquire_terms& terms) {
     if (terms.want != access::exclusive || terms.owner == owner_id::nobody) return false;
-    const std::span stripes(terms.keys.get(), terms.stripes);
+    const std::span stripes(terms.keys.get(), terms.options.stripes);
     return std::ranges::any_of(stripes, [&](const lock_keys& stripe) {
         const hold* const mine = find(terms.owner, stripe);
         return mine != nullptr && mine->exclusive == 0;
@@ -242,7 +242,7 @@ void engine::begin(acquire_completion& request, const acquire_terms& terms, inst
         return refuse(request, errc::would_deadlock, "the caller reads it, and a striped lock cannot be upgraded");
     }
     if (hold* const mine = find(terms.owner, *terms.keys)) return reenter(*mine, request, terms, now);
-    acquisitions_.acquire(holds_.make(hold_terms(terms)), request, terms.limit, now);
+    acquisitions_.acquire(holds_.make(terms.of_hold()), request, terms.limit, now);
 }
 
 void engine::reenter(hold& mine, acquire_completion& request, const acquire_terms& terms, instant now) {
@@ -250,10 +250,10 @@ void engine::reenter(hold& mine, acquire_completion& request, const acquire_term
     if (mine.phase != hold_phase::held) {
         return refuse(request, errc::lost, "the hold was lost; release it as often as it was taken first");
     }
-    if (mine.terms().kind != terms.kind) {
+    if (mine.options().kind != terms.options.kind) {
         return refuse(request, errc::wrong_type, "the caller holds a lock of another kind by this name");
     }
-    if (terms.acknowledged_by.replicas() > mine.terms().acknowledged_by.replicas()) {
+    if (terms.options.replicas > mine.options().replicas) {
         return refuse(request, errc::not_replicated, "the caller holds it by a lock that asks for fewer replicas");
     }
     if (terms.want == access::exclusive) return reenter_exclusive(mine, request, terms.limit, now);
@@ -263,7 +263,7 @@ void engine::reenter(hold& mine, acquire_completion& request, const acquire_term
 }
 
 void engine::reentered(hold& h, acquire_completion& request, instant now) {
-    if (h.terms().renewing == renewal::none) held_.renew_nodes(h, now);
+    if (h.options().renewing == renewal::none) held_.renew_nodes(h, now);
     add(effects::reentered{&request, &h});
 }
 
@@ -280,7 +280,7 @@ void engine::reenter_exclusive(hold& h, acquire_completion& request, patience li
         ++h.exclusive;
         return reentered(h, request, now);
     }
-    if (h.terms().upgrading == upgrades::refused) {
+    if (h.options().upgrading == upgrades::refused) {
         return refuse(request, errc::would_deadlock, "a striped lock cannot be upgraded");
     }
     if (h.is_asked_for()) return refuse(request, errc::too_many, "an upgrade of this hold is under way");

@@ -95,6 +95,7 @@ public:
     // --- what callers and listeners may read
     const hold_id& id() const noexcept { return id_; }
     const hold_terms& terms() const noexcept { return terms_; }
+    const lock_options& options() const noexcept { return terms_.options; }
     fencing_token token() const noexcept { return token_now; }
     instant valid_until() const noexcept { return valid_until_now; }
     // How many releases of that kind are due.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/clock.hpp"
+#include "engine/lock_options.hpp"
 #include "redis/session/acknowledgement.hpp"
 #include "wire/hold_id.hpp"
 #include "wire/requests.hpp"
@@ -19,6 +20,7 @@
 
 namespace holdfast::engine {
 
+using holdfast::refusal;
 using std::chrono::milliseconds;
 using wire::client_id;
 using wire::hold_id;
@@ -33,21 +35,10 @@ using fencing_token = std::uint64_t;
 // Who may re-enter. 0 is nobody: every acquisition is an owner of its own.
 enum class owner_id : std::uint64_t { nobody = 0 };
 
-enum class renewal : std::uint8_t { automatic, none };
-enum class upgrades : std::uint8_t { allowed, refused };
 enum class waiting : std::uint8_t { not_at_all, in_queue };
 
 // One level of a hold. An owner may have several of both kinds at once.
 enum class access : std::uint8_t { exclusive, shared };
-
-// Why a lock was not had, or a release or renewal did not take.
-struct refusal {
-    errc code = errc::busy;
-    std::string detail;
-    std::optional<milliseconds> holder_left;  // of the one who holds it, as far as known
-    std::string holder;
-    std::optional<milliseconds> recovers_in = {};  // with errc::recovering: until enough nodes vote
-};
 
 // A refusal, or none, which is the rule: takes the room of a pointer.
 class rare_refusal {
@@ -82,75 +73,23 @@ struct patience {
     instant deadline = never;  // of the waiting; with waiting::not_at_all, of the request
 };
 
-// There may be a hundred thousand holds: what is chosen for them has as few bits as it needs.
-class packed_acknowledgement {
-public:
-    static constexpr unsigned most_replicas = 15;
-    static constexpr milliseconds longest_time{4095};
-
-    packed_acknowledgement() = default;
-    explicit packed_acknowledgement(redis::acknowledgement wanted) noexcept
-        : bits_(static_cast<std::uint16_t>(wanted.replicas << time_bits |
-                                           static_cast<unsigned>(wanted.within.count()))) {}
-
-    unsigned replicas() const noexcept { return bits_ >> time_bits; }
-    redis::acknowledgement get() const noexcept { return {replicas(), milliseconds(bits_ & time_mask)}; }
-
-private:
-    static constexpr unsigned time_bits = 12;
-    static constexpr unsigned time_mask = (1U << time_bits) - 1;
-
-    std::uint16_t bits_ = 0;
+// What a hold is like, for as long as it exists.
+struct hold_terms {
+    std::shared_ptr<const lock_keys> keys;
+    lock_options options = {};
+    owner_id owner = owner_id::nobody;
+    access want = access::exclusive;
 };
 
 // What an acquisition is to be like.
 struct acquire_terms {
     std::shared_ptr<const lock_keys> keys;
-    lock_kind kind = lock_kind::mutex;
-    preference prefer = preference::arrival;
+    lock_options options = {};
     access want = access::exclusive;
-    upgrades upgrading = upgrades::allowed;
-    // Of a striped lock's first stripe: how many there are, their keys standing behind its own. An owner that reads one
-    // of them does not wait to write: whoever it would wait for may wait for it.
-    std::uint16_t stripes = 0;
     owner_id owner = owner_id::nobody;
-    milliseconds lease{30000};
-    renewal renewing = renewal::automatic;
     patience limit = {};
-    // How often a request whose answer was lost with its link is sent again: of acquiring, and of releasing.
-    unsigned max_repeats = static_cast<unsigned>(-1);
-    // Who must have a grant or a renewal before it counts.
-    packed_acknowledgement acknowledged_by = {};
-    // Of a lock whose key other programs use, too: after so long they get a turn; 0: never.
-    std::uint16_t yield_after_ms = 0;
-};
 
-// What is left of that when it was acquired: of use as long as it is held.
-struct hold_terms {
-    explicit hold_terms(const acquire_terms& asked)
-        : keys(asked.keys),
-          owner(asked.owner),
-          lease(asked.lease),
-          max_repeats(asked.max_repeats),
-          kind(asked.kind),
-          prefer(asked.prefer),
-          want(asked.want),
-          upgrading(asked.upgrading),
-          renewing(asked.renewing),
-          acknowledged_by(asked.acknowledged_by),
-          yield_after_ms(asked.yield_after_ms) {}
-
-    std::shared_ptr<const lock_keys> keys;
-    owner_id owner;
-    milliseconds lease;
-    unsigned max_repeats;
-    lock_kind kind : 2;
-    preference prefer : 2;
-    access want : 2;
-    upgrades upgrading : 2;
-    renewal renewing : 2;
-    packed_acknowledgement acknowledged_by;
-    std::uint16_t yield_after_ms;
+    hold_terms of_hold() const { return {keys, options, owner, want}; }
 };
 
 class hold;

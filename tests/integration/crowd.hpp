@@ -106,7 +106,7 @@ public:
         return std::chrono::duration_cast<milliseconds>(steady::now() - begin);
     }
 
-    /// Returns when all are held; those who wait may not stand in line yet.
+    /// Returns when all locks are held. The waiters may not be in the queue yet.
     void hold_and_wait() {
         for (std::size_t i = 0; i < many; ++i) {
             mutex theirs{holding[i % holding.size()], name_of(i), terms};
@@ -141,7 +141,7 @@ public:
         return steady::now();
     }
 
-    /// Holders give back what they have, and so everybody in line is served: soon after another server serves. Nobody
+    /// Holders give back what they have, and so every waiter is served: soon after another server serves. Nobody
     /// hangs.
     void expect_all_served(steady::time_point serving) {
         const auto begun = steady::now();
@@ -150,7 +150,7 @@ public:
             EXPECT_GT(held[i].validity(), milliseconds{0});
             believers.ends(name_of(i), held[i].token());
             // The new primary may not have a replica yet; then it refuses. Or it was sent to the old one, which hangs.
-            // In both cases it goes on in the background: those in line are served.
+            // In both cases the release goes on in the background, and the waiters are served.
             const boost::system::error_code refused = held[i].release();
             EXPECT_TRUE(!refused || refused == errc::misconfigured || refused == errc::outcome_unknown)
                 << name_of(i) << ": " << refused.message();

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <string>
 
+#include "base/errc_table.hpp"
 #include "support/eventually.hpp"
 
 namespace holdfast::testing {
@@ -19,7 +20,8 @@ inline const std::string password = "hunter2";
 inline constexpr auto an_age = std::chrono::seconds{30};
 
 inline std::string to_text(errc code) {
-    return std::to_string(static_cast<int>(code)) + " (" + make_error_code(code).message() + ")";
+    const errc_row* const row = find_errc(code);
+    return row != nullptr ? row->name : "no error";
 }
 
 /// What `operation` throws; errc{} if it goes well.

@@ -1,4 +1,4 @@
-// What the library calls back, without Asio: a function on the callback thread, and a handler whose type is erased.
+// The interfaces by which the library calls user code: a function for the callback thread, and a completion handler.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace holdfast::detail {
 
-/// Something to be run on the client's callback thread.
+/// A function that runs on the client's callback thread.
 class callback {
 public:
     virtual ~callback() = default;
@@ -31,9 +31,9 @@ public:
     virtual ~completion() = default;
     /// Posts the handler; `self` is this object. Called once.
     virtual void complete(std::unique_ptr<completion> self, Results... results) = 0;
-    /// Most handlers cannot be cancelled, and need not be told how.
+    /// False for most handlers; then on_cancellation() is not called.
     virtual bool can_be_cancelled() const = 0;
-    /// `cancel` may be called from the handler's own context until it is posted, and harmlessly afterwards.
+    /// The handler's context may call `cancel` until the handler is posted. A later call does nothing.
     virtual void on_cancellation(std::function<void()> cancel) = 0;
 };
 

@@ -1,7 +1,7 @@
-// Where templates end: any Asio completion handler, as an object that the library can call without knowing its type.
+// Erases the type of an Asio completion handler, so that the library can call it.
 //
-// The handler runs on its associated executor, posted, never inside the library; a handler without one runs
-// on the client's own callback thread. While an operation is under way its executor has outstanding work.
+// The handler is posted to its associated executor and never runs inside the library. A handler without an executor
+// runs on the client's callback thread. While an operation is in flight, its executor has outstanding work.
 #pragma once
 
 #include <holdfast/detail/callback.hpp>
@@ -56,7 +56,7 @@ private:
     std::shared_ptr<api::core> core_;
 };
 
-/// Memory for what is made anew for every operation.
+/// Recycled memory for the objects that every operation makes.
 HOLDFAST_EXPORT void* take_room(std::size_t size);
 HOLDFAST_EXPORT void give_room_back(void* room, std::size_t size) noexcept;
 
@@ -70,15 +70,16 @@ public:
 
     static void* operator new(std::size_t size) { return take_room(size); }
     static void operator delete(void* room, std::size_t size) noexcept { give_room_back(room, size); }
-    /// For handlers that want to be aligned more strictly than most.
+    /// For handlers with an extended alignment.
     static void* operator new(std::size_t size, std::align_val_t to) { return ::operator new(size, to); }
     static void operator delete(void* room, std::align_val_t to) noexcept { ::operator delete(room, to); }
 
     void complete(std::unique_ptr<completion<Results...>> self, Results... results) override {
-        // This object may be gone before it is posted, and until then it must keep the client: both have one.
+        // Posting may destroy this object, and the executor must keep the client alive until post() returns: hence a
+        // copy.
         const auto executor = executor_;
         if constexpr (std::is_same_v<tracked_executor, callback_executor>) {
-            results_.emplace(std::move(results)...);  // this object itself is what the callback thread gets
+            results_.emplace(std::move(results)...);  // the callback thread gets this object itself
             executor.push(std::unique_ptr<callback>(static_cast<completion_of*>(self.release())));
         } else {
             boost::asio::post(executor, posted{std::move(self), std::tuple<Results...>(std::move(results)...)});
@@ -114,7 +115,7 @@ private:
         auto slot = boost::asio::get_associated_cancellation_slot(handler_);
         if (slot.is_connected()) slot.clear();
         Handler handler = std::move(handler_);
-        self.reset();  // its work guard goes before the handler runs
+        self.reset();  // the work guard ends before the handler runs
         std::apply(std::move(handler), std::move(answers));
     }
 
@@ -124,7 +125,7 @@ private:
 
     Handler handler_;
     tracked_executor executor_;
-    std::optional<std::tuple<Results...>> results_;  // on their way to the callback thread
+    std::optional<std::tuple<Results...>> results_;  // while the callback thread has not run it
 };
 
 template <typename... Results, typename Handler>

@@ -1,12 +1,12 @@
-// How long to wait, in milliseconds, whatever the caller's unit. std::chrono overflows silently where a wait
-// meant as "for ever" (hours::max(), time_point::max()) is made finer.
+// Converts a wait of any unit to milliseconds. std::chrono overflows silently where a wait that means "for ever"
+// (hours::max(), time_point::max()) is converted to a finer unit.
 #pragma once
 
 #include <chrono>
 
 namespace holdfast::detail {
 
-/// A wait as long as this has no end.
+/// A wait of at least this length has no limit.
 inline constexpr std::chrono::hours for_ever_from{24 * 365 * 100};
 inline constexpr std::chrono::milliseconds for_ever = std::chrono::milliseconds::max();
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t most_links = 4;
 
-// The sentinels are the node's to ask: these links go where that one does.
+// Only the backend asks the sentinels. These links follow its own link.
 redis::server_settings alone(redis::server_settings server) {
     server.sentinels.reset();
     return server;
@@ -24,7 +24,7 @@ redis::ack_queue line_on(redis::session& link, const std::string& client_id) {
 
 }  // namespace
 
-// What becomes of a link is told by its commands.
+// The state of a link shows in the results of its commands.
 struct ack_links::one final : redis::session_listener {
     one(const ack_links& owner, redis::acknowledgement wish, redis::server_settings server,
         const std::string& client_id)
@@ -48,7 +48,7 @@ struct ack_links::one final : redis::session_listener {
 ack_links::ack_links(boost::asio::io_context& context, serial_section& section, ack_listener& told,
                      std::uint64_t jitter_seed)
     : context_(context), section_(section), told_(told), jitter_seed_(jitter_seed) {
-    links_.reserve(most_links);  // one may be added while they are gone through
+    links_.reserve(most_links);  // a link may be added during an iteration
 }
 
 ack_links::~ack_links() = default;

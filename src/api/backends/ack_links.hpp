@@ -1,11 +1,12 @@
-// The links of their own by which a node asks for replicas: see redis::ack_queue. Made when somebody first wants them.
+// The separate links over which a backend asks for acknowledgements of replicas; see redis::ack_queue. Opened on first
+// use.
 //
-// A WAIT holds up what is sent behind it for as long as its replicas may take. So whoever wants another number, or
-// gives them another time, has another link: a lock whose replicas are slow or gone costs none of the others. There are
-// few such wishes in a program; those beyond the last link share.
+// A WAIT delays the commands behind it for as long as its replicas may take. So each pair of number and timeout has a
+// link of its own: a lock whose replicas are slow or gone does not delay the others. A program uses few such pairs;
+// those beyond the last link share it.
 //
-// Each link goes where the node's own goes. Where both are up and lead to different servers, the one that came up
-// earlier is the wrong one: the address leads elsewhere by now. With members of a Cluster that does not matter.
+// Each link follows the backend's own link. If both are up and lead to different servers, the link that came up earlier
+// is wrong: the address leads elsewhere by now. For members of a Cluster that does not matter.
 #pragma once
 
 #include "redis/session/ack_queue.hpp"
@@ -17,7 +18,7 @@
 
 namespace holdfast::api {
 
-// Told in the serial section.
+// Called in the serial section.
 class ack_listener {
 public:
     virtual void on_ack_link_up(const redis::server_facts& facts, instant now) = 0;
@@ -32,18 +33,18 @@ public:
     ack_links(boost::asio::io_context& context, serial_section& section, ack_listener& told, std::uint64_t jitter_seed);
     ~ack_links();
 
-    // `server`: where the node's own link goes.
+    // `server`: where the backend's own link leads.
     void submit(redis::command& request, const redis::ack_queue::question& about, const redis::server_settings& server,
                 const std::string& client_id);
     bool withdraw(redis::command& request);
-    // The node's own link is up, and goes there, to that run of a server.
+    // The backend's own link is up and leads to `server`, to the run `run_id` of it.
     void follow(const redis::server_settings& server, const std::string& run_id, instant now);
-    // See redis::ack_queue; of all links together.
+    // The sum over all links; see redis::ack_queue.
     unsigned lost_histories() const noexcept;
     void flush(instant now);
     void pump(instant now);
     void close(instant now);
-    // Whoever waits is told that reason, and the links are left. To be kept until they are quiet.
+    // Fails all requests with that reason and closes the links. Keep the object until it is quiet.
     void give_up(const failure& why, instant now);
     bool is_quiet() const noexcept;
     void on_timer(instant now);

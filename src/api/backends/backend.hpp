@@ -1,5 +1,5 @@
-// One of the places that vote, as the core sees it: a single server, whichever server the sentinels call the primary,
-// or a whole Cluster. Lives in the core's serial section.
+// One node that votes, as the core sees it: a single server, the primary that the sentinels name, or a whole Cluster.
+// Lives in the serial section of the core.
 #pragma once
 
 #include "api/runtime/watcher.hpp"
@@ -21,26 +21,26 @@ class backend {
 public:
     virtual ~backend() = default;
 
-    // How the engine reaches it.
+    // How the engine reaches the node.
     virtual engine::node_link link() = 0;
-    // Before anything else: whom events are for, and whose card is shown there.
+    // First call: `mine` gets the events; the card at the node names `client_id`.
     virtual void attach(engine::node_input& mine, const std::string& client_id) = 0;
 
-    // Connected; in a Cluster to any primary.
+    // Whether it is connected; in a Cluster to any primary.
     virtual bool up() const = 0;
     virtual void submit(redis::command& request, instant now) = 0;
 
-    // Before any place is pumped: what has been heard may make the engine send something to another one.
+    // Runs before pump() of any backend: the engine may react by sending something to another node.
     virtual void look_around(instant now) = 0;
-    // Connects, hangs up and sends.
+    // Connects, disconnects and sends.
     virtual void pump(instant now) = 0;
-    // Some bytes wait for the loop to go on: the socket is full, or it speaks TLS.
+    // Whether bytes wait for the loop: the socket is full, or uses TLS.
     virtual bool is_sending() const = 0;
     virtual void close(instant now) = 0;
     virtual void on_timer(instant now) = 0;
     virtual instant deadline() const noexcept = 0;
 
-    // The primaries of a Cluster as far as they are known, for a tool that looks at each; a single server has none.
+    // The known primaries of a Cluster, for tools. Empty for a single server.
     virtual std::vector<redis::server_settings> members() const { return {}; }
 };
 
@@ -48,12 +48,12 @@ struct surroundings {
     boost::asio::io_context& context;
     serial_section& section;
     api::watcher& watcher;
-    // Nothing is believed of a server that was started less than this ago.
+    // A server that started less than this ago is not trusted.
     milliseconds mistrusted_for;
     std::uint64_t jitter_seed;
 };
 
-// Of the kind that the settings ask for.
+// Makes the kind that the settings require.
 std::unique_ptr<backend> make_backend(const surroundings& where, const redis::server_settings& settings);
 
 }  // namespace holdfast::api

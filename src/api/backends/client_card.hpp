@@ -1,7 +1,7 @@
-// Tells tools who a client is: host, pid, program and user, in a hash of its own that expires when the client is gone.
+// Tells tools who a client is: host, pid, program and user, in a hash that expires when the client is gone.
 //
-// Written when a link comes up and again before it expires; the locks themselves never read it. A server that
-// refuses it (an ACL without that key) only makes `holdfast show` less talkative.
+// Written when a link comes up, and refreshed before it expires. Locks never read it. If a server refuses it (an ACL
+// without that key), `holdfast show` shows less.
 #pragma once
 
 #include "api/backends/backend.hpp"
@@ -17,20 +17,20 @@ class client_card {
 public:
     explicit client_card(std::string client_id);
 
-    // Sends it if it is due. Inside the section.
+    // Sends the card if it is due. Inside the section.
     void refresh(backend& where, instant now);
-    // A new link, perhaps to a server that does not know it yet.
+    // The new link may lead to a server without the card.
     void on_link_up() noexcept { due_ = instant{}; }
-    // Nothing is due while there is nobody to tell.
+    // Without a link nothing is due.
     void on_link_down() noexcept { due_ = never; }
     instant due() const noexcept { return due_; }
-    // Sends its removal, without waiting for an answer.
+    // Sends the removal of the card and does not wait for the answer.
     void withdraw(backend& where, instant now);
 
     const std::string& key() const noexcept { return key_; }
 
 private:
-    // Nobody waits for the answers.
+    // Ignores its answer.
     class quiet_command final : public redis::command {
         void on_reply(const redis::reply_view&, instant) override {}
         void on_failure(const failure&, instant) override {}

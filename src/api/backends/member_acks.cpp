@@ -6,7 +6,7 @@
 namespace holdfast::api {
 namespace {
 
-constexpr std::uint64_t seeds_for_each = 8;  // more than a member has links
+constexpr std::uint64_t seeds_for_each = 8;  // more than the links of a member
 
 }  // namespace
 
@@ -51,7 +51,7 @@ void member_acks::keep_primaries(const redis::slot_map& map, instant now) {
         left_.push_back(std::move(each->second));
         members_.erase(each);
     }
-    // All have left before the first is told: what that does may ask again.
+    // All links are moved before the first failure is reported: its receiver may ask again.
     const failure why{errc::outcome_unknown, cluster_.display() + ": whose replicas were asked for is no primary now"};
     for (std::size_t i = before; i < left_.size(); ++i) left_[i]->give_up(why, now);
 }

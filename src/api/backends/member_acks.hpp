@@ -1,11 +1,11 @@
-// The links of their own by which the members of a Cluster are asked for their replicas: see redis::ack_queue.
+// The separate links over which members of a Cluster are asked for acknowledgements of replicas; see redis::ack_queue.
 //
-// A lock is asked for at the member that owns its slot by the present map. That need not be the one that granted it:
-// what is asked there begins with a look whether the grant is there, and nothing counts if it is not, or if that member
-// is not the owner.
+// The question goes to the member that owns the lock's slot by the present map, which need not be the member that
+// granted the lock. So it first checks that the grant is there. The answer does not count if it is not, or if that
+// member is not the owner.
 //
-// Made when a member is first asked, and left when it is no primary any more: so there are few for each primary. Lives
-// in the client's serial section.
+// The links of a member are opened on first use and closed when it is no primary any more. Lives in the client's serial
+// section.
 #pragma once
 
 #include "api/backends/ack_links.hpp"
@@ -25,10 +25,10 @@ public:
                 std::uint64_t jitter_seed);
     ~member_acks();
 
-    // `at` is null if nobody is known to own the slot.
+    // `at`: the owner of the slot; null: unknown.
     void submit(redis::command& request, const redis::server_address* at, redis::acknowledgement wanted);
     bool withdraw(redis::command& request);
-    // Whoever waits for one that is no primary by this map has an unknown outcome.
+    // Requests to members that are no primaries in this map end with an unknown outcome.
     void keep_primaries(const redis::slot_map& map, instant now);
     void flush(instant now);
     void pump(instant now);
@@ -37,7 +37,7 @@ public:
     instant deadline() const noexcept;
 
 private:
-    // A link leads to whatever answers there: the scripts show what that has.
+    // A link may lead to any server that answers there: the scripts check what it knows.
     void on_ack_link_up(const redis::server_facts&, instant) override {}
 
     boost::asio::io_context& context_;
@@ -46,7 +46,7 @@ private:
     std::uint64_t next_seed_;
     std::map<redis::server_address, std::unique_ptr<ack_links>> members_;
     std::vector<std::unique_ptr<ack_links>> left_;  // freed when they are quiet
-    std::vector<redis::command*> nowhere_;          // there is nobody to ask
+    std::vector<redis::command*> nowhere_;          // no owner is known
 };
 
 }  // namespace holdfast::api

@@ -11,7 +11,7 @@ hold_face::~hold_face() {
 std::shared_ptr<hold_face> hold_face::of(engine::hold& held, std::shared_ptr<hold_face> fresh) {
     if (held.listener() != nullptr) return std::static_pointer_cast<hold_face>(held.listener());
     fresh->hold_ = &held;
-    fresh->kind_ = held.terms().kind;
+    fresh->kind_ = held.options().kind;
     fresh->on_token(held.token());
     fresh->id_ = held.id();
     fresh->keys_ = held.terms().keys;

@@ -45,7 +45,7 @@ private:
 
     core& core_;
     engine::hold* hold_ = nullptr;
-    [[no_unique_address]] wire::hold_id id_;  // its last bytes are used for the next two
+    wire::hold_id id_;
     engine::lock_kind kind_ = engine::lock_kind::mutex;
     std::atomic<bool> is_lost_ = false;
     std::shared_ptr<const engine::lock_keys> keys_;

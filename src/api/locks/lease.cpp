@@ -2,7 +2,7 @@
 
 #include "api/locks/hold_face.hpp"
 #include "api/locks/lease_access.hpp"
-#include "api/locks/lock_setup.hpp"
+#include "api/locks/lock_definition.hpp"
 #include "api/operations/asynchronous.hpp"
 #include "api/operations/blocking.hpp"
 #include "api/operations/blocking_command.hpp"
@@ -31,7 +31,7 @@ boost::system::error_code ask(std::shared_ptr<api::hold_face> face, what kind, a
             if (left != nullptr) *left = operation.left();
             return result;
         }
-        // Waiting here would be waiting for ourselves: it goes on in the background.
+        // This thread drives the loop and cannot wait for it: the operation goes on in the background.
         if (kind == what::downgrade) api::async_hold_operation::start(std::move(face), kind, nullptr);
         if (kind == what::release) api::posted_release::start(std::move(face), engine::access::exclusive);
         if (kind == what::release_shared) api::posted_release::start(std::move(face), engine::access::shared);
@@ -130,8 +130,8 @@ lease lease::upgrade_within(milliseconds wait, upgrade_options options) {
     api::blocking_acquire request(face_, api::to_patience(wait, face_->where().request_timeout()));
     request.wait(std::move(options.stop));
     if (request.acquired()) return lease(request.held(), holdfast::mode::exclusive);
-    const engine::refusal& why = request.why();
-    if (options.why_not != nullptr) *options.why_not = {why.code, why.holder, why.holder_left, why.recovers_in};
+    const refusal& why = request.why();
+    if (options.why_not != nullptr) *options.why_not = why;
     if (api::is_plain_no(why.code, wait)) return {};
     throw error(why.code,
                 api::describe_refusal("upgrade of '" + face_->keys().lock() + "'", face_->where().display(), why),
@@ -144,7 +144,7 @@ lease lease::downgrade() {
     api::check_may_block();
     lease reading(std::exchange(face_, nullptr), holdfast::mode::shared);
     core_.reset();
-    ask(reading.face_, what::downgrade);  // if that fails, reading is lost too, and lost() tells
+    ask(reading.face_, what::downgrade);  // on failure the hold is lost, which lost() reports
     return reading;
 }
 
@@ -152,7 +152,7 @@ namespace {
 
 using hold_completion = detail::completion<boost::system::error_code>;
 
-// Starts it, or says at once why there is nothing to start.
+// Starts the operation, or completes it at once if there is nothing to start.
 void start(std::shared_ptr<api::hold_face> face, what kind, std::unique_ptr<hold_completion> handler) {
     if (face && !face->where().forked())
         return api::async_hold_operation::start(std::move(face), kind, std::move(handler));
@@ -186,7 +186,7 @@ void lease::start_upgrade(milliseconds wait, std::unique_ptr<lease_completion> h
 
 namespace {
 
-// Hands on the lease that reads, whatever the server said.
+// Passes the reading lease on to the handler, whatever the server answered.
 class downgrade_completion final : public hold_completion {
 public:
     downgrade_completion(std::unique_ptr<lease_completion> handler, std::shared_ptr<api::hold_face> face)

@@ -1,4 +1,4 @@
-// Makes leases: only the library may.
+// Makes leases. The public class has no public constructor for it.
 #pragma once
 
 #include "api/locks/hold_face.hpp"

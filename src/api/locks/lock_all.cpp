@@ -10,7 +10,7 @@ namespace holdfast {
 
 lock_all::lock_all(std::vector<std::reference_wrapper<lockable>> locks, acquire_options options)
     : leases_(locks.size()) {
-    if (!options.owner) options.owner.emplace();  // one owner for all, so that the same lock may be named twice
+    if (!options.owner) options.owner.emplace();  // one owner for all locks, so that a lock named twice is re-entered
     std::vector<std::size_t> order(locks.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::sort(order.begin(), order.end(),
@@ -27,7 +27,7 @@ lock_all::lock_all(std::vector<std::reference_wrapper<lockable>> locks, acquire_
             give_all_back();
             throw;
         }
-        // While a later one was waited for, an earlier one may have been lost.
+        // A lock may be lost during the wait for a later one.
     } while (!api::all_valid(leases_));
     loss_ = std::make_unique<api::loss_of_any>(leases_);
 }

@@ -1,11 +1,13 @@
 #include <holdfast/lockable.hpp>
 
 #include "api/locks/lease_access.hpp"
-#include "api/locks/lock_setup.hpp"
+#include "api/locks/lock_definition.hpp"
 #include "api/operations/asynchronous.hpp"
 #include "api/operations/blocking.hpp"
 #include "api/operations/posted_release.hpp"
 #include "api/operations/refusals.hpp"
+#include "api/runtime/client_access.hpp"
+#include "api/runtime/owner_numbers.hpp"
 #include "api/runtime/thread_locks.hpp"
 #include "api/runtime/thread_owner.hpp"
 
@@ -15,24 +17,17 @@
 namespace holdfast {
 struct lockable::parts {
     std::shared_ptr<api::core> where;
-    std::shared_ptr<const wire::lock_keys> keys;
-    api::lock_setup setup;
+    api::lock_definition lock;
     api::thread_locks locked;
 
     engine::acquire_terms terms(engine::owner_id owner, mode kind, milliseconds lease, milliseconds wait) const {
-        return {.keys = keys,
-                .kind = setup.kind,
-                .prefer = setup.prefer,
+        engine::lock_options options = lock.options;
+        options.lease = lease;
+        return {.keys = lock.keys,
+                .options = options,
                 .want = api::to_access(kind),
-                .upgrading = setup.upgrades,
-                .stripes = setup.stripes,
                 .owner = owner,
-                .lease = lease,
-                .renewing = setup.renewing,
-                .limit = api::to_patience(wait, where->request_timeout()),
-                .max_repeats = setup.max_repeats,
-                .acknowledged_by = setup.acknowledged_by,
-                .yield_after_ms = setup.yield_after_ms};
+                .limit = api::to_patience(wait, where->request_timeout())};
     }
 
     void check_may_wait() const {
@@ -43,7 +38,7 @@ struct lockable::parts {
     bool lock_thread(mode kind, milliseconds wait) {
         check_may_wait();
         const api::lock_count count = api::locked_by_this_thread(where);
-        api::blocking_acquire request(where, terms(api::this_thread_as_owner(), kind, setup.lease, wait),
+        api::blocking_acquire request(where, terms(api::this_thread_as_owner(), kind, lock.options.lease, wait),
                                       api::acquire_operation::face::not_wanted);
         request.wait({});
         if (!request.acquired()) return answer_no(request.why(), wait);
@@ -58,69 +53,33 @@ struct lockable::parts {
                                       api::acquire_operation::face::wanted);
         request.wait(std::move(call.stop));
         if (request.acquired()) return api::lease_access::make(request.held(), kind);
-        const engine::refusal& why = request.why();
-        if (call.why_not != nullptr) *call.why_not = {why.code, why.holder, why.holder_left, why.recovers_in};
-        answer_no(why, wait);
+        if (call.why_not != nullptr) *call.why_not = request.why();
+        answer_no(request.why(), wait);
         return {};
     }
 
     milliseconds chosen_lease(const acquire_options& call) const {
-        const milliseconds chosen = call.lease == milliseconds(0) ? setup.lease : call.lease;
-        check_lease(chosen);
-        return chosen;
-    }
-
-    void check_lease(milliseconds lease) const {
-        if (lease >= where->shortest_lease() && lease <= where->max_lease()) return;
-        throw error(errc::bad_option, "a lease must be from " + std::to_string(where->shortest_lease().count()) +
-                                          " ms to the client's max_lease, which is " +
-                                          std::to_string(where->max_lease().count()) + " ms");
-    }
-
-    // A WAIT must not look like a server that hangs.
-    void check_replicas(redis::acknowledgement wanted) const {
-        using limits = engine::packed_acknowledgement;
-        if (wanted.replicas > limits::most_replicas) {
-            throw error(errc::bad_option, "replicas must be at most " + std::to_string(limits::most_replicas));
-        }
-        const milliseconds longest = std::min(where->shortest_request_timeout() / 2, limits::longest_time);
-        if (wanted.within < milliseconds(1) || wanted.within > longest) {
-            throw error(errc::bad_option, "replica_timeout must be from 1 ms to half the request timeout, here " +
-                                              std::to_string(longest.count()) + " ms");
-        }
-    }
-
-    static std::uint16_t checked_yield(milliseconds after) {
-        constexpr milliseconds shortest{10}, longest{1000};
-        if (after != milliseconds(0) && (after < shortest || after > longest)) {
-            throw error(errc::bad_option, "yield_after must be 0 or from 10 ms to 1 s");
-        }
-        return static_cast<std::uint16_t>(after.count());
+        if (call.lease == milliseconds(0)) return lock.options.lease;
+        api::check_lease(*where, call.lease);
+        return call.lease;
     }
 
     static engine::owner_id owner_of(const acquire_options& call) {
-        return call.owner ? engine::owner_id{call.owner->number()} : engine::owner_id::nobody;
+        return call.owner ? engine::owner_id{api::owner_access::number(*call.owner)} : engine::owner_id::nobody;
     }
 
-    // False if a plain no is the answer to such a wait; throws otherwise.
-    bool answer_no(const engine::refusal& why, milliseconds wait) const {
+    // Returns false if the refusal is a plain "no" for such a wait. Throws otherwise.
+    bool answer_no(const refusal& why, milliseconds wait) const {
         if (api::is_plain_no(why.code, wait)) return false;
-        throw error(why.code, api::describe_refusal("lock '" + std::string(keys->name()) + "'", where->display(), why),
+        throw error(why.code,
+                    api::describe_refusal("lock '" + std::string(lock.keys->name()) + "'", where->display(), why),
                     why.recovers_in);
     }
 };
 
-lockable::lockable(const client& client, const std::string& name, const api::named_setup& setup)
-    : parts_(std::make_unique<parts>()) {
-    parts_->where = client.shared_core();
-    parts_->keys = setup.keys ? setup.keys : std::make_shared<const wire::lock_keys>(api::keys_of(name, setup));
-    parts_->setup = setup;
-    parts_->check_lease(setup.lease);
-    if (setup.wanted_replicas.replicas > 0) {
-        parts_->check_replicas(setup.wanted_replicas);
-        parts_->setup.acknowledged_by = engine::packed_acknowledgement(setup.wanted_replicas);
-    }
-    parts_->setup.yield_after_ms = parts::checked_yield(setup.yield_after);
+lockable::lockable(const client& client, api::lock_definition lock) : parts_(std::make_unique<parts>()) {
+    parts_->where = api::core_of(client);
+    parts_->lock = std::move(lock);
 }
 
 lockable::~lockable() {
@@ -131,7 +90,8 @@ namespace {
 
 using locked_by_threads = std::vector<api::thread_locks::entry>;
 
-// Inside the section. Those that were unlocked through another object are not held any more, or are another hold.
+// Inside the section. An entry is out of date if its thread unlocked through another object: then the thread holds
+// nothing, or another hold.
 void release_levels(api::core& where, const std::shared_ptr<const wire::lock_keys>& keys,
                     const locked_by_threads& entries, api::destroyed_lock& whole) {
     for (const api::thread_locks::entry& one : entries) {
@@ -156,19 +116,19 @@ void lockable::release_what_threads_locked(std::shared_ptr<api::destroyed_lock> 
     if (entries.empty()) return;
     try {
         if (!whole) whole = std::make_shared<api::destroyed_lock>(api::destroyed_lock{std::string(name())});
-        parts_->where->post([&where = *parts_->where, keys = parts_->keys, entries = std::move(entries),
+        parts_->where->post([&where = *parts_->where, keys = parts_->lock.keys, entries = std::move(entries),
                              whole = std::move(whole)] { release_levels(where, keys, entries, *whole); });
     } catch (const std::bad_alloc&) {
-        return;  // renewed until the thread ends
+        return;  // the holds are renewed until their threads end
     }
 }
 
 std::string_view lockable::name() const noexcept {
-    return parts_->keys->name();
+    return parts_->lock.keys->name();
 }
 
 std::string lockable::sort_key() const {
-    return parts_->where->display() + ' ' + parts_->keys->lock();
+    return parts_->where->display() + ' ' + parts_->lock.keys->lock();
 }
 
 void lockable::lock_as(mode kind) {
@@ -182,8 +142,8 @@ bool lockable::try_lock_as(mode kind, milliseconds wait) {
 void lockable::unlock_as(mode kind) noexcept {
     if (parts_->where->forked()) return;
     parts_->locked.remove(api::to_access(kind));
-    const auto where = parts_->where;  // who gets the lock next may destroy this object before start() returns
-    const bool posted = api::posted_release::start(*where, {api::this_thread_as_owner(), parts_->keys},
+    const auto where = parts_->where;  // the next holder may destroy this object before start() returns
+    const bool posted = api::posted_release::start(*where, {api::this_thread_as_owner(), parts_->lock.keys},
                                                    api::to_access(kind), api::known_locks_of_this_thread(where));
     boost::system::error_code ignored;
     if (!posted) unlock_waiting(kind, ignored);
@@ -193,7 +153,7 @@ void lockable::unlock_as(mode kind, boost::system::error_code& ec) noexcept {
     if (unlock_waiting(kind, ec)) parts_->locked.remove(api::to_access(kind));
 }
 
-// True if there was something to unlock.
+// Returns true if the thread held the lock in that mode.
 bool lockable::unlock_waiting(mode kind, boost::system::error_code& ec) noexcept {
     if (parts_->where->forked()) {
         ec = make_error_code(errc::forked);
@@ -204,7 +164,7 @@ bool lockable::unlock_waiting(mode kind, boost::system::error_code& ec) noexcept
         return false;
     }
     using what = api::hold_operation::what;
-    api::blocking_hold_operation request(*parts_->where, {api::this_thread_as_owner(), parts_->keys},
+    api::blocking_hold_operation request(*parts_->where, {api::this_thread_as_owner(), parts_->lock.keys},
                                          kind == mode::shared ? what::release_shared : what::release);
     ec = request.wait();
     if (request.found()) api::count_down(api::known_locks_of_this_thread(parts_->where));
@@ -212,7 +172,7 @@ bool lockable::unlock_waiting(mode kind, boost::system::error_code& ec) noexcept
 }
 
 bool lockable::still_held() noexcept {
-    api::blocking_hold_operation request(*parts_->where, {api::this_thread_as_owner(), parts_->keys},
+    api::blocking_hold_operation request(*parts_->where, {api::this_thread_as_owner(), parts_->lock.keys},
                                          api::hold_operation::what::check);
     return !request.wait();
 }

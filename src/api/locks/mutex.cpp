@@ -1,13 +1,12 @@
 #include <holdfast/mutex.hpp>
 
-#include "api/locks/lock_setup.hpp"
-
-#include <utility>
+#include "api/locks/lock_definition.hpp"
+#include "api/runtime/client_access.hpp"
 
 namespace holdfast {
 
 mutex::mutex(const client& client, const std::string& name, const mutex_options& options)
-    : lockable(client, name, api::common_setup(options)) {}
+    : lockable(client, api::define(*api::core_of(client), name, options)) {}
 
 mutex::~mutex() = default;
 

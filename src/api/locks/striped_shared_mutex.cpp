@@ -1,7 +1,8 @@
 #include <holdfast/striped_shared_mutex.hpp>
 
-#include "api/locks/lock_setup.hpp"
+#include "api/locks/lock_definition.hpp"
 #include "api/locks/together.hpp"
+#include "api/runtime/client_access.hpp"
 #include "api/runtime/owner_numbers.hpp"
 #include "api/runtime/thread_locks.hpp"
 #include "api/runtime/thread_owner.hpp"
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::size_t most_stripes = 1024;
 
-// What is left of a wait that began with `wait` until `deadline`; a wait of zero stays one.
+// The rest of a wait that began as `wait` and ends at `deadline`. Zero stays zero, and no limit stays no limit.
 milliseconds left_of(milliseconds wait, std::chrono::steady_clock::time_point deadline) {
     if (wait <= milliseconds(0) || wait >= detail::for_ever_from) return wait;
     const auto left = std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
@@ -84,28 +85,28 @@ striped_shared_mutex::striped_shared_mutex(const client& client, std::string nam
                                            shared_mutex_options options)
     : name_(std::move(name)) {
     if (stripes < 1 || stripes > most_stripes) throw error(errc::bad_option, "stripes must be from 1 to 1024");
-    api::named_setup setup = api::read_write_setup(options);
-    setup.upgrades = engine::upgrades::refused;
-    api::keys_of(name_, setup);  // a name that cannot be used is not made usable by a number behind it
+    // Checks the name, too: the number of a stripe behind it must not make a bad name usable.
+    api::lock_definition lock = api::define(*api::core_of(client), name_, options);
     const auto name_of = [this](std::size_t stripe) { return name_ + "#" + std::to_string(stripe); };
     auto all = std::make_shared<std::vector<wire::lock_keys>>();
-    for (std::size_t i = 0; i < stripes; ++i) all->push_back(api::keys_of(name_of(i), setup));
-    setup.stripes = static_cast<std::uint16_t>(stripes);
+    for (std::size_t i = 0; i < stripes; ++i) all->push_back(api::keys_of(name_of(i), options));
+    lock.options.upgrading = engine::upgrades::refused;
+    lock.options.stripes = static_cast<std::uint16_t>(stripes);
     for (std::size_t i = 0; i < stripes; ++i) {
-        setup.keys = std::shared_ptr<const wire::lock_keys>(all, &(*all)[i]);
-        stripes_.push_back(std::unique_ptr<shared_mutex>(new shared_mutex(client, name_of(i), setup)));
-        setup.stripes = 0;  // who has got the first one need not be asked at the others
+        lock.keys = std::shared_ptr<const wire::lock_keys>(all, &(*all)[i]);
+        stripes_.push_back(std::unique_ptr<shared_mutex>(new shared_mutex(client, lock)));
+        lock.options.stripes = 0;  // a writer that holds the first stripe reads none of the others
     }
 }
 
-// One warning for all stripes.
+// All stripes share one warning.
 striped_shared_mutex::~striped_shared_mutex() {
     try {
         const auto whole = std::make_shared<api::destroyed_lock>(api::destroyed_lock{name_});
         for (auto last = stripes_.rbegin(); last != stripes_.rend(); ++last)
             (*last)->release_what_threads_locked(whole);
     } catch (const std::bad_alloc&) {
-        stripes_.clear();  // each for itself, then
+        stripes_.clear();  // each stripe warns for itself
     }
 }
 
@@ -114,7 +115,7 @@ shared_mutex& striped_shared_mutex::mine() noexcept {
 }
 
 shared_mutex& striped_shared_mutex::stripe_for(const acquire_options& options) noexcept {
-    const std::uint64_t number = options.owner ? options.owner->number() : api::next_owner_number();
+    const std::uint64_t number = options.owner ? api::owner_access::number(*options.owner) : api::next_owner_number();
     return *stripes_[api::stripe_of(engine::owner_id{number}, stripes_.size())];
 }
 
@@ -126,7 +127,7 @@ bool striped_shared_mutex::try_lock_within(milliseconds wait) {
     const auto deadline = deadline_of(wait);
     while (true) {
         if (!try_take_all(wait, deadline)) return false;
-        // While it waited for the last stripe, the first may have been lost: then it is not had.
+        // The first stripe may be lost during the wait for the last one.
         if (std::all_of(stripes_.begin(), stripes_.end(), [](const auto& stripe) { return stripe->still_held(); })) {
             return true;
         }
@@ -158,7 +159,7 @@ void striped_shared_mutex::unlock() noexcept {
     for (auto stripe = stripes_.rbegin(); stripe != stripes_.rend(); ++stripe) (*stripe)->unlock();
 }
 
-// What was taken is released in the opposite order if one cannot be had: ~striped_lease() does it.
+// On failure ~striped_lease() releases in the opposite order.
 striped_lease striped_shared_mutex::acquire_within(milliseconds wait, acquire_options options) {
     const auto deadline = deadline_of(wait);
     while (true) {

@@ -17,7 +17,7 @@ bool all_valid(std::span<const lease> leases) noexcept {
 
 loss_of_any::loss_of_any(std::span<const lease> leases) {
     for (const lease& one : leases) {
-        // A callback of the user's may release the leases: all of this is gone then, but for the copy.
+        // A callback of the user may release the leases, which destroys this object. The copy survives.
         heard_.push_back(std::make_unique<callback>(one.lost(), [source = source_] {
             std::stop_source kept = source;
             kept.request_stop();

@@ -1,4 +1,4 @@
-// Several leases that are of use only together: how long all of them are valid, and when the first of them is lost.
+// Leases that are of use only together: how long all of them are valid, and when the first one is lost.
 #pragma once
 
 #include <holdfast/lease.hpp>
@@ -11,11 +11,11 @@
 
 namespace holdfast::api {
 
-// The shortest of their validities; zero if there are none.
+// The shortest validity. Zero without leases.
 milliseconds validity_of_all(std::span<const lease> leases) noexcept;
 bool all_valid(std::span<const lease> leases) noexcept;
 
-// One stop_token for the losses of all.
+// One stop_token that fires when any lease is lost.
 class loss_of_any {
 public:
     explicit loss_of_any(std::span<const lease> leases);

@@ -14,7 +14,7 @@ namespace holdfast {
 namespace api {
 namespace {
 
-// True if it has company, with which it should go out.
+// Returns true if other requests are about to be sent, so that this one should be sent with them.
 bool expect(core& where) {
     const bool others_are_expected = where.loop().expect_in_background();
     const notifier::outlook here = notifier::what_follows();
@@ -81,7 +81,7 @@ async_hold_operation::async_hold_operation(std::shared_ptr<hold_face> target, wh
     : hold_operation(std::move(target), kind), keeps_core_(where().shared_from_this()), handler_(std::move(handler)) {}
 
 void async_hold_operation::start(std::shared_ptr<hold_face> target, what kind, std::unique_ptr<completion> handler) {
-    const auto keep_core = target->where().shared_from_this();  // the operation may be gone before enter() returns
+    const auto keep_core = target->where().shared_from_this();  // enter() may destroy the operation
     auto* const operation = new async_hold_operation(std::move(target), kind, std::move(handler));
     const bool has_company = expect(operation->where());
     has_company ? operation->start_in_company() : operation->hold_operation::start();
@@ -108,7 +108,7 @@ void async_hold_operation::finished() {
 namespace detail {
 namespace {
 
-// Most handlers, with what is kept for them, are of one of these sizes.
+// The sizes of most handlers, together with their executors and results.
 constexpr std::size_t step = 64;
 constexpr std::size_t largest = 4 * step;
 
@@ -140,10 +140,10 @@ void callback_executor::push(std::unique_ptr<callback> work) const {
         callback& present = *work;
         present.run(std::move(work));
     };
-    // A child of fork() has none of the threads that its parent had, neither the client's nor those of the system's
-    // executor, and may not touch what they worked on.
+    // A child of fork() has none of its parent's threads, neither the client's nor those of the system executor, and
+    // must not touch their state.
     if (is_forked) return std::thread(std::move(run)).detach();
-    // An empty lease has no client; its handler is told so on whatever thread the system has.
+    // An empty lease has no client: its handler runs on the system executor.
     boost::asio::post(boost::asio::system_executor(), std::move(run));
 }
 

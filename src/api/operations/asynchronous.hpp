@@ -1,7 +1,7 @@
 // Operations that end in a completion handler.
 //
-// Each owns itself from start to finish; a cancellation that comes late finds it ended and does nothing.
-// While one is under way the background thread drives the loop whenever no caller does.
+// Each operation owns itself from start to finish. A cancellation that arrives later does nothing. While operations are
+// in flight, the background thread or the callback thread drives the loop whenever no caller does.
 #pragma once
 
 #include "api/operations/operation.hpp"
@@ -22,10 +22,10 @@ public:
 
     static void start(std::shared_ptr<core> where, engine::acquire_terms terms, std::stop_token stop,
                       std::unique_ptr<completion> handler);
-    // Upgrades what `target` holds.
+    // Upgrades the hold of `target`.
     static void start(std::shared_ptr<hold_face> target, engine::patience limit, std::unique_ptr<completion> handler);
 
-    // Used by start() only: the constructors are public for std::make_shared.
+    // Used by start() only. Public for std::make_shared.
     async_acquire(std::shared_ptr<core> where, engine::acquire_terms terms, mode kind,
                   std::unique_ptr<completion> handler);
     async_acquire(std::shared_ptr<hold_face> target, engine::patience limit, std::unique_ptr<completion> handler);
@@ -45,7 +45,7 @@ class async_hold_operation final : public hold_operation {
 public:
     using completion = detail::completion<boost::system::error_code>;
 
-    // A null handler: nobody wants to know.
+    // A null handler: nobody waits for the result.
     static void start(std::shared_ptr<hold_face> target, what kind, std::unique_ptr<completion> handler);
 
     static void* operator new(std::size_t);

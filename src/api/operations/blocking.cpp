@@ -26,7 +26,7 @@ void check_may_block() {
 }
 
 void blocking_acquire::wait(std::stop_token stop) {
-    if (stop.stop_requested()) cancel_now(errc::cancelled);  // nobody else knows of it yet: nothing is asked for
+    if (stop.stop_requested()) cancel_now(errc::cancelled);  // not started yet: nothing is sent
     begin(*this, where().loop());
     if (!stop.stop_possible()) return where().loop().until(answered_);
     canceller cancel(*this);
@@ -38,7 +38,7 @@ void blocking_acquire::wait(std::stop_token stop) {
         });
         where().loop().until(answered_);
     }
-    // The callback has returned or will never run; but its task may still wait for its turn.
+    // The callback has returned or will never run, but its task may still wait to enter the section.
     if (cancel.entered) where().loop().until(cancel.done);
 }
 

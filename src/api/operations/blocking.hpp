@@ -1,8 +1,8 @@
-// Operations that make their thread wait: it drives the loop, or follows, until the answer is there.
+// Operations that block their thread: it drives the loop, or follows, until the answer arrives.
 //
-// A thread that is inside the serial section or drives the loop already cannot wait there: it would wait for
-// itself. check_may_block() turns that into errc::would_deadlock. User code gets into such a place only if
-// its executor runs posted functions at once.
+// A thread inside the serial section, or one that drives the loop already, must not block: it would wait for itself.
+// check_may_block() reports that as errc::would_deadlock. User code runs in such a place only if its executor runs
+// posted functions at once.
 #pragma once
 
 #include "api/operations/operation.hpp"
@@ -22,11 +22,11 @@ public:
     blocking_acquire(std::shared_ptr<hold_face> target, engine::patience limit)
         : acquire_operation(std::move(target), limit) {}
 
-    // Starts it and returns when it has finished; a stop request ends it.
+    // Starts the operation and returns when it has finished. A stop request ends it early.
     void wait(std::stop_token stop);
 
 private:
-    // Ends the acquisition from another thread. Its turn in the section may come after the answer: wait() waits for it.
+    // Ends the acquisition from another thread. It may enter the section after the answer: wait() waits for that, too.
     class canceller final : public holdfast::serial_task {
     public:
         explicit canceller(blocking_acquire& owner) : owner_(owner) {}

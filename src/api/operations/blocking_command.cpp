@@ -13,10 +13,10 @@ namespace {
 
 using reader = std::function<void(std::size_t, const redis::reply_view&)>;
 
-// Who is asked: one server everything, or each server one question.
+// Whether one server gets all questions, or each server gets one.
 enum class audience { one_server, every_server };
 
-// Over when the last of its commands is: until then the connection knows where they are.
+// Lives until its last command has ended: until then the connection refers to the commands.
 class blocking_commands final : private serial_task {
 public:
     blocking_commands(core& where, audience who, std::span<const question> questions, const reader& read)
@@ -44,7 +44,7 @@ private:
             all_.one_is_over();
         }
         void on_failure(const failure& why, instant now) override {
-            // May be asked twice: a link that broke under it says nothing about the server.
+            // A broken link says nothing about the server, and the command is repeatable.
             const bool unanswered = why.code == errc::outcome_unknown;
             if (unanswered && now < deadline()) return all_.send(*this, now);
             if (!all_.why_not_) all_.why_not_ = unanswered ? failure{errc::request_timed_out, why.detail} : why;
@@ -59,7 +59,7 @@ private:
         const instant now = boot_now();
         const auto last = commands_.end();
         for (auto next = commands_.begin(); next != last;) {
-            one& command = *next++;  // before submit(), which may end the last one, and with it all of this
+            one& command = *next++;  // before submit(), which may end the last command and with it this object
             command.give_up_at(now + core_.request_timeout());
             send(command, now);
         }

@@ -1,4 +1,4 @@
-// Plain Redis commands, waited for: for questions that are not about holding a lock.
+// Blocking Redis commands, for questions that are not about holding a lock.
 #pragma once
 
 #include "api/runtime/core.hpp"
@@ -12,22 +12,21 @@
 
 namespace holdfast::api {
 
-// `read` looks at the reply inside the serial section; an error reply or a failure is thrown as
-// holdfast::error. The command must have no effect, or one that may be repeated: after a broken link it is
-// asked again on the next one, until the request timeout.
+// Calls `read` with the reply, inside the serial section. Throws holdfast::error for an error reply or a failure. The
+// command must be repeatable: after a broken link it is sent again on the next one, until the request timeout.
 void ask_server(core& where, std::initializer_list<redis::argument> words,
                 const std::function<void(const redis::reply_view&)>& read);
 
 // Gives a command its payload.
 using question = std::function<void(redis::command&)>;
 
-// The same for many questions in one write. `read` is told which of them is answered, and gets error replies,
-// too; only a server that cannot be asked is thrown.
+// The same for many questions in one write. `read` gets the index of the question, and error replies, too. Throws only
+// if the server cannot be asked.
 void ask_server(core& where, std::span<const question> questions,
                 const std::function<void(std::size_t, const redis::reply_view&)>& read);
 
-// Puts the i-th question to the i-th server; as many as there are servers. Returns why the first one that could not be
-// asked could not; `read` has heard of the others.
+// Sends the i-th question to the i-th server; there are as many questions as servers. Returns the first failure of a
+// server that could not be asked; `read` gets the replies of the others.
 std::optional<failure> ask_each_server(core& where, std::span<const question> questions,
                                        const std::function<void(std::size_t, const redis::reply_view&)>& read);
 

@@ -35,14 +35,14 @@ posted_release* posted_release::make(core& where, engine::access level) noexcept
 }
 
 void posted_release::begin() noexcept {
-    core& where = core_;  // we may be gone when enter() returns
+    core& where = core_;  // enter() may destroy this object
     where.release_is_posted();
     if (where.loop().has_company()) {
         enter_in_company(where, *this);
     } else {
         where.enter(*this);
     }
-    // Nobody need be driving the loop, on which the rest of a write depends.
+    // Without a thread that drives the loop, the rest of an unfinished write would not be sent.
     if (where.is_sending() && may_block()) where.loop().glance();
 }
 

@@ -1,11 +1,11 @@
-// A release that nobody waits for: what the end of a scope and unlock() do.
+// A release without a waiting caller: what unlock() and the end of a scope do.
 //
-// Where the link is up and has room its bytes are with the kernel when start() returns, and its answer is read by
-// whoever drives the loop next. So leaving costs no round trip. What the same client asks afterwards goes out behind
-// it.
+// If the link is up and the socket has room, the kernel has the bytes when start() returns. The thread that drives the
+// loop next reads the answer. So a release costs the caller no round trip. Later requests of the same client are sent
+// behind it.
 //
-// Each owns itself from start() until a majority has answered, or for as long as a release would have waited. The core
-// counts them, and does not go before they have ended.
+// Each object owns itself from start() until a majority has answered, or for as long as a blocking release would wait.
+// The core counts posted releases and is not destroyed before they have ended.
 #pragma once
 
 #include "api/locks/hold_face.hpp"
@@ -18,11 +18,11 @@ namespace holdfast::api {
 
 class posted_release final : private serial_task, private engine::hold_completion {
 public:
-    // The caller keeps the core until start() has returned; from then on the core waits for the release.
+    // The caller keeps the core alive until start() returns. From then on the core waits for the release.
 
-    // Of a lease. False: there is no memory, and nothing was done.
+    // Releases one level of a lease. Returns false, and does nothing, without memory.
     static bool start(std::shared_ptr<hold_face> target, engine::access level) noexcept;
-    // Of what an owner has locked. If it has, `locked` goes down by one.
+    // Releases one level of an owner's hold. Decrements `locked` if the owner has that level.
     static bool start(core& where, hold_operation::owned_hold target, engine::access level, lock_count locked) noexcept;
 
     static void* operator new(std::size_t);

@@ -1,7 +1,8 @@
-// What blocking calls make of a refusal: an answer, where the caller set the limit, or an error with its story.
+// How blocking calls report a refusal: as a plain "no" where the caller set a limit, otherwise as an error.
 #pragma once
 
 #include "base/boot_clock.hpp"
+#include "base/errc_table.hpp"
 #include "engine/hold.hpp"
 
 #include <holdfast/detail/wait_time.hpp>
@@ -11,27 +12,18 @@
 
 namespace holdfast::api {
 
-// A wait of zero does not wait, and then the request has a deadline; detail::for_ever has no end.
+// Zero: does not wait, and the deadline is that of the request. detail::for_ever: no limit.
 inline engine::patience to_patience(milliseconds wait, milliseconds request_timeout) {
     if (wait <= milliseconds(0)) return {engine::waiting::not_at_all, boot_now() + request_timeout};
     return {engine::waiting::in_queue, wait >= detail::for_ever_from ? never : boot_now() + wait};
 }
 
+// A caller that waits without a limit asks for the lock or an error.
 inline bool is_plain_no(errc code, milliseconds wait) {
-    if (wait >= detail::for_ever) return false;
-    switch (code) {
-        case errc::busy:
-        case errc::read_held:
-        case errc::write_held:
-        case errc::reserved:
-        case errc::timed_out:
-            return true;
-        default:
-            return false;
-    }
+    return wait < detail::for_ever && is_plain_no(code);
 }
 
-inline std::string describe_refusal(std::string what, const std::string& server, const engine::refusal& why) {
+inline std::string describe_refusal(std::string what, const std::string& server, const refusal& why) {
     std::string text = std::move(what);
     if (why.detail.find(server) == std::string::npos) text += " on " + server;
     if (!why.detail.empty()) text += ": " + why.detail;

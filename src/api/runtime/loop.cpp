@@ -13,23 +13,24 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// How long after the last caller the background thread steps in. Long enough that a thread working between
-// two calls keeps the lead free for itself, short enough that a push nobody waits for is not late.
+// How long after the last caller the background thread steps in. Long enough that a thread which works between two
+// calls finds the lead free, short enough that a push without a waiting caller is not late.
 constexpr std::chrono::milliseconds linger_time{10};
-// The same when it is the callback thread that has left the lead to run callbacks: most are done with in much less.
+// The same after the callback thread left the lead to run callbacks: most callbacks take much less.
 constexpr std::chrono::milliseconds callbacks_time{4};
 
-// What makes company. One caller alone never comes again so soon: a round trip lies in between. And when many have
-// their answers at once, there is a moment in which nothing is under way although all are about to ask again.
+// When a request should be sent together with others. A single caller never comes again so soon: a round trip lies in
+// between. When many callers get their answers at once, nothing is in flight for a moment although all are about to ask
+// again.
 constexpr unsigned many = 8;
 constexpr std::size_t some = 4;  // threads
 constexpr std::chrono::microseconds close_behind{25};
 
-// A server on the same machine answers before a sleeping core has been woken. So long a caller that has the loop for
-// itself looks again and again before it sleeps. Where that was in vain, which is the rule for servers far away and for
-// those who wait in line, it is not tried again for so many times.
-constexpr std::chrono::microseconds close_look{100};
-constexpr int in_vain = 32;
+// A server on the same machine answers before a sleeping core wakes up. So a caller that leads alone polls for this
+// long before it sleeps. After a poll in vain, which is the rule for remote servers and for waiters in the queue, the
+// next leads do not poll.
+constexpr std::chrono::microseconds poll_time{100};
+constexpr int leads_after_poll_in_vain = 32;
 const bool several_cores = std::thread::hardware_concurrency() > 1;
 
 }  // namespace
@@ -65,7 +66,7 @@ void loop::until(wait& event) {
     }
 }
 
-// Afterwards the wait is over, and `held` need not be held; or it was told to lead.
+// Returns when the wait is over (`held` may be unlocked then) or told to lead (`held` is locked).
 void loop::follow(wait& event, lock& held) {
     followers_.push_back(event);
     following_.store(followers_.size(), std::memory_order_relaxed);
@@ -76,7 +77,7 @@ void loop::follow(wait& event, lock& held) {
     take_up_told(event);
 }
 
-// Whether it was the heir, and so has to see to it that somebody leads.
+// Returns whether the wait was the heir: then its thread must lead or pass the lead on.
 bool loop::take_up_told(wait& event) {
     const bool was_heir = heir_ == &event;
     if (was_heir) heir_ = nullptr;
@@ -90,7 +91,7 @@ void loop::lead(wait& event, lock& held) {
     ++leads_;
     const bool alone = followers_.empty() && expected_ == 0;
     drive(held, [&] {
-        if (alone && several_cores) look_closely(event);
+        if (alone && several_cores) poll_before_sleep(event);
         while (!event.is_over()) context_.run_one();
     });
     pass_the_lead(held);
@@ -107,7 +108,8 @@ void loop::stand_in(wait& event) {
             was_heir = false;
             continue;
         }
-        // Callers have come, or what was expected has: not for it to lead, but they have relied on it.
+        // It was told to lead but must not any more: callers came, or nothing is expected. Nobody else looks for a
+        // leader.
         if (std::exchange(was_heir, false) && leader_ == nullptr) {
             pass_the_lead(held);
             if (!held) held.lock();
@@ -126,7 +128,7 @@ void loop::stand_in(wait& event) {
     if (deep_sleep_) wake_background_.notify_one();
 }
 
-// Leads until `as` is over or somebody wants the lead, who then has it.
+// Leads until `as` is over, or until step_aside_, and then passes the lead on.
 void loop::lead_until_asked(wait& as, lock& held) {
     leader_ = &as;
     leader_gives_way_ = true;
@@ -153,21 +155,21 @@ bool loop::is_free() const {
     return leader_ == nullptr && heir_ == nullptr && followers_.empty();
 }
 
-// The leader is the only one who looks at not_again_for_.
-void loop::look_closely(const wait& event) {
-    if (not_again_for_ > 0) {
-        --not_again_for_;
+// Only the leader uses leads_without_poll_.
+void loop::poll_before_sleep(const wait& event) {
+    if (leads_without_poll_ > 0) {
+        --leads_without_poll_;
         return;
     }
-    const auto enough = std::chrono::steady_clock::now() + close_look;
+    const auto enough = std::chrono::steady_clock::now() + poll_time;
     while (!event.is_over()) {
         if (context_.poll_one() > 0 || std::chrono::steady_clock::now() < enough) continue;
-        not_again_for_ = in_vain;
+        leads_without_poll_ = leads_after_poll_in_vain;
         return;
     }
 }
 
-// Between the two moments at which it is decided under mutex_ who leads.
+// Runs `work` without mutex_ as the leader. The caller has set leader_ before; it is null afterwards.
 template <typename Work>
 void loop::drive(lock& held, Work work) {
     leading_thread_ = std::this_thread::get_id();
@@ -189,7 +191,7 @@ void loop::end(wait& event) {
     const bool sleeps = event.is_linked() || stand_in_ == &event;
     const futex_word* const sleeps_on = &event.state_;
     if (sleeps) no_longer_asleep(event);
-    // The last touch, unless this is the leader's, which cannot go on without mutex_: afterwards the wait may be gone.
+    // The wait may be gone afterwards, unless it is the leader's, whose thread needs mutex_ to go on.
     event.state_.store(wait::over, std::memory_order_release);
     if (sleeps) {
         held.unlock();
@@ -211,7 +213,7 @@ void loop::no_longer_asleep(wait& event) {
     }
 }
 
-// Callers first. Lets go of the mutex before it wakes anyone, who would need it at once.
+// Callers first. Unlocks the mutex before it wakes a thread, which would need it at once.
 void loop::pass_the_lead(lock& held) {
     if (heir_ != nullptr) return;
     if (!followers_.empty()) return tell_to_lead(followers_.front(), held);
@@ -239,7 +241,8 @@ void loop::interrupt_leader() {
 }
 
 bool loop::expect_in_background() {
-    // Where much is expected already somebody leads, or comes back to lead, until none of it is: nobody is to be woken.
+    // With many operations in flight some thread leads, or comes back to lead, until none is left: no thread needs
+    // waking.
     unsigned before = expected_.load(std::memory_order_relaxed);
     while (before >= many) {
         if (!expected_.compare_exchange_weak(before, before + 1, std::memory_order_relaxed)) continue;
@@ -251,7 +254,7 @@ bool loop::expect_in_background() {
     const unsigned expected = ++expected_;
     const bool just_now = now - std::exchange(last_expected_, now) < close_behind;
     const bool company = crowded_.exchange(false, std::memory_order_relaxed) || expected >= many || just_now;
-    // One that is away comes back by itself, and is waited for by the background thread.
+    // A callback thread that is away comes back by itself; the background thread waits for it.
     if (expected == 1 && leader_ == nullptr && !away_) pass_the_lead(held);
     return company;
 }
@@ -279,13 +282,13 @@ void loop::linger(lock& held) {
     absences_seen_ = absences_;
     const bool stand_in_works = away_ || (leader_gives_way_ && leader_ != &background_);
     const std::chrono::nanoseconds at_most = stand_in_works ? callbacks_time : linger_time;
-    // Whoever leads sees to the timers; only an abandoned loop must not sleep past one.
+    // A leader handles the timers. Without one, the background thread must not sleep past a timer.
     if (leader_ == nullptr) {
         wake_background_.wait_for(held, std::clamp<std::chrono::nanoseconds>(until_next_timer(), 0ns, at_most));
     } else if (std::exchange(leads_seen_, leads_) != leads_) {
         wake_background_.wait_for(held, at_most);
     } else {
-        // One thread has led for all that time, so it may be a long wait: no looking again and again.
+        // One thread has led all the time, so it may be a long wait: no timeout.
         deep_sleep_ = true;
         wake_background_.wait(held);
         deep_sleep_ = false;

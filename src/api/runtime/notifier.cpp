@@ -9,8 +9,8 @@
 namespace holdfast::api {
 namespace {
 
-// Requests that callbacks make are sent by so many together. A server begins with them while further callbacks run;
-// and it would not read more at once.
+// How many callbacks run before their requests are sent. The server starts on them while further callbacks run, and
+// would not read more at once.
 constexpr std::size_t together = 32;
 
 }  // namespace
@@ -42,7 +42,7 @@ void notifier::notify(std::unique_ptr<detail::callback> work) {
     thread_ = std::thread([all = queue_] { run(all); });
 }
 
-// With the queue's mutex held.
+// The caller holds the queue's mutex.
 void notifier::wake(queue& work) {
     if (work.sleeps != nullptr) work.where.end(*std::exchange(work.sleeps, nullptr));
 }
@@ -69,7 +69,7 @@ void notifier::run(const std::shared_ptr<queue>& work) {
     run_last_words(callbacks);
 }
 
-// Of those that were left when it was stopped.
+// After stop(): runs the lines of the log among the callbacks that have not run.
 void notifier::run_last_words(batch& left) {
     for (std::unique_ptr<detail::callback>& each : left) {
         if (dynamic_cast<last_word*>(each.get()) == nullptr) continue;

@@ -1,8 +1,8 @@
-// The thread on which user code runs that nobody is waiting for: callbacks of lost(), hooks.
+// The callback thread: it runs user code that no caller waits for, such as callbacks of lost(), handlers and the log.
 //
-// Never the thread that drives the loop: a callback may block, or call back into the library, and must not
-// stop others' requests meanwhile. Started with the first notification; runs them one after the other, in order.
-// Between two of them it may drive the loop itself, so that nobody needs to be woken: see loop::stand_in().
+// User code never runs on a thread while it drives the loop: a callback may block, or call the library, and must not
+// delay other requests. The thread starts with the first notification and runs all notifications in order. Between two
+// of them it may drive the loop itself, which saves waking another thread: see loop::stand_in().
 #pragma once
 
 #include "api/runtime/loop.hpp"
@@ -18,7 +18,7 @@
 
 namespace holdfast::api {
 
-// One that is run even if the notifier is stopped before its turn: a line of the log.
+// A callback that runs even if the notifier stops first: a line of the log.
 class last_word : public detail::callback {};
 
 template <typename Function>
@@ -44,30 +44,30 @@ public:
         notify(std::unique_ptr<detail::callback>(new detail::callback_of<Function>(std::move(function))));
     }
 
-    // The same, of a line of the log.
+    // The same for a line of the log.
     template <typename Function>
     void tell(Function function) {
         notify(std::unique_ptr<detail::callback>(new last_word_of<Function>(std::move(function))));
     }
 
-    // Of a callback: others wait behind it, and what it asks for may go out with what they will ask for.
+    // What follows the callback that runs on this thread. If others follow, its requests are sent together with theirs.
     enum class outlook { no_callback, more_to_come, nothing_more };
     static outlook what_follows() noexcept { return what_follows_; }
 
-    // Before the loop is stopped. What has not been run yet is dropped, but for the lines of the log. Waits for the
-    // notification under way, unless that is what stops us: then nothing is run any more.
+    // Call it before the loop stops. Drops the callbacks that have not run, except lines of the log. Waits for the
+    // running callback, unless that callback itself calls stop(): then no other callback runs.
     void stop();
 
 private:
-    // Shared with the thread, which may outlive the notifier if a callback destroys it.
+    // Shared with the thread, which outlives the notifier if a callback destroys it.
     using batch = std::vector<std::unique_ptr<detail::callback>>;
     struct queue {
         explicit queue(loop& loop) : where(loop) {}
 
-        loop& where;  // gone once we are stopping
+        loop& where;  // do not use it once `stopping` is set
         std::mutex mutex;
         batch waiting;
-        loop::wait* sleeps = nullptr;        // what the thread waits for, while it does
+        loop::wait* sleeps = nullptr;        // the wait of the thread, while it sleeps
         std::atomic<bool> stopping = false;  // written under the mutex
         bool stopped_by_callback = false;
     };

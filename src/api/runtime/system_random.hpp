@@ -1,4 +1,4 @@
-// Randomness from the system, drawn in pieces large enough that a hold id costs no system call.
+// Random numbers of the system, read in blocks so that a hold id costs no system call.
 #pragma once
 
 #include "wire/hold_id.hpp"

@@ -15,7 +15,7 @@ void thread_locks::add(std::uint64_t hold, engine::access level, const lock_coun
     const std::lock_guard guard(mutex_);
     auto found = mine();
     if (found == entries_.end()) {
-        // Threads that hold nothing any more unlocked elsewhere, or have ended: without this they would add up.
+        // Entries of threads that unlocked through another object, or have ended, would accumulate.
         std::erase_if(entries_, [](const entry& one) { return one.count && *one.count == 0; });
         try {
             found = entries_.insert(entries_.end(), entry{.owner = this_thread_as_owner(), .count = count});

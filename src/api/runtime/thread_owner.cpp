@@ -13,7 +13,7 @@ struct held_here {
     lock_count count;
 };
 
-// These need no destructor, and so are there for whatever outlives this_thread.
+// Without destructors, so still usable after this_thread is destroyed.
 constinit thread_local std::uint64_t owner_number = 0;
 constinit thread_local bool has_begun = false;
 constinit thread_local bool has_ended = false;
@@ -29,7 +29,7 @@ public:
         for (const held_here& entry : held_) {
             const auto where = *entry.count > 0 ? entry.where.lock() : nullptr;
             if (!where || where->forked()) continue;
-            // An unlock may still wait for its turn in the section: it comes before this.
+            // An unlock that waits to enter the section runs before this.
             where->post([&there = *where, owner = this_thread_as_owner(), count = entry.count] {
                 if (*count == 0) return;
                 there.watcher().on_thread_exit_holding();
@@ -39,7 +39,7 @@ public:
         }
     }
 
-    // Takes no reference to other clients: it might be the last.
+    // Does not lock the weak pointers of other clients: the result might be the last reference.
     lock_count find(const std::shared_ptr<core>& where) const noexcept {
         for (const held_here& entry : held_) {
             if (!entry.where.owner_before(where) && !where.owner_before(entry.where)) return entry.count;
@@ -81,7 +81,7 @@ void count_up(const lock_count& locked) noexcept {
     if (locked) ++*locked;
 }
 
-// Whoever unlocks what it has not locked by that client counts for nothing.
+// An unlock of what the thread has not locked with that client is not counted.
 void count_down(const lock_count& locked) noexcept {
     std::size_t before = locked ? locked->load() : 0;
     while (before > 0 && !locked->compare_exchange_weak(before, before - 1)) continue;

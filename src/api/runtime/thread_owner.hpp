@@ -1,8 +1,7 @@
 // A thread as the owner of locks.
 //
-// Its number is never used again, unlike std::thread::id, so a dead thread's hold is not its successor's. A
-// thread that ends while it holds something will never unlock: renewal of it stops, so that the lease ends
-// and others get in.
+// A thread's owner number is never reused, unlike std::thread::id, so a new thread does not own the hold of a dead one.
+// A thread that ends while it holds a lock never unlocks it: the client stops the renewal, so that the lease ends.
 #pragma once
 
 #include "api/runtime/core.hpp"
@@ -15,12 +14,12 @@ namespace holdfast::api {
 
 engine::owner_id this_thread_as_owner();
 
-// Bookkeeping for the end of the thread: how many levels it has locked, outermost or not. Whoever carries out an unlock
-// counts it, and that may be another thread. Null if the thread's end is behind it: a static object may still lock and
-// unlock then, and nobody counts.
+// How many levels a thread has locked, for the end of the thread. The thread that carries out an unlock decrements it,
+// which may be another thread. Null after the end of the thread's storage: a static object may still lock and unlock
+// then, without being counted.
 using lock_count = std::shared_ptr<std::atomic<std::size_t>>;
 lock_count locked_by_this_thread(const std::shared_ptr<core>& where);
-// For one who unlocks, and must not fail for want of memory here: null also if it never locked anything by that client.
+// For unlock, which must not allocate. Null also if the thread never locked anything with that client.
 lock_count known_locks_of_this_thread(const std::shared_ptr<core>& where) noexcept;
 void count_up(const lock_count& locked) noexcept;
 void count_down(const lock_count& locked) noexcept;

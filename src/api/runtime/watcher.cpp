@@ -65,7 +65,7 @@ void watcher::on_link_up(const std::string& server, const std::string& version) 
 }
 
 void watcher::on_link_down(const failure& why) {
-    if (why.code == errc::client_closed) return;  // an ordinary end: nothing broke
+    if (why.code == errc::client_closed) return;  // the normal end: nothing broke
     log(log_level::warning, "the connection broke: " + why.detail);
 }
 

@@ -1,4 +1,4 @@
-// Counts and logs what the engine and the connection do. Costs next to nothing when neither is wanted.
+// Counts and logs the events of the engine and the connections. Almost free if neither is enabled.
 #pragma once
 
 #include "api/runtime/notifier.hpp"

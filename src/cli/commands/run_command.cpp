@@ -2,6 +2,7 @@
 // the command under the guard's and the supervisor's eyes, and give the lock back.
 #include "cli/commands/run_command.hpp"
 
+#include "api/runtime/client_access.hpp"
 #include "api/runtime/core.hpp"
 #include "cli/commands/exit_code.hpp"
 #include "cli/commands/run_options.hpp"
@@ -133,7 +134,7 @@ private:
 
     // Of `holdfast release`, also where this run does not wait for the lock.
     void hear_recalls(const client& link) const {
-        api::core& core = *link.shared_core();
+        api::core& core = *api::core_of(link);
         core.enter_with([&core, keys = lock_.keys] { core.engine().keep_listening(keys, boot_now()); });
     }
 

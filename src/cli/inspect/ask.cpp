@@ -1,6 +1,7 @@
 #include "cli/inspect/ask.hpp"
 
 #include "api/operations/blocking_command.hpp"
+#include "api/runtime/client_access.hpp"
 #include "redis/resp/error_reply.hpp"
 #include "redis/session/command_writer.hpp"
 
@@ -49,7 +50,7 @@ void ask_in_bursts(const client& server, const std::vector<question>& questions,
              std::span(questions).subspan(first, std::min(largest_burst, questions.size() - first))) {
             burst.emplace_back([&what](redis::command& out) { encode(what, out); });
         }
-        api::ask_server(*server.shared_core(), burst,
+        api::ask_server(*api::core_of(server), burst,
                         [&](std::size_t i, const redis::reply_view& reply) { read(first + i, copy(reply)); });
     }
 }
@@ -58,7 +59,7 @@ void ask_in_bursts(const client& server, const std::vector<question>& questions,
 
 answer ask(const client& server, std::initializer_list<redis::argument> command) {
     answer result;
-    api::ask_server(*server.shared_core(), command,
+    api::ask_server(*api::core_of(server), command,
                     [&result](const redis::reply_view& reply) { result = copy(reply); });
     return result;
 }

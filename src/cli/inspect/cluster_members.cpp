@@ -1,5 +1,6 @@
 #include "cli/inspect/cluster_members.hpp"
 
+#include "api/runtime/client_access.hpp"
 #include "api/runtime/core.hpp"
 #include "cli/inspect/ask.hpp"
 
@@ -11,7 +12,7 @@ namespace {
 // What the question says inside of the client's serial section.
 template <typename Question>
 auto inside(const client& server, const Question& question) {
-    api::core& core = *server.shared_core();
+    api::core& core = *api::core_of(server);
     std::promise<std::invoke_result_t<const Question&, api::backend&>> told;
     core.enter_with([&] { told.set_value(question(core.server(0))); });
     return told.get_future().get();
@@ -42,7 +43,7 @@ member_list cluster_members::look(const client& server) {
         if (auto known = links_.extract(member.display()); !known.empty()) {
             present.insert(std::move(known));
         } else {
-            present.emplace(member.display(), client(api::make_core(std::vector{member}, {})));
+            present.emplace(member.display(), api::client_access::make(api::make_core(std::vector{member}, {})));
         }
     }
     links_ = std::move(present);

@@ -1,6 +1,7 @@
 #include "cli/inspect/revoke.hpp"
 
 #include "api/operations/blocking_command.hpp"
+#include "api/runtime/client_access.hpp"
 #include "cli/inspect/ask.hpp"
 #include "cli/inspect/cluster_members.hpp"
 #include "cli/terminal/system.hpp"
@@ -31,7 +32,7 @@ wire::hold_answer end_grant(const client& server, const lock_state& lock, const 
     };
     std::optional<wire::hold_answer> told;
     failure why{errc::protocol_error, server.server()};
-    api::ask_server(*server.shared_core(), {&release, 1}, [&](std::size_t, const redis::reply_view& reply) {
+    api::ask_server(*api::core_of(server), {&release, 1}, [&](std::size_t, const redis::reply_view& reply) {
         if (reply.is_error()) {
             why = redis::classify_error(reply.text(), server.server());
         } else {

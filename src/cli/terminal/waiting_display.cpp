@@ -1,5 +1,6 @@
 #include "cli/terminal/waiting_display.hpp"
 
+#include "api/runtime/client_access.hpp"
 #include "api/runtime/recovery.hpp"
 #include "cli/inspect/holder.hpp"
 #include "cli/inspect/lock_merge.hpp"
@@ -105,7 +106,7 @@ std::string waiting_display::text() {
     const auto waited = std::chrono::floor<milliseconds>(std::chrono::steady_clock::now() - began_);
     std::string trouble;
     try {
-        const engine::recovery starting = api::recovery_of(*waiter_.shared_core(), lock_.keys);
+        const engine::recovery starting = api::recovery_of(*api::core_of(waiter_), lock_.keys);
         if (starting.enough_in > 0ms) {
             const std::string begin =
                 fmt::format("holdfast: waiting {} for '{}': ", about(waited), excerpt(lock_.name.text()));

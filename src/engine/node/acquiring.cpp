@@ -117,13 +117,13 @@ void acquiring::send(node_hold& n, instant now) {
     if (upgrades) n.at_most = shape::both;
     call& request = core_.calls().start(purpose::acquire, n);
     const std::string_view common = n.whole->ticket();  // where several nodes are asked
-    const milliseconds interval = poll_interval(terms.lease);
+    const milliseconds interval = poll_interval(terms.options.lease);
     wire::write(request, core_.lock_of(n, now),
                 wire::acquire_request{.id = core_.id_of(n),
                                       .wants = upgrades                       ? wish::upgrade
                                                : terms.want == access::shared ? wish::read
                                                                               : wish::write,
-                                      .lease = terms.lease,
+                                      .lease = terms.options.lease,
                                       .token_floor = core_.clock().floor(),
                                       .channel = waits(n) ? core_.wakes().of(core_.keys_of(n)) : std::string_view(),
                                       .ticket = common.empty() ? std::string_view(n.acquisition().ticket) : common,
@@ -221,7 +221,7 @@ void acquiring::on_queued(node_hold& n, const call& asked, const acquire_answer&
 
 milliseconds acquiring::next_poll(node_hold& n, const acquire_answer& answer, bool same_holder) {
     node_acquisition& a = core_.busy(n).acquisition;
-    milliseconds wait = poll_interval(core_.terms_of(n).lease);
+    milliseconds wait = poll_interval(core_.options_of(n).lease);
     const bool in_gap = answer.holder.empty() && answer.soonest;  // its end is told
     if (answer.place == 0 && !is_ours(answer.holder) && !in_gap) {
         a.foreign_poll = same_holder ? std::clamp(2 * a.foreign_poll, foreign_poll_shortest, foreign_poll_longest)
@@ -247,7 +247,7 @@ void acquiring::on_failure(node_hold& n, const failure& why, instant now) {
     if (!unknown) return refuse(n, {why.code, why.detail, {}, {}}, now);
     node_acquisition& a = core_.busy(n).acquisition;
     a.may_have_run = true;
-    const bool may_repeat = a.repeats++ < core_.terms_of(n).max_repeats;
+    const bool may_repeat = a.repeats++ < core_.options_of(n).max_repeats;
     if (now < a.limit.deadline && may_repeat) return send(n, now);  // goes out on the next link
     // Not "outcome unknown" to the caller: what may have been granted is given back.
     refuse(n, {waits(n) ? errc::timed_out : errc::request_timed_out, why.detail, {}, {}}, now);
@@ -267,7 +267,7 @@ void acquiring::on_push(node_hold& n, fencing_token token, instant now) {
     const node_acquisition& a = n.acquisition();
     if (a.at != stage::queued || !a.polled_on_this_link || token <= a.fence_then) return;
     if (n.counts() && token <= n.token) return;  // of the lock's former server, from before
-    const milliseconds lease = core_.terms_of(n).lease;
+    const milliseconds lease = core_.options_of(n).lease;
     const instant end = a.last_answered_poll + lease - core_.drift(lease);
     // The lease is fresh, but by our cautious reckoning little of it is left: a poll makes it full and proves it.
     if (end - now < lease / 3) return poll(n, now);
@@ -294,7 +294,7 @@ void acquiring::believe(node_hold& n, const proof& shown, instant now) {
     n.valid_until = {};  // that of another grant
     renews_.extend_validity(n, shown.at);
     const hold_terms& terms = core_.terms_of(n);
-    if (n.valid_until - core_.margin(terms.lease) <= now) return ask_after_late_grant(n, now);
+    if (n.valid_until - core_.margin(terms.options.lease) <= now) return ask_after_late_grant(n, now);
     n.phase = node_phase::held;
     n.has = terms.want == access::shared ? shape::reading : shape::writing;
     core_.end_acquisition(n);
@@ -337,7 +337,7 @@ void acquiring::ask_after_late_grant(node_hold& n, instant now) {
 void acquiring::confirm_grant(node_hold& n, const proof& shown, instant now) {
     // A poll is in flight. It runs after the grant that was pushed, so its answer proves more.
     if (n.is_being_asked()) return;
-    const milliseconds lease = core_.terms_of(n).lease;
+    const milliseconds lease = core_.options_of(n).lease;
     const instant last_moment = shown.at + lease - core_.drift(lease) - core_.margin(lease);
     if (last_moment <= now) return ask_after_late_grant(n, now);
     node_acquisition& a = core_.busy(n).acquisition;
@@ -362,10 +362,10 @@ void acquiring::grant_not_known(node_hold& n, const failure& why, instant now) {
     refusal reason{why.code, why.detail, {}, {}};
     if (why.code == errc::outcome_unknown) reason = confirms_.too_few();
     const hold_terms& terms = core_.terms_of(n);
-    const bool too_long = now >= a.unknown_since + terms.lease;
-    if (too_long || a.repeats++ >= terms.max_repeats) return refuse(n, std::move(reason), now);
+    const bool too_long = now >= a.unknown_since + terms.options.lease;
+    if (too_long || a.repeats++ >= terms.options.max_repeats) return refuse(n, std::move(reason), now);
     a.trouble = std::move(reason);
-    a.poll_at = now + (n.whole->is_asked_for() ? again_after : std::max(again_after, terms.lease / 10));
+    a.poll_at = now + (n.whole->is_asked_for() ? again_after : std::max(again_after, terms.options.lease / 10));
     core_.set_timer(n, now);
 }
 

@@ -241,7 +241,7 @@ void node_agent::on_timer(instant now) {
 }
 
 void node_agent::check_holding(node_hold& n, instant now) {
-    if (now >= n.valid_until - core_.margin(core_.terms_of(n).lease)) return core_.lose(n, errc::lost);
+    if (now >= n.valid_until - core_.margin(core_.options_of(n).lease)) return core_.lose(n, errc::lost);
     renews_.on_timer(n, now);
     changes_.on_timer(n, now);
     raises_.on_timer(n, now);

@@ -26,8 +26,8 @@ hold_id::spelled node_core::id_of(const node_hold& n) const noexcept {
 wire::lock_terms node_core::lock_of(const node_hold& n, instant now) const {
     const hold_terms& terms = terms_of(n);
     return {.keys = *terms.keys,
-            .kind = terms.kind,
-            .prefer = terms.prefer,
+            .kind = terms.options.kind,
+            .prefer = terms.options.prefer,
             .fence_retention = settings_.fence_retention,
             .proposal = where_.clock.proposal(now)};
 }
@@ -46,7 +46,7 @@ void node_core::set_timer(node_hold& n, instant now) {
     rest_if_idle(n);
     instant due = std::min(n.acquisition().limit.deadline, n.acquisition().poll_at);
     if (n.counts()) {
-        const instant last_moment = n.valid_until - margin(terms_of(n).lease);
+        const instant last_moment = n.valid_until - margin(options_of(n).lease);
         const instant renewal_due = n.pending().renewing == nullptr ? std::max(n.renew_at, now) : never;
         due = std::min({due, last_moment, renewal_due, n.pending().change_again_at, n.pending().raise_again_at});
     }
@@ -62,7 +62,7 @@ void node_core::send(call& request) {
 }
 
 void node_core::confirm(call& request, const node_hold& n) {
-    add(effects::confirm{&out_, &request, &keys_of(n), terms_of(n).acknowledged_by.get()});
+    add(effects::confirm{&out_, &request, &keys_of(n), options_of(n).acknowledged_by()});
 }
 
 void node_core::drop(node_hold& n, call* node_requests::*which) {
@@ -156,7 +156,7 @@ void node_core::tell_failed(node_event::kind what, node_hold& n, refusal why) {
 
 failure node_core::classify(const redis::reply_view& error_reply) {
     failure why = redis::classify_error(error_reply.text(), settings_.server);
-    if (redis::spoils_link(why.code)) add(effects::distrust{&out_, why});
+    if (spoils_link(why.code)) add(effects::distrust{&out_, why});
     return why;
 }
 

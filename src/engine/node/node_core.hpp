@@ -61,6 +61,7 @@ public:
 
     // --- about a node hold
     static const hold_terms& terms_of(const node_hold& n) noexcept;
+    static const lock_options& options_of(const node_hold& n) noexcept { return terms_of(n).options; }
     static const lock_keys& keys_of(const node_hold& n) noexcept { return *terms_of(n).keys; }
     hold_id::spelled id_of(const node_hold& n) const noexcept;
     wire::lock_terms lock_of(const node_hold& n, instant now) const;

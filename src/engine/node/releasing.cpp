@@ -41,7 +41,7 @@ void releasing::leave(node_hold& n, instant now) {
     n.release_may_have_run = false;
     n.release_repeats = 0;
     // After this the server has forgotten the hold by itself.
-    n.valid_until = std::max(n.valid_until, now + core_.terms_of(n).lease);
+    n.valid_until = std::max(n.valid_until, now + core_.options_of(n).lease);
     core_.timers().set(n, n.valid_until);
     send(n, now);
 }
@@ -52,7 +52,7 @@ void releasing::send(node_hold& n, instant now) {
     wire::write(
         request, core_.lock_of(n, now),
         wire::release_request{
-            .id = core_.id_of(n), .token = n.token, .yield_after = milliseconds(core_.terms_of(n).yield_after_ms)});
+            .id = core_.id_of(n), .token = n.token, .yield_after = milliseconds(core_.options_of(n).yield_after_ms)});
     request.give_up_at(n.valid_until);
     if (can_go_alone(n)) request.tell_if_moving();
     // Nobody may wait for this release, and the next request is to find the lock released. A release that undoes
@@ -63,7 +63,7 @@ void releasing::send(node_hold& n, instant now) {
 }
 
 bool releasing::can_go_alone(const node_hold& n) const noexcept {
-    return core_.terms_of(n).kind == lock_kind::mutex && !n.releases_in_full;
+    return core_.options_of(n).kind == lock_kind::mutex && !n.releases_in_full;
 }
 
 void releasing::send_alone(node_hold& n, instant now) {
@@ -145,7 +145,7 @@ void releasing::on_failure(node_hold& n, const call& asked, const failure& why, 
         n.release_may_have_run = true;
         if (now < n.valid_until) return send(n, now);
     }
-    const bool may_repeat = n.release_repeats++ < core_.terms_of(n).max_repeats;
+    const bool may_repeat = n.release_repeats++ < core_.options_of(n).max_repeats;
     if (unknown && now < n.valid_until && may_repeat) {
         n.release_may_have_run = true;
         return send(n, now);  // goes out on the next link

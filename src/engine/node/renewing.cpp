@@ -34,9 +34,9 @@ instant on_the_beat(instant exactly, std::chrono::nanoseconds pace) {
 std::chrono::nanoseconds renewing::pace(const node_hold& n) const {
     const hold_terms& terms = core_.terms_of(n);
     milliseconds ttl = n.foreign_ttl;
-    if (terms.kind == lock_kind::read_write && terms.keys->is_raw()) ttl = std::min(ttl, usual_foreign_ttl);
-    const milliseconds third = terms.lease / 3;
-    return ttl < terms.lease ? std::min(third, std::max(ttl / 3, shortest_foreign_pace)) : third;
+    if (terms.options.kind == lock_kind::read_write && terms.keys->is_raw()) ttl = std::min(ttl, usual_foreign_ttl);
+    const milliseconds third = terms.options.lease / 3;
+    return ttl < terms.options.lease ? std::min(third, std::max(ttl / 3, shortest_foreign_pace)) : third;
 }
 
 void renewing::note_foreign_ttl(node_hold& n, std::optional<milliseconds> cut_to) {
@@ -45,8 +45,8 @@ void renewing::note_foreign_ttl(node_hold& n, std::optional<milliseconds> cut_to
 
 void renewing::extend_validity(node_hold& n, instant proved_at) {
     const hold_terms& terms = core_.terms_of(n);
-    n.valid_until = std::max(n.valid_until, proved_at + terms.lease - core_.drift(terms.lease));
-    if (terms.renewing == renewal::automatic && n.is_renewed) {
+    n.valid_until = std::max(n.valid_until, proved_at + terms.options.lease - core_.drift(terms.options.lease));
+    if (terms.options.renewing == renewal::automatic && n.is_renewed) {
         // Up to a tenth earlier, so that holds acquired together do not renew together.
         const std::chrono::nanoseconds every = pace(n);
         const auto jitter = static_cast<std::uint64_t>(every.count()) / 10;
@@ -64,7 +64,7 @@ void renewing::on_timer(node_hold& n, instant now) {
 // Holds that were acquired within a moment come due within a moment. If that is more than the node can do, some wait:
 // at most an eighth of the lease. Otherwise thousands of requests pile up here.
 void renewing::send_when_due(node_hold& n, instant now) {
-    const milliseconds lease = core_.terms_of(n).lease;
+    const milliseconds lease = core_.options_of(n).lease;
     const instant proved_at = n.valid_until - lease + core_.drift(lease);
     const std::chrono::nanoseconds every = pace(n);
     const instant latest = on_the_beat(proved_at + every + every * 3 / 8, every);
@@ -92,15 +92,16 @@ void renewing::send(node_hold& n, instant now, purpose how_asked) {
     call& request = core_.calls().start(how_asked, n);
     if (how_asked == purpose::renew_alone) {
         wire::write(request, core_.lock_of(n, now),
-                    wire::renew_alone_request{.id = core_.id_of(n), .lease = terms.lease});
+                    wire::renew_alone_request{.id = core_.id_of(n), .lease = terms.options.lease});
     } else {
-        wire::write(request, core_.lock_of(n, now), wire::renew_request{.id = core_.id_of(n), .lease = terms.lease});
+        wire::write(request, core_.lock_of(n, now),
+                    wire::renew_request{.id = core_.id_of(n), .lease = terms.options.lease});
     }
     if (how_asked == purpose::renew) request.tell_if_moving();
     if (how_asked != purpose::renew_again) request.pass_others();
     // What was unclear may be plain by then.
     const bool waits = how_asked == purpose::renew_again;
-    request.give_up_at(waits ? std::min(n.valid_until, now + terms.lease / retry_part) : n.valid_until);
+    request.give_up_at(waits ? std::min(n.valid_until, now + terms.options.lease / retry_part) : n.valid_until);
     core_.busy(n).renewing = &request;
     core_.send(request);
 }
@@ -111,7 +112,7 @@ std::optional<hold_answer> renewing::on_reply(node_hold& n, const call& asked, c
     if (reply.is_error()) {
         const failure why = core_.classify(reply);
         const bool goes_alone =
-            why.code == errc::moving && core_.terms_of(n).kind == lock_kind::read_write && !was_alone;
+            why.code == errc::moving && core_.options_of(n).kind == lock_kind::read_write && !was_alone;
         goes_alone ? send(n, now, purpose::renew_alone) : on_failure(n, why, now);
         return std::nullopt;
     }
@@ -158,13 +159,13 @@ void renewing::on_failure(node_hold& n, const failure& why, instant now) {
     core_.add(effects::seen_renewal_failed{why});
     // Repeatable: if a broken link leaves the outcome unknown, the renewal is sent again on the next link.
     const bool unknown = why.code == errc::outcome_unknown;
-    const milliseconds lease = core_.terms_of(n).lease;
+    const milliseconds lease = core_.options_of(n).lease;
     const std::chrono::nanoseconds rest = std::min(std::chrono::nanoseconds(lease) / retry_part, pace(n));
     // A lost link slows down what is sent on the next. Where the link is up, we have to slow down ourselves: a server
     // that never knows the outcome would be asked as fast as it answers.
     const bool at_once = unknown && !(core_.link_is_up(n) && std::exchange(n.renewed_blindly, true));
     n.renew_at = at_once ? now : now + (unknown ? std::min<std::chrono::nanoseconds>(again_after, rest) : rest);
-    if (core_.terms_of(n).renewing == renewal::none) n.renew_at = never;
+    if (core_.options_of(n).renewing == renewal::none) n.renew_at = never;
     core_.set_timer(n, now);
     core_.tell_failed(node_event::kind::renewed, n, {why.code, why.detail, {}, {}});
 }

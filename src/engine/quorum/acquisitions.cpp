@@ -12,12 +12,6 @@ namespace {
 constexpr milliseconds first_gathering{10};
 constexpr int longest_gathering_part = 3;
 
-// What the lock itself says. Anything else is a trouble of that node, and costs its vote.
-bool is_of_the_lock(errc code) {
-    return code == errc::busy || code == errc::read_held || code == errc::write_held || code == errc::reserved ||
-           code == errc::would_deadlock || code == errc::held_other_mode;
-}
-
 bool waits_in_queue(const hold& h) noexcept {
     return h.is_asked_for() && h.pending->asked.limit.wait == waiting::in_queue;
 }
@@ -102,7 +96,7 @@ bool acquisitions::count(hold& h, how got, instant now) {
         return false;
     }
     // A majority that came too late is none: its votes are about to be lost.
-    const milliseconds margin = h.terms().lease * settings_.lost_margin_percent / 100;
+    const milliseconds margin = h.options().lease * settings_.lost_margin_percent / 100;
     if (nodes_.validity_of(mine) - margin <= now) return false;
     complete(h, got, now);
     return true;
@@ -205,7 +199,7 @@ void acquisitions::check_gathering(hold& h, instant now) {
         return n.asks() && n.is_being_asked() && !n.is_queued() && nodes_.of(n).link_is_up(n);
     });
     if (mine.size() + answers_due >= nodes_.majority()) return gather(h, now);
-    asked.gather_for = std::min<milliseconds>(asked.gather_for * 2, h.terms().lease / longest_gathering_part);
+    asked.gather_for = std::min<milliseconds>(asked.gather_for * 2, h.options().lease / longest_gathering_part);
     for (node_hold* const n : mine) nodes_.of(*n).yield(*n, now);
 }
 

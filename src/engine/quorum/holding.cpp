@@ -23,8 +23,8 @@ void holding::update_validity(hold& h) {
 
 void holding::begin(hold& h, instant now) {
     update_validity(h);
-    if (!nodes_.several() || h.terms().renewing != renewal::automatic) return;
-    holds_.pending(h).heal_at = now + h.terms().lease / heal_part;
+    if (!nodes_.several() || h.options().renewing != renewal::automatic) return;
+    holds_.pending(h).heal_at = now + h.options().lease / heal_part;
 }
 
 void holding::one_more(hold& h) {
@@ -139,7 +139,7 @@ void holding::on_timer(hold& h, instant now) {
 // is held is still what was asked for. Nobody waits for them, and lost is lost: this only makes a majority firmer.
 void holding::heal(hold& h, instant now) {
     if (!h.pending || now < h.pending->heal_at) return;
-    h.pending->heal_at = now + h.terms().lease / heal_part;
+    h.pending->heal_at = now + h.options().lease / heal_part;
     const bool as_asked = (h.exclusive > 0) == (h.terms().want == access::exclusive);
     if (!as_asked) return;
     for (node_hold& n : h.nodes()) {

@@ -99,31 +99,4 @@ failure classify_error(std::string_view text, std::string_view server) {
     return result;
 }
 
-bool is_permanent(errc code) noexcept {
-    switch (code) {
-        case errc::wrong_password:
-        case errc::auth_required:
-        case errc::no_permission:
-        case errc::too_old:
-        case errc::no_such_database:
-        case errc::protocol_error:
-        case errc::reply_too_large:
-        case errc::tls_failed:
-        case errc::certificate_untrusted:
-        case errc::certificate_mismatch:
-        case errc::certificate_expired:
-        case errc::tls_expected:
-        case errc::tls_unexpected:
-        case errc::server_error:
-        case errc::bad_topology:
-            return true;
-        default:
-            return false;
-    }
-}
-
-bool spoils_link(errc code) noexcept {
-    return code == errc::auth_required || code == errc::read_only;
-}
-
 }  // namespace holdfast::redis

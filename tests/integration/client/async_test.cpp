@@ -173,7 +173,7 @@ TEST_F(Async, AHandlerThatBlocksDoesNotStopOthers) {
     go_on.set_value();
 }
 
-// With so many under way, requests are left for the thread that drives the loop.
+// With many operations in flight, the thread that drives the loop sends the requests.
 TEST_F(Async, InACrowdEveryOperationEndsAlthoughAHandlerBlocks) {
     constexpr int callers = 40;
     constexpr int turns = 25;

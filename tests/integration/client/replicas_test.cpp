@@ -112,7 +112,7 @@ TEST_F(Replicas, ARenewalThatTooFewHaveIsNotCounted) {
     set.pause_replicas();
     EXPECT_EQ(held.renew(), make_error_code(errc::not_replicated));
     EXPECT_TRUE(eventually([&] { return held.lost().stop_requested(); }, an_age));
-    EXPECT_TRUE(exists(set.primary, "hf:{stock}")) << "the primary had renewed it all the time";
+    EXPECT_TRUE(exists(set.primary, "hf:{stock}")) << "the primary renewed it all the time";
 }
 
 TEST_F(Replicas, AReadWriteLockIsAcknowledgedInAllItsModes) {
@@ -177,7 +177,7 @@ TEST_F(Replicas, AServerThatIsFullIsAskedForThemAllTheSame) {
 // The link for acknowledgements need not have broken, and the process is the same.
 TEST_F(Replicas, AServerThatWasAReplicaMeanwhileIsAskedAgain) {
     mutex lock{subject, "stock", acknowledged_by(2, patient)};
-    EXPECT_FALSE(lock.acquire().release());  // nothing is under way any more
+    EXPECT_FALSE(lock.acquire().release());  // nothing is in flight any more
     redis_server& other = set.replicas[0];
     other.call({"REPLICAOF", "NO", "ONE"});
     set.primary.call({"REPLICAOF", "127.0.0.1", std::to_string(other.port())});

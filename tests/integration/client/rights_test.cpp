@@ -71,7 +71,7 @@ public:
         lease reading = catalog.acquire_shared();
         must(theirs.acquire_shared().release());
         must(reading.renew());
-        lease writing = reading.upgrade_for(spans_.patience);
+        lease writing = reading.try_upgrade_for(spans_.patience);
         auto waiting = std::async(std::launch::async, [&] { return theirs.try_acquire_shared_for(spans_.patience); });
         wait_for_a_line("catalog", waiting);
         lease again = writing.downgrade();

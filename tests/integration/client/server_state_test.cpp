@@ -136,7 +136,7 @@ TEST(ServerState, AReplicaFromNowOnAndAPrimaryAgain) {
     client subject{server.url() + "?timeout=1s"};
     ASSERT_TRUE(gets_connected(subject));
     mutex lock{subject, "stock"};
-    ASSERT_FALSE(lock.try_acquire().release());  // nothing is under way any more
+    ASSERT_FALSE(lock.try_acquire().release());  // nothing is in flight any more
     ASSERT_EQ(server.call({"REPLICAOF", "127.0.0.1", std::to_string(dead_primary.port)}).text, "OK");
     for (int i = 0; i < 2; ++i) {
         expect_refusal(errc::read_only, at_port(server.port()), [&] { lock.try_acquire(); });
@@ -155,7 +155,7 @@ TEST(ServerState, LoginTakenAwayInMidLife) {
     redis_server server{{.acl_users = {"bob on >hunter2 ~* &* +@all"}}};
     client subject{bob(server)};
     mutex lock{subject, "stock"};
-    ASSERT_FALSE(lock.try_acquire().release());  // nothing is under way any more
+    ASSERT_FALSE(lock.try_acquire().release());  // nothing is in flight any more
     server.call({"ACL", "SETUSER", "bob", "off"});
     server.call({"CLIENT", "KILL", "USER", "bob"});
     expect_refusal(errc::wrong_password, at_port(server.port()), [&] { lock.try_acquire(); });

@@ -115,7 +115,7 @@ TEST_F(ClusterMove, FiftyMovesOfASlotUnder32WorkersLoseNoUpdateAndTellNoError) {
     }
     EXPECT_EQ(value, mutex_rounds);
     EXPECT_EQ(shared_value, writer_rounds);
-    // The last releases may still be under way; but none is left to the end of its lease.
+    // The last releases may still be in flight, but none waits for the end of its lease.
     for (redis_server& each : cluster.members) {
         EXPECT_TRUE(eventually([&] { return leftovers(each).empty(); }, an_age)) << leftovers(each);
     }

@@ -85,7 +85,7 @@ TEST(Cluster, AllKindsOfLocksAreKeptByTheOwnersOfTheirSlotsOverOneLinkEach) {
     for (int i = 0; i < 3; ++i) EXPECT_EQ(leftovers(cluster.members[static_cast<std::size_t>(i)]), "");
 }
 
-// R12: whoever is first in line is told, and need not ask: polls come after ten seconds only.
+// R12: the first waiter is told and need not poll: polls come only after ten seconds.
 TEST(Cluster, WaitersAreWokenByAPushAtWhicheverPrimary) {
     redis_cluster cluster{{.replicas = false}};
     client subject{cluster.url()};

@@ -72,7 +72,7 @@ TEST_F(Interop, WeAreKeptOutByTheForeignProgramsHold) {
     EXPECT_TRUE(lock.try_acquire());
 }
 
-// R07: it tells nobody when it lets go, so the first in line looks.
+// R07: a foreign program tells nobody when it releases, so the first waiter polls.
 TEST_F(Interop, AWaiterGetsWhatAForeignProgramLetsGo) {
     ASSERT_TRUE(foreign_acquires("stranger"));
     lease got;

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "api/operations/blocking.hpp"
+#include "api/runtime/client_access.hpp"
 #include "integration/refusal.hpp"
 #include "support/eventually.hpp"
 #include "support/redis_server.hpp"
@@ -95,11 +96,11 @@ TEST_F(Mutex, ABusyLockIsRefusedAtOnceAndSaysWhoHasItAndForHowLong) {
     mutex lock{subject, "stock"};
     EXPECT_FALSE(lock.try_acquire());
     EXPECT_FALSE(lock.try_lock());
-    EXPECT_EQ(server.call({"EXISTS", key + ":queue"}).integer, 0) << "nobody stands in line";
+    EXPECT_EQ(server.call({"EXISTS", key + ":queue"}).integer, 0) << "nobody waits in the queue";
 
     const auto keys = std::make_shared<const wire::lock_keys>(
         wire::make_keys(wire::lock_name("stock"), wire::key_naming::tagged, "hf:"));
-    api::blocking_acquire request(subject.shared_core(),
+    api::blocking_acquire request(api::core_of(subject),
                                   {.keys = keys, .limit = {engine::waiting::not_at_all, boot_now() + 10s}},
                                   api::acquire_operation::face::not_wanted);
     request.wait({});

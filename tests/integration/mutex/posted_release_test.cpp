@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "api/runtime/client_access.hpp"
 #include "api/runtime/core.hpp"
 #include "integration/refusal.hpp"
 #include "support/eventually.hpp"
@@ -227,7 +228,7 @@ protected:
     ~PostedReleaseLeftToTheLoop() override { let_the_loop_go_on(); }
 
     void stop_the_loop() {
-        api::core& where = *subject->shared_core();
+        api::core& where = *api::core_of(*subject);
         boost::asio::post(where.loop().context(), [this, &where] {
             where.enter_with([this] {
                 inside.set_value();

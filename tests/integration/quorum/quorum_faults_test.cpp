@@ -80,10 +80,10 @@ TEST_P(QuorumFaults, ACancelledAttemptIsUndoneEverywhere) {
         mutex theirs{*other, "stock", terms()};
         return condition_of([&] { theirs.acquire({.stop = stop.get_token()}); });
     });
-    ASSERT_TRUE(stand_in_line(1));
+    ASSERT_TRUE(queue_has(1));
     stop.request_stop();
     EXPECT_EQ(to_text(waiting.get()), to_text(errc::cancelled));
-    EXPECT_TRUE(stand_in_line(0));
+    EXPECT_TRUE(queue_has(0));
 }
 
 // R43
@@ -179,7 +179,7 @@ TEST_P(QuorumFaults, TokensGrowAcrossLostData) {
     }
 }
 
-// R41, R42: one that can reach no majority stands in nobody's way, and has its turn when it can again.
+// R41, R42: a waiter that reaches no majority delays no other waiter, and acquires when it reaches one again.
 TEST_P(QuorumFaults, WhoReachesNoMajorityStandsInNobodysWay) {
     std::vector<std::string> urls;
     std::vector<tcp_proxy> own;

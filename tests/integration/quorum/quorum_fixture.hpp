@@ -102,9 +102,9 @@ protected:
         }));
     }
     std::int64_t line_at(redis_server& which) { return which.call({"ZCARD", key + ":queue"}).integer; }
-    [[nodiscard]] bool stand_in_line(std::int64_t so_many) {
+    [[nodiscard]] bool queue_has(std::int64_t waiters) {
         return eventually([&] {
-            return std::all_of(servers.begin(), servers.end(), [&](redis_server& s) { return line_at(s) == so_many; });
+            return std::all_of(servers.begin(), servers.end(), [&](redis_server& s) { return line_at(s) == waiters; });
         });
     }
 

@@ -39,7 +39,7 @@ TEST_P(QuorumSharedMutex, ReadersShareAndAWriterIsAlone) {
 TEST_P(QuorumSharedMutex, AWriterInLineComesInWhenTheLastReaderLeaves) {
     lease reading = mine->acquire_shared();
     auto waiting = in_background([&] { return theirs->acquire(); });
-    ASSERT_TRUE(stand_in_line(1));
+    ASSERT_TRUE(queue_has(1));
     EXPECT_FALSE(reading.release());
     const lease writing = waiting.get();
     EXPECT_TRUE(writing);
@@ -62,7 +62,7 @@ TEST_P(QuorumSharedMutex, TheSecondOfTwoUpgradersIsRefusedAndGoesOnReading) {
     lease first = mine->acquire_shared();
     lease second = theirs->acquire_shared();
     auto waiting = in_background([&] { return first.upgrade(); });
-    ASSERT_TRUE(stand_in_line(1));
+    ASSERT_TRUE(queue_has(1));
     EXPECT_EQ(to_text(condition_of([&] { second.upgrade(); })), to_text(errc::would_deadlock));
     EXPECT_FALSE(second.lost().stop_requested());
     EXPECT_FALSE(second.release());
@@ -74,8 +74,8 @@ TEST_P(QuorumSharedMutex, TheSecondOfTwoUpgradersIsRefusedAndGoesOnReading) {
 TEST_P(QuorumSharedMutex, AnUpgradeGivenUpIsPutBackEverywhere) {
     lease first = mine->acquire_shared();
     lease second = theirs->acquire_shared();
-    EXPECT_FALSE(first.upgrade_for(100ms));
-    EXPECT_TRUE(stand_in_line(0));
+    EXPECT_FALSE(first.try_upgrade_for(100ms));
+    EXPECT_TRUE(queue_has(0));
     EXPECT_FALSE(first.lost().stop_requested());
     const auto third = make_client();
     shared_mutex another{*third, "stock", terms()};

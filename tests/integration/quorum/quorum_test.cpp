@@ -62,7 +62,7 @@ TEST_P(Quorum, ServesThoseInLineInTheOrderOfTheirArrival) {
             const std::lock_guard guard{writing};
             served.push_back(i);
         }));
-        ASSERT_TRUE(stand_in_line(static_cast<std::int64_t>(i) + 1));
+        ASSERT_TRUE(queue_has(static_cast<std::int64_t>(i) + 1));
     }
     EXPECT_FALSE(held.release());
     for (auto& each : waiting) each.get();

@@ -41,12 +41,12 @@ protected:
         for (const redis_server& each : servers) urls.push_back(each.url() + "?timeout=5s");
         return std::make_unique<client>(urls, client_options{.max_lease = longest_lease});
     }
-    /// So many stand in line at every server.
-    [[nodiscard]] bool stand_in_line(std::int64_t so_many) {
+    /// Waits until the queue of every server has this length.
+    [[nodiscard]] bool queue_has(std::int64_t waiters) {
         return eventually(
             [&] {
                 return std::all_of(servers.begin(), servers.end(), [&](redis_server& each) {
-                    return each.call({"ZCARD", "hf:{stock}:queue"}).integer == so_many;
+                    return each.call({"ZCARD", "hf:{stock}:queue"}).integer == waiters;
                 });
             },
             an_age);
@@ -77,9 +77,9 @@ TEST_P(WrongClock, OfOneServerDoesNotPutAnEarlierWaiterBehindALaterOne) {
     newcomer->ping();
     lease held = anothers.acquire();
     auto earlier = wait_in_line(*one);
-    ASSERT_TRUE(stand_in_line(1));
+    ASSERT_TRUE(queue_has(1));
     auto later = wait_in_line(*newcomer);
-    ASSERT_TRUE(stand_in_line(2));
+    ASSERT_TRUE(queue_has(2));
     ASSERT_FALSE(held.release());
     EXPECT_EQ(earlier.get(), 1);
     EXPECT_EQ(later.get(), 2);

@@ -116,7 +116,7 @@ TEST(Sentinel, APrimaryThatWasTurnedIntoAReplicaIsLeftAtOnce) {
     sentinel_set set;
     client subject{set.url() + "?client_name=subject"};
     mutex lock{subject, "stock"};
-    ASSERT_FALSE(lock.try_acquire().release());  // nothing is under way any more
+    ASSERT_FALSE(lock.try_acquire().release());  // nothing is in flight any more
     redis_server& primary = set.servers[0];
     ASSERT_TRUE(has_link(primary, "subject"));
     ASSERT_EQ(primary.call({"REPLICAOF", "127.0.0.1", std::to_string(set.servers[1].port())}).text, "OK");

@@ -86,12 +86,15 @@ TEST_F(SharedMutexAsync, EveryFormOfUpgradeSaysWhyNot) {
     reading.async_try_upgrade(tried.handler());
     EXPECT_EQ(tried.get(), errc::read_held);
     told waited;
-    reading.async_upgrade_for(30ms, waited.handler());
+    reading.async_try_upgrade_for(30ms, waited.handler());
     EXPECT_EQ(waited.get(), errc::timed_out);
-    ASSERT_TRUE(stand_in_line(0));
+    told by_former_name;
+    reading.async_upgrade_for(30ms, by_former_name.handler());
+    EXPECT_EQ(by_former_name.get(), errc::timed_out);
+    ASSERT_TRUE(queue_has(0));
     told first;
     reading.async_upgrade(first.handler());
-    ASSERT_TRUE(stand_in_line(1));
+    ASSERT_TRUE(queue_has(1));
     told second;
     reading.async_upgrade(second.handler());
     EXPECT_EQ(second.get(), errc::too_many);
@@ -132,10 +135,10 @@ TEST_F(SharedMutexAsync, AnUpgradeEndsWhenItsLeaseIsReleased) {
     const lease in_the_way = theirs.acquire_shared();
     told upgrade;
     reading.async_upgrade(upgrade.handler());
-    ASSERT_TRUE(stand_in_line(1));
+    ASSERT_TRUE(queue_has(1));
     EXPECT_FALSE(reading.release());
     EXPECT_EQ(upgrade.get(), errc::not_held);
-    EXPECT_TRUE(stand_in_line(0));
+    EXPECT_TRUE(queue_has(0));
     EXPECT_EQ(readers(), 1);
     EXPECT_TRUE(theirs.try_acquire_shared());
 }
@@ -153,12 +156,12 @@ TEST_F(SharedMutexAsync, ACancelledUpgradeGoesOnReadingAndLetsNewReadersIn) {
                                          EXPECT_FALSE(held);
                                          result = code;
                                      })));
-    ASSERT_TRUE(stand_in_line(1));
+    ASSERT_TRUE(queue_has(1));
     EXPECT_FALSE(theirs.try_acquire_shared());
     cancel.emit(asio::cancellation_type::total);
     mine.run();
     EXPECT_EQ(result, asio::error::operation_aborted);
-    EXPECT_TRUE(stand_in_line(0));
+    EXPECT_TRUE(queue_has(0));
     EXPECT_TRUE(theirs.try_acquire_shared());
     EXPECT_FALSE(reading.renew());
     EXPECT_EQ(reading.token(), token);
@@ -190,15 +193,15 @@ TEST_F(SharedMutexAsync, ACancelledWaitToReadLeavesTheLine) {
     error_code result;
     lock.async_acquire_shared(asio::bind_cancellation_slot(
         cancel.slot(), asio::bind_executor(mine, [&](error_code code, const lease&) { result = code; })));
-    ASSERT_TRUE(stand_in_line(1));
+    ASSERT_TRUE(queue_has(1));
     cancel.emit(asio::cancellation_type::partial);
     mine.run();
     EXPECT_EQ(result, asio::error::operation_aborted);
-    EXPECT_TRUE(stand_in_line(0));
+    EXPECT_TRUE(queue_has(0));
     std::stop_source stop;
     told stopped;
     lock.async_acquire_shared({.stop = stop.get_token()}, stopped.handler());
-    ASSERT_TRUE(stand_in_line(1));
+    ASSERT_TRUE(queue_has(1));
     stop.request_stop();
     EXPECT_EQ(stopped.get(), asio::error::operation_aborted);
 }

@@ -35,8 +35,8 @@ protected:
         const std::string count = field("rcount");
         return count.empty() ? 0 : std::stoll(count);
     }
-    [[nodiscard]] bool stand_in_line(std::int64_t so_many) {
-        return eventually([&] { return server.call({"ZCARD", key + ":queue"}).integer == so_many; });
+    [[nodiscard]] bool queue_has(std::int64_t waiters) {
+        return eventually([&] { return server.call({"ZCARD", key + ":queue"}).integer == waiters; });
     }
     std::int64_t script_calls() { return server.command_calls("evalsha") + server.command_calls("eval"); }
 

@@ -184,7 +184,7 @@ TEST_F(SharedMutexLife, AnUpgradeThatWaitsSurvivesACutLink) {
     lease reading = distant.acquire_shared();
     lease in_the_way = theirs.acquire_shared();
     auto writing = in_background([&] { return reading.upgrade(); });
-    ASSERT_TRUE(stand_in_line(1));
+    ASSERT_TRUE(queue_has(1));
     const int links = link.accepted();
     link.cut();
     ASSERT_TRUE(eventually([&] { return link.accepted() > links; }));
@@ -199,7 +199,7 @@ TEST_F(SharedMutexLife, AnUpgradeWhoseTurnComesWhileItsLinkIsDownIsServedLater) 
     lease reading = distant.acquire_shared();
     lease in_the_way = theirs.acquire_shared();
     auto writing = in_background([&] { return reading.upgrade(); });
-    ASSERT_TRUE(stand_in_line(1));
+    ASSERT_TRUE(queue_has(1));
     link.refuse();
     link.cut();
     in_the_way.release();
@@ -249,13 +249,13 @@ TEST_F(SharedMutexLife, AStoppedUpgradeWhoseLinkIsDownIsTakenBackWhenItIsUp) {
     const lease in_the_way = theirs.acquire_shared();
     std::stop_source stop;
     auto upgrading = in_background([&] { return condition_of([&] { reading.upgrade({.stop = stop.get_token()}); }); });
-    ASSERT_TRUE(stand_in_line(1));
+    ASSERT_TRUE(queue_has(1));
     link.refuse();
     link.cut();
     stop.request_stop();
     EXPECT_EQ(result_of(upgrading), errc::cancelled) << "whoever gives up does not wait for the link";
     link.accept();
-    EXPECT_TRUE(stand_in_line(0));
+    EXPECT_TRUE(queue_has(0));
     EXPECT_TRUE(reads(reading));
     EXPECT_FALSE(reading.release());
 }
@@ -271,7 +271,7 @@ TEST_F(SharedMutexRestart, WithItsDataTheServerGoesOnWithReadersWriterAndUpgrade
     lease reading = lock.acquire_shared();
     lease in_the_way = theirs.acquire_shared();
     auto upgrading = in_background([&] { return reading.upgrade(); });
-    ASSERT_TRUE(stand_in_line(1));
+    ASSERT_TRUE(queue_has(1));
     server.kill();
     server.restart(redis_server::data::keep);
     for (lease* const each : {&pricing, &in_the_way}) {
@@ -294,7 +294,7 @@ TEST_F(SharedMutexRestart, WithoutItsDataEverybodyIsToldOfTheLoss) {
     lease in_the_way = catalog_too.acquire_shared();
     const auto last_token = in_the_way.token();
     auto upgrading = in_background([&] { return condition_of([&] { reading.upgrade(); }); });
-    ASSERT_TRUE(stand_in_line(1));
+    ASSERT_TRUE(queue_has(1));
     server.kill();
     server.restart(redis_server::data::lose);
     EXPECT_EQ(result_of(upgrading), errc::lost);

@@ -188,7 +188,7 @@ TEST_F(SharedMutex, AThreadThatReadsWaitsForOtherReadersToLeave) {
     EXPECT_FALSE(lock.try_lock_for(30ms));
     EXPECT_EQ(readers(), 2) << "it still reads";
     auto leaving = in_background([&] {
-        const bool seen_waiting = stand_in_line(1);
+        const bool seen_waiting = queue_has(1);
         reading.release();
         return seen_waiting;
     });
@@ -295,7 +295,7 @@ TEST_F(SharedMutex, ARefusalSaysWhyAndWhoAndForHowLong) {
 
     std::stop_source stop;
     auto waiting = in_background([&] { return condition_of([&] { theirs.acquire({.stop = stop.get_token()}); }); });
-    ASSERT_TRUE(stand_in_line(1));
+    ASSERT_TRUE(queue_has(1));
     EXPECT_FALSE(theirs.try_acquire_shared({.why_not = &why}));
     expect(errc::reserved, reading);
     EXPECT_FALSE(theirs.try_acquire_shared_for(500ms, {.why_not = &why}));
@@ -308,11 +308,11 @@ TEST_F(SharedMutex, ARefusalSaysWhyAndWhoAndForHowLong) {
 TEST_F(SharedMutex, AReleaseTellsWhoIsLeft) {
     lease writing = lock.acquire();
     auto one = in_background([&] { return theirs.acquire_shared(); });
-    ASSERT_TRUE(stand_in_line(1));
+    ASSERT_TRUE(queue_has(1));
     auto two = in_background([&] { return lock.acquire_shared(); });
-    ASSERT_TRUE(stand_in_line(2));
+    ASSERT_TRUE(queue_has(2));
     auto last = in_background([&] { return theirs.acquire(); });
-    ASSERT_TRUE(stand_in_line(3));
+    ASSERT_TRUE(queue_has(3));
     afterwards left;
     EXPECT_FALSE(writing.release(left));
     EXPECT_EQ(left.holders, 2U);

@@ -8,10 +8,10 @@ namespace {
 
 class SharedMutexUpgrade : public shared_mutex_fixture, public ::testing::WithParamInterface<prefer> {
 protected:
-    /// An upgrade of `reading` that stands in line.
+    /// An upgrade of `reading` that waits in the queue.
     std::future<lease> upgrading(lease& reading, std::stop_token stop = {}) {
         auto started = in_background([&reading, stop] { return reading.upgrade({.stop = stop}); });
-        EXPECT_TRUE(stand_in_line(1));
+        EXPECT_TRUE(queue_has(1));
         return started;
     }
 
@@ -78,9 +78,9 @@ TEST_P(SharedMutexUpgrade, IsBeforeEverybodyInLine) {
     lease reading = mine.acquire_shared();
     lease in_the_way = others.acquire_shared();
     auto writer = in_background([&] { return others.acquire(); });
-    ASSERT_TRUE(stand_in_line(1));
+    ASSERT_TRUE(queue_has(1));
     auto writing = in_background([&] { return reading.upgrade(); });
-    ASSERT_TRUE(stand_in_line(2));
+    ASSERT_TRUE(queue_has(2));
     in_the_way.release();
     lease upgraded = result_of(writing);
     EXPECT_FALSE(is_ready(writer));
@@ -102,7 +102,7 @@ TEST_F(SharedMutexUpgrade, OfASecondReaderIsRefusedAtOnceAndLeavesItReading) {
     EXPECT_EQ(why.code, errc::would_deadlock);
     EXPECT_TRUE(why.holder_left);
     EXPECT_EQ(condition_of([&] { second.try_upgrade(); }), errc::would_deadlock);
-    EXPECT_EQ(condition_of([&] { second.upgrade_for(10s); }), errc::would_deadlock);
+    EXPECT_EQ(condition_of([&] { second.try_upgrade_for(10s); }), errc::would_deadlock);
     EXPECT_EQ(readers(), 2);
     EXPECT_FALSE(second.renew()) << "it reads as before";
     EXPECT_FALSE(is_ready(writing));
@@ -128,15 +128,17 @@ TEST_F(SharedMutexUpgrade, ThatTimesOutLeavesReadingUntouchedAndLetsNewReadersIn
     const lease in_the_way = theirs.acquire_shared();
     const auto token = reading.token();
     refusal why;
-    EXPECT_FALSE(reading.upgrade_for(500ms, {.why_not = &why}));
+    EXPECT_FALSE(reading.try_upgrade_for(500ms, {.why_not = &why}));
     EXPECT_EQ(why.code, errc::timed_out);
     EXPECT_FALSE(why.holder.empty());
     ASSERT_TRUE(why.holder_left);
     EXPECT_GT(*why.holder_left, 0ms);
-    EXPECT_FALSE(reading.upgrade_until(std::chrono::system_clock::now() + 30ms));
+    EXPECT_FALSE(reading.try_upgrade_until(std::chrono::system_clock::now() + 30ms));
+    EXPECT_FALSE(reading.upgrade_for(30ms)) << "the former name";
+    EXPECT_FALSE(reading.upgrade_until(std::chrono::system_clock::now() + 30ms)) << "the former name";
     EXPECT_EQ(reading.token(), token);
     EXPECT_EQ(reading.mode(), mode::shared);
-    EXPECT_TRUE(stand_in_line(0));
+    EXPECT_TRUE(queue_has(0));
     EXPECT_TRUE(theirs.try_acquire_shared());
     EXPECT_FALSE(reading.renew());
     EXPECT_EQ(field("mode"), "read");
@@ -148,9 +150,9 @@ TEST_F(SharedMutexUpgrade, ThatIsStoppedLeavesReadingUntouchedAndLetsWaitingRead
     const lease in_the_way = theirs.acquire_shared();
     std::stop_source stop;
     auto writing = in_background([&] { return condition_of([&] { reading.upgrade({.stop = stop.get_token()}); }); });
-    ASSERT_TRUE(stand_in_line(1));
+    ASSERT_TRUE(queue_has(1));
     auto kept_out = in_background([&] { return theirs.acquire_shared(); });
-    ASSERT_TRUE(stand_in_line(2));
+    ASSERT_TRUE(queue_has(2));
     stop.request_stop();
     EXPECT_EQ(result_of(writing), errc::cancelled);
     EXPECT_TRUE(result_of(kept_out));
@@ -253,11 +255,11 @@ TEST_F(SharedMutexUpgrade, IsLostTogetherWithReading) {
 TEST_F(SharedMutexUpgrade, TheDowngradeWakesTheReadersAndNotTheWriter) {
     lease writing = lock.acquire();
     auto one = in_background([&] { return theirs.acquire_shared(); });
-    ASSERT_TRUE(stand_in_line(1));
+    ASSERT_TRUE(queue_has(1));
     auto two = in_background([&] { return lock.acquire_shared(); });
-    ASSERT_TRUE(stand_in_line(2));
+    ASSERT_TRUE(queue_has(2));
     auto writer = in_background([&] { return theirs.acquire(); });
-    ASSERT_TRUE(stand_in_line(3));
+    ASSERT_TRUE(queue_has(3));
     lease reading = writing.downgrade();
     lease first = result_of(one);
     lease second = result_of(two);

@@ -316,7 +316,7 @@ TEST_F(StripedSharedMutex, AWaitThatFailsGivesBackTheStripesItHad) {
 // R62: a writer that waits for the last stripe for longer than its lease of the first one does not go in without that.
 class StripedSharedMutexThatLosesAStripe : public StripedSharedMutex {
 protected:
-    // The first stripe is lost while the writer stands in line at the third.
+    // The first stripe is lost while the writer waits in the queue of the third one.
     template <typename Acquire>
     void expect_all_stripes(Acquire acquire) {
         lease reading = reader_of(hot_too, 2);
@@ -330,7 +330,7 @@ protected:
             EXPECT_EQ(server.call({"HGET", stripe(i), "mode"}).text, "write") << i;
     }
 
-    // Long enough to be looked at after it was had, also on a busy machine.
+    // Long enough to be checked after the acquisition, also on a busy machine.
     striped_shared_mutex fixed{subject, "hot", stripes, {.lease = 5s, .renew = false}};
 };
 

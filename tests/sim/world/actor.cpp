@@ -48,16 +48,17 @@ engine::acquire_terms actor::draw_terms() {
     engine::acquire_terms out;
     const lock_plan& lock = load.locks[random_.below(load.locks.size())];
     out.keys = lock.keys;
-    out.kind = lock.kind;
-    out.prefer = lock.prefer;
+    out.options.kind = lock.kind;
+    out.options.prefer = lock.prefer;
     if (lock.kind == wire::lock_kind::read_write && rw_random_.percent(load.read_percent))
         out.want = engine::access::shared;
-    out.lease = load.leases[random_.below(load.leases.size())];
+    out.options.lease = load.leases[random_.below(load.leases.size())];
     if (random_.percent(load.owner_percent)) out.owner = owner_;
-    if (random_.percent(load.fixed_percent)) out.renewing = engine::renewal::none;
+    if (random_.percent(load.fixed_percent)) out.options.renewing = engine::renewal::none;
     out.limit = draw_patience(random_);
-    out.acknowledged_by = load.acknowledged_by;
-    out.yield_after_ms = load.yield_after_ms;
+    out.options.replicas = load.replicas;
+    out.options.replica_timeout_ms = load.replica_timeout_ms;
+    out.options.yield_after_ms = load.yield_after_ms;
     return out;
 }
 
@@ -79,7 +80,8 @@ void actor::ask() {
     const std::uint64_t serial = serial_;
     note("asks for " + terms_.keys->lock() + (terms_.want == engine::access::shared ? " to read" : "") +
          (terms_.limit.wait == engine::waiting::in_queue ? " in the queue" : " at once") + " lease " +
-         std::to_string(terms_.lease.count()) + (terms_.renewing == engine::renewal::none ? " fixed" : ""));
+         std::to_string(terms_.options.lease.count()) +
+         (terms_.options.renewing == engine::renewal::none ? " fixed" : ""));
     const instant deadline = terms_.limit.deadline;
     if (env_.load.deadlines_ignored) terms_.limit.deadline = never;
     env_.process.engine().acquire(*this, terms_, env_.process.now());
@@ -135,7 +137,7 @@ void actor::acquired(engine::hold& held) {
                                        .token = held.token(),
                                        .until = held.valid_until() + env_.process.slept(),
                                        .mode = held.terms().want,
-                                       .lease = held.terms().lease,
+                                       .lease = held.options().lease,
                                        .asked = asked_at_});
         if (held.valid_until() <= env_.process.now())
             env_.check.fail(name_ + " acquired a hold whose validity has ended");
@@ -208,13 +210,13 @@ void actor::on_lost(errc why) {
     // After errc::lost the hold may be believed in until its validity ends: that time is meant for stopping work.
     if (why != errc::lost) belief_->over = true;
     env_.check.lost.insert(belief_->id);
-    const bool renews = held_->terms().renewing == engine::renewal::automatic;
+    const bool renews = held_->options().renewing == engine::renewal::automatic;
     if (renews && env_.process.calm_since(granted_at_)) env_.check.lost_without_reason(*belief_);
 }
 
 void actor::next_step() {
     if (held_ == nullptr) return;
-    if (held_->terms().kind == wire::lock_kind::read_write) return next_step_rw();
+    if (held_->options().kind == wire::lock_kind::read_write) return next_step_rw();
     // Re-entering again and again could last longer than the simulator waits.
     if (env_.time.now() >= env_.load.stop + lingering) return release(engine::access::exclusive);
     const bool owned = held_->terms().owner != engine::owner_id::nobody;
@@ -229,17 +231,7 @@ unsigned actor::depth() const {
 
 engine::acquire_terms actor::terms_of_hold() const {
     const engine::hold_terms& has = held_->terms();
-    return {.keys = has.keys,
-            .kind = has.kind,
-            .prefer = has.prefer,
-            .want = has.want,
-            .upgrading = has.upgrading,
-            .owner = has.owner,
-            .lease = has.lease,
-            .renewing = has.renewing,
-            .max_repeats = has.max_repeats,
-            .acknowledged_by = has.acknowledged_by,
-            .yield_after_ms = has.yield_after_ms};
+    return {.keys = has.keys, .options = has.options, .want = has.want, .owner = has.owner};
 }
 
 void actor::reenter() {

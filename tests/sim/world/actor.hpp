@@ -29,7 +29,8 @@ struct workload {
     std::vector<milliseconds> leases;
     random_stream::span rest{milliseconds(1), milliseconds(300)};
     random_stream::span hold{microseconds(100), milliseconds(150)};
-    engine::packed_acknowledgement acknowledged_by = {};
+    std::uint8_t replicas = 0;
+    std::uint16_t replica_timeout_ms = 0;
     std::uint16_t yield_after_ms = 50;
     bool replicas_may_lag = false;
     unsigned try_percent = 15;

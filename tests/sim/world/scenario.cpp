@@ -202,7 +202,8 @@ void scenario::draw_acknowledged() {
     fault_free_ = mistrusted_ = false;
     workload_.replicas_may_lag = true;
     if (!options_.nobody_acknowledges) {
-        workload_.acknowledged_by = engine::packed_acknowledgement({.replicas = 1, .within = 50ms});
+        workload_.replicas = 1;
+        workload_.replica_timeout_ms = 50;
     }
     for (const auto& one : servers_) one->be_followed({50us, 5ms});
     std::erase_if(fault_mix_, [](fault kind) {

@@ -92,15 +92,15 @@ protected:
         say(place, ":1\r\n");
     }
     void ask(recorded_request& request, const std::string& name) {
-        subject.acquire(request, {.keys = keys_for(name), .lease = 30s, .limit = {waiting::in_queue, now + 1h}}, now);
+        subject.acquire(
+            request, {.keys = keys_for(name), .options = {.lease = 30s}, .limit = {waiting::in_queue, now + 1h}}, now);
         settle();
     }
     void acknowledged_acquire(recorded_request& request, const std::string& name) {
         subject.acquire(request,
                         {.keys = keys_for(name),
-                         .lease = 30s,
-                         .limit = {waiting::in_queue, now + 1h},
-                         .acknowledged_by = packed_acknowledgement({1, 100ms})},
+                         .options = {.lease = 30s, .replica_timeout_ms = 100, .replicas = 1},
+                         .limit = {waiting::in_queue, now + 1h}},
                         now);
         settle();
     }

@@ -139,9 +139,8 @@ TEST_F(ClusterNode, ARenewalOfAReadWriteLockLivesThroughTheMomentInWhichItsKeysA
     const std::string try_again = "-TRYAGAIN Multiple keys request during rehashing of slot\r\n";
     start();
     const acquire_terms terms{.keys = keys_for("a"),
-                              .kind = lock_kind::read_write,
+                              .options = {.lease = 30s, .kind = lock_kind::read_write},
                               .want = access::shared,
-                              .lease = 30s,
                               .limit = {waiting::in_queue, now + 1h}};
     subject.acquire(first, terms, now);
     settle();

@@ -22,7 +22,7 @@ protected:
         server.belong_to(subject, 0);
         for (std::size_t i = 0; i < holds; ++i) {
             recorded_request& request = requests.emplace_back();
-            subject.acquire(request, {.keys = keys_for(std::to_string(i)), .lease = 10'000ms}, now);
+            subject.acquire(request, {.keys = keys_for(std::to_string(i)), .options = {.lease = 10'000ms}}, now);
         }
         server.send(now);
         for (std::size_t i = 0; i < holds; ++i) server.receive(list({"1", "42"}), now);
@@ -65,7 +65,8 @@ TEST_F(EngineBusy, AsksForAllOfThemAnEighthOfALeaseLaterAtTheLatest) {
 // Those of other callers do not count: they may go on for ever.
 TEST_F(EngineBusy, HoldsUpNoRenewalForOtherQuestions) {
     std::deque<recorded_request> others(10);
-    for (recorded_request& each : others) subject.acquire(each, {.keys = keys_for("x"), .lease = 10'000ms}, now);
+    for (recorded_request& each : others)
+        subject.acquire(each, {.keys = keys_for("x"), .options = {.lease = 10'000ms}}, now);
     EXPECT_EQ(server.send(now).size(), 10U);
     EXPECT_EQ(renewals_within(2900ms), 0U);
     EXPECT_EQ(renewals_within(500ms), 4U);

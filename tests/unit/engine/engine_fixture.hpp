@@ -326,7 +326,8 @@ protected:
 class read_write_engine_fixture : public engine_fixture {
 protected:
     acquire_terms terms(access want, owner_id owner = owner_id{7}) const {
-        return {.keys = keys, .kind = lock_kind::read_write, .want = want, .owner = owner, .lease = 30'000ms};
+        return {
+            .keys = keys, .options = {.lease = 30'000ms, .kind = lock_kind::read_write}, .want = want, .owner = owner};
     }
 
     /// A hold with token 42 that reads.

@@ -10,7 +10,7 @@ class EngineForeignTtl : public read_write_engine_fixture {
 protected:
     void acquire(std::string_view granted, lock_kind kind = lock_kind::read_write) {
         acquire_terms asked = terms(access::shared);
-        asked.kind = kind;
+        asked.options.kind = kind;
         if (kind == lock_kind::mutex) asked.want = access::exclusive;
         subject.acquire(first, asked, now);
         id = send_one().arguments.at(0);
@@ -74,10 +74,9 @@ TEST_F(EngineForeignTtl, LongerThanTheLeaseChangesNothing) {
 TEST_F(EngineForeignTtl, SeenWhileItWaitedSetsThePaceOfAHandOver) {  // R33
     subject.acquire(first,
                     {.keys = keys,
-                     .kind = lock_kind::read_write,
+                     .options = {.lease = 30'000ms, .kind = lock_kind::read_write},
                      .want = access::shared,
                      .owner = owner_id{7},
-                     .lease = 30'000ms,
                      .limit = {waiting::in_queue, never}},
                     now);
     id = send_one().arguments.at(0);

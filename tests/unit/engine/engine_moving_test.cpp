@@ -13,7 +13,7 @@ class EngineMoving : public read_write_engine_fixture {
 protected:
     /// A hold with token 42.
     hold& holding() {
-        subject.acquire(first, {.keys = keys, .lease = 30'000ms}, now);
+        subject.acquire(first, {.keys = keys, .options = {.lease = 30'000ms}}, now);
         id = send_one().arguments.at(0);
         receive(list({"1", "42"}));
         first.held->listen(life);
@@ -54,7 +54,7 @@ TEST_F(EngineMoving, WhatReleaseAloneDidNotFindIsForTheReleaseInFullToTell) {
 
 // A copy of its request may still be on the way over the link that broke: whatever the server has of it goes.
 TEST_F(EngineMoving, AMutexIsFreedAloneAlsoWhereWhatTheServerHasOfItIsUncertain) {
-    subject.acquire(first, {.keys = keys, .lease = 30'000ms}, now);
+    subject.acquire(first, {.keys = keys, .options = {.lease = 30'000ms}}, now);
     send_one();
     break_link();
     send_one();
@@ -68,7 +68,7 @@ TEST_F(EngineMoving, AMutexIsFreedAloneAlsoWhereWhatTheServerHasOfItIsUncertain)
 }
 
 TEST_F(EngineMoving, WhoeverOnlyWaitsLeavesTheLineInFull) {
-    subject.acquire(first, {.keys = keys, .lease = 30'000ms, .limit = {waiting::in_queue, now + 1h}}, now);
+    subject.acquire(first, {.keys = keys, .options = {.lease = 30'000ms}, .limit = {waiting::in_queue, now + 1h}}, now);
     send_one();
     receive(list({"2", "900", "other", "77", "0", "41"}));
     subject.cancel(first, errc::cancelled, now);

@@ -15,9 +15,10 @@ class EnginePacing : public engine_fixture {
 protected:
     recorded_request& attempt(milliseconds patience_for, const std::string& lock = "x") {
         recorded_request& request = requests.emplace_back();
-        subject.acquire(request,
-                        {.keys = keys_for(lock), .lease = 30'000ms, .limit = {waiting::in_queue, now + patience_for}},
-                        now);
+        subject.acquire(
+            request,
+            {.keys = keys_for(lock), .options = {.lease = 30'000ms}, .limit = {waiting::in_queue, now + patience_for}},
+            now);
         return request;
     }
     /// So many attempts, each with two milliseconds, one after the other. Returns how many commands they sent.
@@ -120,7 +121,7 @@ TEST_F(EnginePacing, TheOneWithTheMostTimeLeftGoesFirst) {
 
 TEST_F(EnginePacing, HoldsNobodyBackWhoHasNoDeadline) {
     give_up_one();
-    subject.acquire(first, {.keys = keys, .lease = 30'000ms}, now);
+    subject.acquire(first, {.keys = keys, .options = {.lease = 30'000ms}}, now);
     EXPECT_EQ(send().size(), 1U);
 }
 
@@ -216,7 +217,8 @@ TEST_F(EnginePacing, SaysThatTheServerIsNotTrustedYetIfThatIsWhy) {
 
 TEST_F(EnginePacing, OneThatDoesNotWaitHearsThatItsRequestTookTooLong) {
     give_up_one();
-    subject.acquire(first, {.keys = keys, .lease = 30'000ms, .limit = {waiting::not_at_all, now + 5ms}}, now);
+    subject.acquire(first, {.keys = keys, .options = {.lease = 30'000ms}, .limit = {waiting::not_at_all, now + 5ms}},
+                    now);
     later(5ms);
     EXPECT_EQ(first.refusal_code, errc::request_timed_out);
 }
@@ -225,7 +227,8 @@ class EngineQuorumPacing : public quorum_engine_fixture {
 protected:
     recorded_request& attempt(milliseconds patience_for) {
         recorded_request& request = requests.emplace_back();
-        subject.acquire(request, {.keys = keys, .lease = 3000ms, .limit = {waiting::in_queue, now + patience_for}},
+        subject.acquire(request,
+                        {.keys = keys, .options = {.lease = 3000ms}, .limit = {waiting::in_queue, now + patience_for}},
                         now);
         return request;
     }

@@ -11,7 +11,7 @@ protected:
     EngineParts() : engine_fixture(channels::one_per_tag) {}
 
     acquire_terms terms(const std::string& name) const {
-        return {.keys = keys_for(name), .lease = 3000ms, .limit = {waiting::in_queue, now + 2s}};
+        return {.keys = keys_for(name), .options = {.lease = 3000ms}, .limit = {waiting::in_queue, now + 2s}};
     }
     /// Its hold id.
     std::string ask(recorded_request& request, const std::string& name) {
@@ -234,7 +234,7 @@ class EngineOnOneServer : public engine_fixture {};
 TEST_F(EngineOnOneServer, SubscribesOneChannelForAllItsLocksAndKeepsIt) {
     for (const char* const name : {"x", "y"}) {
         recorded_request request;
-        subject.acquire(request, {.keys = keys_for(name), .lease = 3000ms}, now);
+        subject.acquire(request, {.keys = keys_for(name), .options = {.lease = 3000ms}}, now);
         send();
         receive(list({"1", "42"}));
         ASSERT_NE(request.held, nullptr);

@@ -85,7 +85,9 @@ protected:
         servers[0].bring_link_up({}, now);
     }
 
-    void acquire(patience limit) { subject.acquire(first, {.keys = keys, .lease = 3000ms, .limit = limit}, now); }
+    void acquire(patience limit) {
+        subject.acquire(first, {.keys = keys, .options = {.lease = 3000ms}, .limit = limit}, now);
+    }
     void later(milliseconds by) {
         now += by;
         subject.on_timer(now);

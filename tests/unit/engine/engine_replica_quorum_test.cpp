@@ -8,21 +8,21 @@ using namespace testing;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-const packed_acknowledgement by_one{{.replicas = 1, .within = 100ms}};
-
 class EngineReplicaQuorum : public quorum_engine_fixture {
 protected:
     /// The lock is asked for at all three servers.
     void begin(waiting wait = waiting::in_queue) {
         acquire_terms wanted = terms(wait);
-        wanted.acknowledged_by = by_one;
+        wanted.options.replicas = 1;
+        wanted.options.replica_timeout_ms = 100;
         begin_with(wanted);
     }
     void begin_reading() {
         acquire_terms wanted = terms();
-        wanted.kind = lock_kind::read_write;
+        wanted.options.kind = lock_kind::read_write;
         wanted.want = access::shared;
-        wanted.acknowledged_by = by_one;
+        wanted.options.replicas = 1;
+        wanted.options.replica_timeout_ms = 100;
         begin_with(wanted);
     }
     void begin_with(const acquire_terms& wanted) {

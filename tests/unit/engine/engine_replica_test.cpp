@@ -9,13 +9,13 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-const packed_acknowledgement by_two{{.replicas = 2, .within = 100ms}};
-
 class EngineReplica : public engine_fixture {
 protected:
     acquire_terms terms(waiting wait = waiting::in_queue) const {
-        return {
-            .keys = keys, .owner = owner_id{7}, .lease = 3000ms, .limit = {wait, now + 10s}, .acknowledged_by = by_two};
+        return {.keys = keys,
+                .options = {.lease = 3000ms, .replica_timeout_ms = 100, .replicas = 2},
+                .owner = owner_id{7},
+                .limit = {wait, now + 10s}};
     }
     /// Granted by the server, with token 42, and not acknowledged by anybody yet.
     void grant(waiting wait = waiting::in_queue) {
@@ -190,7 +190,7 @@ TEST_F(EngineReplica, ARenewalOfWhichNobodyKnowsAgainIsSentAgainAfterAWhile) {
 
 TEST_F(EngineReplica, WhoHoldsWithFewerReplicasThanItWantsIsNotLetIn) {
     acquire_terms plain = terms();
-    plain.acknowledged_by = {};
+    plain.options.replicas = 0;
     subject.acquire(first, plain, now);
     send();
     receive(list({"1", "42"}));

@@ -9,13 +9,12 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-const packed_acknowledgement by_two{{.replicas = 2, .within = 100ms}};
-
 class EngineReplicaUpgrade : public read_write_engine_fixture {
 protected:
     hold& reading() {
         acquire_terms wanted = terms(access::shared);
-        wanted.acknowledged_by = by_two;
+        wanted.options.replicas = 2;
+        wanted.options.replica_timeout_ms = 100;
         subject.acquire(first, wanted, now);
         id = send_one().arguments.at(0);
         receive(list({"1", "42"}));
@@ -78,7 +77,7 @@ TEST_F(EngineClockSkew, IsTakenOffValidity) {
     server.belong_to(subject, 0);
     recorded_request request;
     const instant now{1h};
-    subject.acquire(request, {.keys = keys_for("x"), .lease = 1000ms}, now);
+    subject.acquire(request, {.keys = keys_for("x"), .options = {.lease = 1000ms}}, now);
     server.send(now);
     server.receive(list({"1", "42"}), now);
     ASSERT_NE(request.held, nullptr);

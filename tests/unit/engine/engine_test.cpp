@@ -9,7 +9,7 @@ using namespace testing;
 
 class Engine : public engine_fixture {
 protected:
-    acquire_terms terms() const { return {.keys = keys, .owner = owner_id{7}, .lease = 1000ms}; }
+    acquire_terms terms() const { return {.keys = keys, .options = {.lease = 1000ms}, .owner = owner_id{7}}; }
     hold& acquired() {
         subject.acquire(first, terms(), now);
         send();

@@ -326,7 +326,7 @@ TEST_F(EngineUpgrade, ALossEndsTheWaitForIt) {
 // A striped lock's stripe.
 TEST_F(EngineUpgrade, IsRefusedWhereTheLockForbidsIt) {
     acquire_terms striped = terms(access::shared);
-    striped.upgrading = upgrades::refused;
+    striped.options.upgrading = upgrades::refused;
     subject.acquire(first, striped, now);
     send();
     receive(list({"1", "42"}));

@@ -34,7 +34,7 @@ protected:
     }
 
     acquire_terms terms(waiting wait = waiting::in_queue) const {
-        return {.keys = keys, .owner = owner_id{7}, .lease = 3000ms, .limit = {wait, now + 2s}};
+        return {.keys = keys, .options = {.lease = 3000ms}, .owner = owner_id{7}, .limit = {wait, now + 2s}};
     }
     question ask(std::size_t server) {
         std::vector<question> asked = servers[server].send(now);

@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-namespace holdfast::engine::hold_id_test {
+namespace holdfast::wire::hold_id_test {
 namespace {
 
 using ::testing::MatchesRegex;
@@ -78,4 +78,4 @@ TEST(HoldId, TheCounterIsANumber) {
 }
 
 }  // namespace
-}  // namespace holdfast::engine::hold_id_test
+}  // namespace holdfast::wire::hold_id_test

@@ -1,4 +1,4 @@
-// Waiting in line on a real server: order, hand-over, and what it costs.
+// The queue of a mutex on a real server: order, hand-over, and cost.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include "support/leftovers.hpp"
 #include "support/redis_server.hpp"
 
-namespace holdfast::testing::mutex_line_test {
+namespace holdfast::testing::mutex_queue_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -168,4 +168,4 @@ TEST(MutexLine, AContendedCycleCostsTwoCommandsTooWith16Waiters) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing::mutex_line_test
+}  // namespace holdfast::testing::mutex_queue_test

@@ -8,7 +8,7 @@
 #include "integration/shared_mutex/shared_mutex_fixture.hpp"
 #include "support/tcp_proxy.hpp"
 
-namespace holdfast::testing::shared_mutex_line_test {
+namespace holdfast::testing::shared_mutex_queue_test {
 namespace {
 
 class SharedMutexLine : public shared_mutex_fixture, public ::testing::WithParamInterface<prefer> {
@@ -29,7 +29,7 @@ protected:
 
     waiter in_queue(shared_mutex& by, mode kind, std::int64_t place) {
         waiter started{by, kind};
-        EXPECT_TRUE(stand_in_line(place));
+        EXPECT_TRUE(queue_has(place));
         return started;
     }
 };
@@ -43,7 +43,7 @@ TEST_F(SharedMutexLine, ByArrivalNobodyIsOvertaken) {
     first.release();
     ASSERT_TRUE(reader.comes_in());
     EXPECT_FALSE(lock.try_acquire_shared()) << "a writer waits";
-    ASSERT_TRUE(stand_in_line(2));
+    ASSERT_TRUE(queue_has(2));
     reader.leave();
     ASSERT_TRUE(writer.comes_in());
     EXPECT_FALSE(late_reader.is_in());
@@ -136,7 +136,7 @@ TEST_F(SharedMutexLine, AWriterThatGivesUpLetsInTheReadersBehindIt) {
         const lease reading = mine.acquire_shared();
         std::stop_source stop;
         auto writer = in_background([&] { return condition_of([&] { others.acquire({.stop = stop.get_token()}); }); });
-        ASSERT_TRUE(stand_in_line(1));
+        ASSERT_TRUE(queue_has(1));
         waiter behind = in_queue(mine, mode::shared, 2);
         EXPECT_FALSE(behind.is_in());
         stop.request_stop();
@@ -155,7 +155,7 @@ TEST_P(SharedMutexLine, AWaitingWriterThatIsGoneHoldsNobodyBack) {
     const lease reading = mine.acquire_shared();
     std::stop_source stop;
     auto writer = in_background([&] { return condition_of([&] { distant.acquire({.stop = stop.get_token()}); }); });
-    ASSERT_TRUE(stand_in_line(1));
+    ASSERT_TRUE(queue_has(1));
     EXPECT_EQ(static_cast<bool>(mine.try_acquire_shared()), GetParam() == prefer::readers);
     link.refuse();
     link.cut();
@@ -244,4 +244,4 @@ TEST_F(SharedMutexLine, ReadersAndWritersNeverMeet) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing::shared_mutex_line_test
+}  // namespace holdfast::testing::shared_mutex_queue_test

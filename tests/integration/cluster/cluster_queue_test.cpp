@@ -18,7 +18,7 @@
 #include "support/eventually.hpp"
 #include "support/redis_cluster.hpp"
 
-namespace holdfast::testing::cluster_line_test {
+namespace holdfast::testing::cluster_queue_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -29,7 +29,7 @@ protected:
     static inline const std::string name = "stock";
     static inline const std::string key = "hf:{stock}";
 
-    bool stand_in_line(std::size_t count) {
+    bool queue_has(std::size_t count) {
         return eventually(
             [&] {
                 const redis_reply said = cluster.owner_of(key).call({"ZCARD", key + ":queue"});
@@ -64,14 +64,14 @@ TEST_F(ClusterLine, IsServedInOrderOfArrivalWhenTheSlotHasMovedThereAndBack) {
             const std::lock_guard lock{guard};
             if (got) served.push_back(i);
         });
-        ASSERT_TRUE(stand_in_line(i + 1));
+        ASSERT_TRUE(queue_has(i + 1));
         arrived.push_back(i);
     }
     redis_server& home = cluster.owner_of(key);
     for (redis_server* const to : {&cluster.other_than_owner_of(key), &home}) {
         cluster.move_slot(key, *to);
         ASSERT_TRUE(all_listen());
-        ASSERT_TRUE(stand_in_line(many));
+        ASSERT_TRUE(queue_has(many));
     }
     EXPECT_FALSE(held.release());
     threads.clear();
@@ -79,4 +79,4 @@ TEST_F(ClusterLine, IsServedInOrderOfArrivalWhenTheSlotHasMovedThereAndBack) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing::cluster_line_test
+}  // namespace holdfast::testing::cluster_queue_test

@@ -1,0 +1,96 @@
+#include "api/locks/lock_definition.hpp"
+
+#include "api/runtime/core.hpp"
+
+#include <algorithm>
+#include <type_traits>
+
+namespace holdfast::api {
+namespace {
+
+constexpr unsigned most_replicas = 15;
+constexpr milliseconds longest_replica_timeout{4000};
+constexpr milliseconds shortest_yield{10};
+constexpr milliseconds longest_yield{1000};
+
+std::string in_ms(milliseconds time) {
+    return std::to_string(time.count()) + " ms";
+}
+
+// A WAIT must not look like a server that does not answer.
+void check_replicas(const core& where, redis::acknowledgement wanted) {
+    if (wanted.replicas > most_replicas) {
+        throw error(errc::bad_option, "replicas must be at most " + std::to_string(most_replicas));
+    }
+    const milliseconds longest = std::min(where.shortest_request_timeout() / 2, longest_replica_timeout);
+    if (wanted.within < milliseconds(1) || wanted.within > longest) {
+        throw error(errc::bad_option,
+                    "replica_timeout must be from 1 ms to half the request timeout, here " + in_ms(longest));
+    }
+}
+
+engine::preference to_preference(prefer chosen) {
+    switch (chosen) {
+        case prefer::readers:
+            return engine::preference::readers;
+        case prefer::writers:
+            return engine::preference::writers;
+        case prefer::arrival:
+            break;
+    }
+    return engine::preference::arrival;
+}
+
+template <typename Preference>
+wire::lock_keys make_keys(const std::string& name, const basic_lock_options<Preference>& chosen) {
+    const auto naming = chosen.keys == keys::raw ? wire::key_naming::raw : wire::key_naming::tagged;
+    return wire::make_keys(wire::lock_name(name), naming, chosen.prefix);
+}
+
+// The one place where the options of a user become those of the engine.
+template <typename Preference>
+lock_definition define_any(const core& where, const std::string& name, const basic_lock_options<Preference>& chosen) {
+    lock_definition lock{.keys = std::make_shared<const wire::lock_keys>(make_keys(name, chosen)), .options = {}};
+    engine::lock_options& options = lock.options;
+    check_lease(where, chosen.lease);
+    options.lease = chosen.lease;
+    options.renewing = chosen.renew ? engine::renewal::automatic : engine::renewal::none;
+    options.max_repeats = chosen.max_repeats;
+    if (chosen.replicas > 0) {
+        check_replicas(where, {chosen.replicas, chosen.replica_timeout});
+        options.replicas = static_cast<std::uint8_t>(chosen.replicas);
+        options.replica_timeout_ms = static_cast<std::uint16_t>(chosen.replica_timeout.count());
+    }
+    const milliseconds yield = chosen.yield_after;
+    if (yield != milliseconds(0) && (yield < shortest_yield || yield > longest_yield)) {
+        throw error(errc::bad_option, "yield_after must be 0 or from 10 ms to 1 s");
+    }
+    options.yield_after_ms = static_cast<std::uint16_t>(yield.count());
+    if constexpr (std::is_same_v<Preference, prefer>) {
+        options.kind = engine::lock_kind::read_write;
+        options.prefer = to_preference(chosen.prefer);
+    }
+    return lock;
+}
+
+}  // namespace
+
+lock_definition define(const core& where, const std::string& name, const mutex_options& chosen) {
+    return define_any(where, name, chosen);
+}
+
+lock_definition define(const core& where, const std::string& name, const shared_mutex_options& chosen) {
+    return define_any(where, name, chosen);
+}
+
+wire::lock_keys keys_of(const std::string& name, const shared_mutex_options& chosen) {
+    return make_keys(name, chosen);
+}
+
+void check_lease(const core& where, milliseconds lease) {
+    if (lease >= where.shortest_lease() && lease <= where.max_lease()) return;
+    throw error(errc::bad_option, "a lease must be from " + in_ms(where.shortest_lease()) +
+                                      " to the client's max_lease, which is " + in_ms(where.max_lease()));
+}
+
+}  // namespace holdfast::api

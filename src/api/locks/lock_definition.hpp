@@ -1,0 +1,36 @@
+// A lock as its object knows it: its keys and its options, made once by the constructor from the user's options.
+#pragma once
+
+#include "engine/lock_options.hpp"
+#include "engine/terms.hpp"
+
+#include <holdfast/options.hpp>
+
+#include <memory>
+#include <string>
+
+namespace holdfast::api {
+
+class core;
+
+struct lock_definition {
+    std::shared_ptr<const wire::lock_keys> keys;
+    engine::lock_options options;
+};
+
+// Throw errc::bad_name or errc::bad_option.
+lock_definition define(const core& where, const std::string& name, const mutex_options& chosen);
+lock_definition define(const core& where, const std::string& name, const shared_mutex_options& chosen);
+wire::lock_keys keys_of(const std::string& name, const shared_mutex_options& chosen);
+void check_lease(const core& where, milliseconds lease);
+
+// The stripe that an owner reads.
+inline std::size_t stripe_of(engine::owner_id owner, std::size_t stripes) noexcept {
+    return static_cast<std::size_t>(static_cast<std::uint64_t>(owner) % stripes);
+}
+
+inline engine::access to_access(mode kind) noexcept {
+    return kind == mode::shared ? engine::access::shared : engine::access::exclusive;
+}
+
+}  // namespace holdfast::api
