@@ -17,13 +17,13 @@ cluster_member& member() {
     return one;
 }
 
-class moving_slot : public script_bench {
+class moving_slot : public script_fixture {
 protected:
     const std::string leases = "hf:{stock}:leases";
     const std::string grants = "hf:{stock}:grants";
     const std::string ann = hold_id("ann"), bob = hold_id("bob"), cid = hold_id("cid");
 
-    moving_slot() : script_bench{member().server().unix_path(), {"hf:{stock}:leases", "hf:{stock}:grants"}} {
+    moving_slot() : script_fixture{member().server().unix_path(), {"hf:{stock}:leases", "hf:{stock}:grants"}} {
         must({"FLUSHALL"});
     }
     ~moving_slot() override { slot_stays(); }
@@ -77,7 +77,7 @@ TEST_F(MovingSlotMutex, IsHandedToTheFirstOfTwo) {
     EXPECT_EQ(code(reply), 1);
     EXPECT_EQ(reply.elements.at(1).integer, 1);
     EXPECT_EQ(value(lock), bob);
-    EXPECT_THAT(line(), ElementsAre(cid));
+    EXPECT_THAT(queued_ids(), ElementsAre(cid));
 }
 
 TEST_F(MovingSlotMutex, IsFreeIfTheOnlyWaiterIsDead) {
@@ -95,7 +95,7 @@ TEST_F(MovingSlotMutex, KeepsTheOnlyWaiterWhoPolls) {
     slot_moves();
     EXPECT_EQ(code(wait(bob)), 2);
     slot_stays();
-    EXPECT_THAT(line(), ElementsAre(bob));
+    EXPECT_THAT(queued_ids(), ElementsAre(bob));
     EXPECT_FALSE(must({"HGET", waiters, bob}).is_nil());
 }
 
@@ -109,7 +109,7 @@ TEST_F(MovingSlotMutex, LetsTheOnlyWaiterGiveUp) {
     EXPECT_EQ(everything().size(), 2U);
 }
 
-TEST_F(MovingSlotMutex, IsGivenUpForTheFirstInLine) {
+TEST_F(MovingSlotMutex, IsGivenUpForTheFirstWaiter) {
     const std::string token = token_of(wait(ann));
     wait(bob);
     const listener ear = listens(bob);
@@ -117,7 +117,7 @@ TEST_F(MovingSlotMutex, IsGivenUpForTheFirstInLine) {
     EXPECT_EQ(code(wait(ann, token)), 2);
     slot_stays();
     EXPECT_EQ(value(lock), bob);
-    EXPECT_THAT(line(), ElementsAre(ann));
+    EXPECT_THAT(queued_ids(), ElementsAre(ann));
 }
 
 TEST_F(MovingSlotMutex, IsTheCallersAgainIfItGaveWayToTheDead) {
@@ -266,7 +266,7 @@ TEST_F(MovingSlotRw, IsHandedToTheOnlyWaiter) {
     EXPECT_EQ(code(renew(bob)), 1);
 }
 
-TEST_F(MovingSlotRw, IsGivenUpForTheFirstInLine) {
+TEST_F(MovingSlotRw, IsGivenUpForTheFirstWaiter) {
     for (const std::string wish : {"w", "r"}) {
         must({"FLUSHALL"});
         const std::string token = token_of(wait_to("w", ann));
@@ -276,7 +276,7 @@ TEST_F(MovingSlotRw, IsGivenUpForTheFirstInLine) {
         EXPECT_EQ(code(wait_to("w", ann, token)), 2);
         slot_stays();
         EXPECT_EQ(code(renew(bob)), 1);
-        EXPECT_THAT(line(), ElementsAre(ann));
+        EXPECT_THAT(queued_ids(), ElementsAre(ann));
         EXPECT_FALSE(must({"HGET", waiters, ann}).is_nil());
     }
 }
@@ -293,14 +293,14 @@ TEST_F(MovingSlotRw, IsTheCallersAgainIfItGaveWayToTheDead) {
     EXPECT_EQ(code(renew(ann)), 1);
 }
 
-// The newcomer has its place before the dead lose theirs, or the line would be empty in between.
-TEST_F(MovingSlotRw, TakesANewcomerWhereAllInLineAreDead) {
+// The newcomer has its place before the dead lose theirs, or the queue would be empty in between.
+TEST_F(MovingSlotRw, TakesANewcomerWhereAllWaitersAreDead) {
     wait_to("r", ann);
     wait_to("w", bob);
     slot_moves();
     EXPECT_EQ(code(wait_to("w", cid)), 2);
     slot_stays();
-    EXPECT_THAT(line(), ElementsAre(cid));
+    EXPECT_THAT(queued_ids(), ElementsAre(cid));
     EXPECT_TRUE(must({"HGET", waiters, bob}).is_nil());
     EXPECT_EQ(code(renew(ann)), 1);
 }

@@ -72,7 +72,7 @@ TEST_F(MutexAcquire, TakesALockWhoseLeaseHasEnded) {  // R46
     EXPECT_EQ(value(lock), "me");
 }
 
-TEST_F(MutexAcquire, ByTheHolderWhileOthersWaitLeavesTheLineAlone) {  // R14
+TEST_F(MutexAcquire, ByTheHolderWhileOthersWaitLeavesTheQueueAlone) {  // R14
     const std::string token = hold("me");
     wait("next");
     const keyspace before = everything();

@@ -26,7 +26,7 @@ TEST_F(MutexReleaseAlone, ByTheHolderFreesTheLockAndTouchesNothingElse) {
     expect_silence(ear, "next");
 }
 
-TEST_F(MutexReleaseAlone, LeavesTheLineToTheReleaseThatFollows) {
+TEST_F(MutexReleaseAlone, LeavesTheQueueToTheReleaseThatFollows) {
     const std::string token = hold("me");
     wait("next");
     listener ear = listens("next");

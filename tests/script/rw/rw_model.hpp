@@ -5,7 +5,7 @@
 // and every byte and expiry in the keyspace.
 //
 // It knows three kinds of facts: the hash, which other programs write too; our holds, each with its own deadline; and
-// the line. One that is in the first and should not be there, or the other way round, is put right at the beginning
+// the queue. One that is in the first and should not be there, or the other way round, is put right at the beginning
 // of every step of ours (R33).
 #pragma once
 
@@ -142,7 +142,7 @@ private:
     bool is_sole_reader(const std::string& id) const;
     std::set<std::pair<std::int64_t, std::string>> deadlines() const;
 
-    // --- the line
+    // --- the queue
     std::vector<std::string> in_order() const;
     bool is_alive(const waiter& one) const;
     std::string enqueue(const rw_step& step);
@@ -184,7 +184,7 @@ private:
     std::map<std::string, waiter> line_;
     std::int64_t line_until_ms_ = 0;
     bool first_has_left_ = false;
-    bool answer_tells_ = true;  // what the caller was given from its place in line
+    bool answer_tells_ = true;  // what the caller was given from its place in the queue
 
     std::uint64_t mark_ = 0;  // the last token
     std::int64_t mark_until_ms_ = 0;

@@ -6,11 +6,11 @@
 namespace holdfast::testing::rw_real_clock_test {
 namespace {
 
-class RwRealClock : private own_server, public script_bench {
+class RwRealClock : private own_server, public script_fixture {
 protected:
     const std::vector<std::string> keys{lock, queue, waiters, fence, "hf:{stock}:leases", "hf:{stock}:grants"};
 
-    RwRealClock() : own_server{{}}, script_bench{running.unix_path(), {"hf:{stock}:leases", "hf:{stock}:grants"}} {}
+    RwRealClock() : own_server{{}}, script_fixture{running.unix_path(), {"hf:{stock}:leases", "hf:{stock}:grants"}} {}
 
     redis_reply read(const std::string& id) {
         return run("rw/acquire", keys, {id, text(hour), "arrival", "r", text(minute), "0", "", "0", "0", "0", "0"});
