@@ -37,10 +37,10 @@ struct seen_waiter {
 };
 
 struct look_answer {
-    microseconds server_time{0};     // since the epoch
-    std::optional<lock_kind> kind;   // none: free, or no lock
-    bool is_no_lock = false;         // the key holds something else
-    std::string looks_like;          // what that is, if it is known: "a Redisson lock"
+    microseconds server_time{0};    // since the epoch
+    std::optional<lock_kind> kind;  // none: free, or no lock
+    bool is_no_lock = false;        // the key holds something else
+    std::string looks_like;         // what that is, if it is known: "a Redisson lock"
     std::vector<seen_holder> holders;
     std::vector<seen_waiter> waiters;    // in the order of the queue
     std::optional<std::uint64_t> fence;  // the last token that was granted

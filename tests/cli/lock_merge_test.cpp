@@ -40,7 +40,7 @@ TEST(LockMerge, BestBackedHolderComesFirst) {
 TEST(LockMerge, SilentServersCountAgainstAMajority) {
     const lock_state all = merge({seen({"x"})}, 3);
     EXPECT_FALSE(all.is_backed(all.holders.front()));
-    EXPECT_FALSE(merge({seen({"x"}), seen({"x"})}, 4).is_backed({.backing = 2}));  // half is not a majority
+    EXPECT_FALSE(merge({seen({"x"}), seen({"x"})}, 4).is_backed({{}, {}, 2}));  // half is not a majority
 }
 
 TEST(LockMerge, OfOneServerNothingChanges) {

@@ -1,11 +1,14 @@
 // Names and keys: all keys of a lock in one slot, or the name is refused.
 #include "wire/keys.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <holdfast/errors.hpp>
 
 #include <random>
+#include <string>
+#include <vector>
 
 namespace holdfast::wire::keys_test {
 namespace {
@@ -93,6 +96,32 @@ TEST(Names, EveryNameIsRefusedOrInOneSlot) {
         }
     }
     EXPECT_GT(accepted, 1000);
+}
+
+std::vector<std::string> owners(std::string_view key) {
+    std::vector<std::string> result;
+    for (const key_owner& one : owners_of(key, "hf:")) {
+        result.push_back((one.naming == key_naming::raw ? "raw " : "tagged ") + std::string(one.name));
+    }
+    return result;
+}
+
+TEST(Keys, TellTheLocksThatTheyMayBelongTo) {
+    using ::testing::ElementsAre;
+    using ::testing::IsEmpty;
+    EXPECT_THAT(owners("hf:{stock}"), ElementsAre("tagged stock"));
+    EXPECT_THAT(owners("hf:{stock}:grants"), ElementsAre("tagged stock"));
+    EXPECT_THAT(owners("{stock}:queue"), ElementsAre("raw {stock}", "raw stock"));
+    EXPECT_THAT(owners("a{stock}b:fence"), ElementsAre("raw a{stock}b"));
+    for (const char* const other : {"hf:{}", "hf:{}:queue", "stock", "stock:queue", "{stock}:gap", "{stock}:other"}) {
+        EXPECT_THAT(owners(other), IsEmpty()) << other;
+    }
+}
+
+TEST(Channels, OfAClientHaveItsIdInTheirNames) {
+    EXPECT_EQ(channel_of("hf_c"), "hf:wake:hf_c");
+    EXPECT_EQ(ack_channel_of("hf_c"), "hf:ack:hf_c");
+    EXPECT_EQ(card_key_of("hf_c"), "hf:client:hf_c");
 }
 
 }  // namespace
