@@ -31,10 +31,9 @@ end
 --@include common/entry.lua
 
 local interval, keep_queue = ARGV[7], channel == '' and '1' or ARGV[8]
-if not (string.find(ticket .. ' ' .. interval .. ' ' .. keep_queue, '^%d+ %d+ [1-9]%d*$')
-    and tonumber(ticket) < 9007199254740992 and #interval < 16 and #keep_queue < 16) then
-    return redis.error_reply('ERR holdfast: lease, floor, ticket or interval out of range')
-end
+local is_sound = string.find(ticket .. ' ' .. interval .. ' ' .. keep_queue, '^%d+ %d+ [1-9]%d*$')
+    and tonumber(ticket) < 9007199254740992 and #interval < 16 and #keep_queue < 16
+if not is_sound then return redis.error_reply('ERR holdfast: lease, floor, ticket or interval out of range') end
 
 -- Fast path: somebody holds the lock, and the caller comes to the end of the queue. The general path gets everything
 -- unusual, also a full server's refusal. NX: a waiter that is in the queue already keeps its position.

@@ -1,4 +1,4 @@
-// Hold ids: of one form, never twice, not to be guessed.
+// Hold ids have one form, never repeat, and cannot be guessed.
 #include "wire/hold_id.hpp"
 
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-namespace holdfast::engine::hold_id_test {
+namespace holdfast::wire::hold_id_test {
 namespace {
 
 using ::testing::MatchesRegex;
@@ -78,4 +78,4 @@ TEST(HoldId, TheCounterIsANumber) {
 }
 
 }  // namespace
-}  // namespace holdfast::engine::hold_id_test
+}  // namespace holdfast::wire::hold_id_test

@@ -29,7 +29,7 @@ protected:
 
 TEST_P(Kinds, SendTheScriptsOfTheirFolder) {
     const kind& subject = kind_of(GetParam());
-    expect("acquire", acquire_request{.id = "me", .lease = milliseconds(1)});
+    expect("acquire", acquire_request{.id = "me", .lease = milliseconds(1), .channel = {}, .ticket = {}});
     expect("release", release_request{.id = "me"});
     expect("renew", renew_request{.id = "me", .lease = milliseconds(1)});
     expect("raise", raise_request{.id = "me"});

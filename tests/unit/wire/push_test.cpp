@@ -34,8 +34,8 @@ TEST(Push, OthersNameOneHold) {
 }
 
 TEST(Push, EndsWhereItMakesNoSense) {
-    for (const char* const text : {"", "grant", "grant ", "grant a", "grant a x", "grant a 1x", "grant a -1", "greet a 1",
-                                   "revoked a", "poll", "grant a 99999999999999999999"}) {
+    for (const char* const text : {"", "grant", "grant ", "grant a", "grant a x", "grant a 1x", "grant a -1",
+                                   "greet a 1", "revoked a", "poll", "grant a 99999999999999999999"}) {
         EXPECT_THAT(items_of(text), IsEmpty()) << text;
     }
     EXPECT_THAT(items_of("grant a 1 b"), ElementsAre("a=1"));
