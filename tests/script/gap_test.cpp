@@ -1,5 +1,5 @@
-// The gap: a lock whose key other programs poll for is left free for a moment again and again, however many of ours
-// wait.
+// The gap: a lock whose key other programs poll for becomes free for a moment again and again, however many of our
+// clients wait.
 #include "script/rw/rw_rows.hpp"
 
 namespace holdfast::testing::gap_test {

@@ -1,8 +1,8 @@
-// The scripts on a Cluster's member whose slot is moving away.
+// The scripts on a Cluster's member whose slot moves away.
 //
-// Such a member runs a script only if all its keys are still there. But it looks at every call inside the script too,
-// and stops the script at the first that touches a key which is not there any more: also one that the script itself has
-// just emptied. Nothing is rolled back then. So no key is touched again by the script that made it vanish.
+// Such a member runs a script only if it still has all of its keys. It also checks every call inside the script, and
+// stops the script at the first call that touches a missing key, also one that the script itself has just emptied.
+// Nothing is rolled back then. So a script never touches a key that it has emptied.
 #include "script/rw/rw_rows.hpp"
 #include "support/cluster_member.hpp"
 #include "wire/keys.hpp"

@@ -1,10 +1,10 @@
-// A bench for the Lua scripts: one lock's keys on a server, and a picture of everything in the keyspace.
+// The fixture for the Lua scripts: one lock's keys on a server, and a picture of all keys.
 //
-// A row of a script is a state, a call and a state. The picture has every key with its type, its value and
-// the instant at which it expires, so "nothing changed" is one comparison and says what it means, expiries included.
+// A row of a script is a state, a call and a state. The picture has every key with its type, its value and its expiry,
+// so one comparison shows that nothing changed.
 //
-// Scripts are run as a user whose rights end at the lock's own keys: a script that touches a key it did not
-// declare is refused by the server (design §4.8), in every row, without a word in the test.
+// Scripts run as a user with rights to the lock's own keys only: in every row the server refuses a script that touches
+// a key it did not declare (design §4.8).
 #pragma once
 
 #include <gmock/gmock.h>
@@ -89,7 +89,7 @@ inline std::string fence_of(const redis_reply& queued) {
     return queued.elements.at(5).text;
 }
 
-// Made before the bench that works on it.
+// Constructed before the fixture that uses it.
 struct own_server {
     explicit own_server(server_options options) : running{with_socket(std::move(options))} {}
     redis_server running;
@@ -101,9 +101,9 @@ private:
     }
 };
 
-// --- the bench -------------------------------------------------------------------------------------------
+// --- the fixture -----------------------------------------------------------------------------------------
 
-// The server is the caller's; it outlives the bench.
+// The server belongs to the caller and outlives the fixture.
 class script_fixture : public ::testing::Test {
 protected:
     const std::string lock = "hf:{stock}";
@@ -133,7 +133,7 @@ protected:
     listener listens(const std::string& id) { return {socket_, listener::to::channel, "wake:" + id}; }
     void server_is_full() { must({"CONFIG", "SET", "maxmemory", "1"}); }
 
-    // As if the waiter had polled last so many ms ago.
+    // Makes the last poll of the waiter this many ms old.
     void last_polled(const std::string& id, std::int64_t ms_ago) {
         const std::string entry = must({"HGET", waiters, id}).text;
         const auto seen = entry.find(' ', entry.find(' ') + 1) + 1;
@@ -161,7 +161,7 @@ protected:
         const redis_reply time = must({"TIME"});
         return std::stoll(time.elements[0].text) * 1'000'000 + std::stoll(time.elements[1].text);
     }
-    // §4.6: nothing outlives its use.
+    // §4.6: every key expires.
     void expect_all_keys_expire() {
         for (const auto& [key, state] : everything()) EXPECT_GT(state.expires_at, 0) << key;
     }

@@ -51,7 +51,8 @@ public:
         std::string_view run_id;  // of the server that did it; empty: we may not know
     };
 
-    ack_queue(session& own_link, const std::string& client_id);
+    // Publishes on that channel before it waits: see docs/protocol.md.
+    ack_queue(session& own_link, const std::string& channel);
     // To a member of a Cluster. Each request is a script that is answered with the ms that are left of what it is
     // about, and then has written something, or with 0; the run in its question does not matter.
     explicit ack_queue(session& own_link);

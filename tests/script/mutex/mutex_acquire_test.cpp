@@ -1,4 +1,4 @@
-// mutex/acquire without waiting: a free lock, one's own, somebody else's.
+// mutex/acquire without waiting: of a free lock, of the caller's own lock, of a lock that somebody else holds.
 #include "script/script_rows.hpp"
 
 namespace holdfast::testing::mutex_acquire_test {

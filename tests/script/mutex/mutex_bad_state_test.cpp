@@ -1,6 +1,5 @@
-// A script that fails half-way is not rolled back (§4.9). So whatever can fail must fail before the first
-// write: keys that somebody else uses for something else, entries that somebody else wrote, a full server, a
-// user without rights.
+// A script that fails half-way is not rolled back (§4.9). So everything that can fail must fail before the first write:
+// keys that another program uses, entries that another program wrote, a full server, a user without rights.
 #include "script/script_rows.hpp"
 
 namespace holdfast::testing::mutex_bad_state_test {

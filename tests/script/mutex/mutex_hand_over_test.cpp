@@ -1,4 +1,4 @@
-// mutex/release with people waiting: the lock goes from hand to hand inside the script.
+// mutex/release while others wait: the script hands the lock over to the next waiter.
 #include "script/script_rows.hpp"
 
 namespace holdfast::testing::mutex_hand_over_test {

@@ -1,4 +1,4 @@
-// mutex/acquire by those who wait: places, tickets, and who is next when the lock is found free.
+// mutex/acquire of waiters: positions, tickets, and who is next when the lock becomes free.
 #include "script/script_rows.hpp"
 
 namespace holdfast::testing::mutex_queue_test {

@@ -1,4 +1,4 @@
-// mutex/release_alone: the release that needs nothing but the lock's own key.
+// mutex/release_alone: the release that needs only the lock's own key.
 #include "script/script_rows.hpp"
 
 namespace holdfast::testing::mutex_release_alone_test {

@@ -1,4 +1,4 @@
-// mutex/release: whose grant is ended, and what the one who asks learns.
+// mutex/release: which grant it ends, and what its answer says.
 #include "script/script_rows.hpp"
 
 namespace holdfast::testing::mutex_release_test {

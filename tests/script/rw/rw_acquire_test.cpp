@@ -1,4 +1,4 @@
-// rw/acquire by those who do not wait: who may read, who may write, and what a refusal says.
+// rw/acquire without waiting: who may read, who may write, and what a refusal says.
 #include "script/rw/rw_rows.hpp"
 
 namespace holdfast::testing::rw_acquire_test {

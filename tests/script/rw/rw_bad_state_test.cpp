@@ -1,6 +1,6 @@
-// A script that fails half-way is not rolled back (§4.9). So whatever can fail must fail before the first write, and
-// what only keeps or gives back must not fail at all: keys of another type, a full server, missing rights, keys that
-// were evicted one by one.
+// A script that fails half-way is not rolled back (§4.9). So everything that can fail must fail before the first write,
+// and a script that only keeps or gives back must not fail at all: keys of another type, a full server, missing rights,
+// keys that were evicted one by one.
 #include <functional>
 
 #include "script/rw/rw_rows.hpp"

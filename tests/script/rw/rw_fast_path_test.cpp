@@ -1,5 +1,5 @@
-// The fast path of the read-write scripts, row by row: see rw_both_paths.hpp. One that is never taken would pass as
-// well, so the rows say which path is taken: only the general path counts the queue.
+// The fast path of the read-write scripts, row by row: see rw_both_paths.hpp. A fast path that is never taken would
+// pass, too, so the rows say which path is taken: only the general path counts the queue.
 #include "script/rw/rw_both_paths.hpp"
 
 namespace holdfast::testing::rw_fast_path_test {

@@ -1,5 +1,5 @@
-// One key with another program (R33): it follows the flow charts of 000 and 002, knows neither leases nor the queue,
-// and its every success sets the expiry of the whole key.
+// One key shared with another program (R33). That program follows the flow charts of 000 and 002, knows neither leases
+// nor the queue, and sets the expiry of the whole key with every success.
 #include <functional>
 
 #include "script/rw/foreign_rw.hpp"

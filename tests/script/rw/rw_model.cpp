@@ -1,4 +1,4 @@
-// The queue, the steps, and the picture of it all.
+// The model's queue, its steps, and its picture of all keys.
 #include "script/rw/rw_model.hpp"
 
 #include <algorithm>

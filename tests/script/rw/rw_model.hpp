@@ -1,12 +1,11 @@
 // What a read-write lock should do, in C++, written from the requirements (R20-R33) and the design (§4-§6).
 //
-// The model looks at everything at every step and keeps plain lists: it is as slow and as simple as it can be. The
-// scripts keep counts and look only where something must have changed; the tests compare the two, replies, messages
-// and every byte and expiry in the keyspace.
+// The model checks everything at every step and keeps plain lists: it is as slow and as simple as possible. The scripts
+// keep counts and check only what may have changed. The tests compare the two: answers, messages, every byte and every
+// expiry of the keys.
 //
-// It knows three kinds of facts: the hash, which other programs write too; our holds, each with its own deadline; and
-// the queue. One that is in the first and should not be there, or the other way round, is put right at the beginning
-// of every step of ours (R33).
+// It knows three things: the hash, which other programs write, too; our holds, each with its own deadline; and the
+// queue. Every step of ours first corrects what disagrees between the hash and our holds (R33).
 #pragma once
 
 #include <cstdint>

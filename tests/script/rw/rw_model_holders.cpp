@@ -1,4 +1,4 @@
-// Who holds the lock: leases, holders of other programs, and putting right what they changed.
+// The model's holders: leases, holders of other programs, and the correction of what those programs changed.
 #include <algorithm>
 
 #include "script/rw/rw_model.hpp"

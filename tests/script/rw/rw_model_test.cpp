@@ -1,5 +1,5 @@
 // The read-write scripts on a real server do what the model does: from every state by every step, and in long random
-// sequences. HOLDFAST_RW_SEED and HOLDFAST_RW_STEPS replay and lengthen the random ones.
+// sequences. HOLDFAST_RW_SEED and HOLDFAST_RW_STEPS replay and lengthen the random sequences.
 #include <cstdlib>
 #include <functional>
 

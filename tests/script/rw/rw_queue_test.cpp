@@ -1,4 +1,4 @@
-// Who waits, in which order they come in, and how they are told.
+// The queue of a read-write lock: the order in which waiters come in, and the messages that they get.
 #include "script/rw/rw_rows.hpp"
 
 namespace holdfast::testing::rw_queue_test {

@@ -1,6 +1,6 @@
-// The read-write scripts by a clock that runs. The rows have one that stands still, which hides one thing: a script
-// tells by the hash's expiry whether another program has touched it, and looks at the clock and at the expiry one after
-// the other.
+// The read-write scripts with a running clock. The clock of the other tests stands still, which hides one thing: a
+// script finds out by the hash's expiry whether another program touched it, and reads the clock and the expiry one
+// after the other.
 #include "script/rw/rw_rows.hpp"
 
 namespace holdfast::testing::rw_real_clock_test {

@@ -1,4 +1,4 @@
-// rw/release without anybody waiting: what is left, and what the answer says.
+// rw/release while nobody waits: what is left, and what the answer says.
 #include <functional>
 
 #include "script/rw/rw_rows.hpp"

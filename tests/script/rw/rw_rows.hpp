@@ -1,6 +1,6 @@
-// The bench for the read-write scripts: a server whose clock the test sets, and the lock's six keys.
+// The fixture for the read-write scripts: a server whose clock the test sets, and the lock's six keys.
 //
-// Time stands still until a row lets it pass. So every expiry is known to the millisecond, a lease ends exactly when
+// The clock stands still until a row moves it. So every expiry is known to the millisecond, a lease ends exactly when
 // the row says so, and no row waits.
 #pragma once
 
