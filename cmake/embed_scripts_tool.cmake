@@ -15,7 +15,7 @@ function(read_script path out)
     math(EXPR behind "${at} + ${length}")
     string(SUBSTRING "${text}" 0 ${at} before)
     string(SUBSTRING "${text}" ${behind} -1 after)
-    set(included "")
+    set(included "--@above\n") # so that the lines behind it keep their numbers
     if(directive STREQUAL "paste" OR NOT name IN_LIST done)
       file(READ ${ROOT}/${name} included)
       set(included "--@from ${name}\n${included}--@end\n")

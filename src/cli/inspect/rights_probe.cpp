@@ -73,11 +73,11 @@ std::vector<trial> library_trials(const lock_ref& lock, server_kind kind) {
         {{{"PEXPIRE", card, "1"}}, false},
         {{{"DEL", card}}, false},
     };
+    std::ranges::move(channel_trials(lock, kind), std::back_inserter(result));
     if (kind == server_kind::member) {
         result.push_back({{{"CLUSTER", "SHARDS"}}});
         result.push_back({{{"ASKING"}}});
     }
-    std::ranges::move(channel_trials(lock, kind), std::back_inserter(result));
     return result;
 }
 
