@@ -1,8 +1,10 @@
-# Embeds src/wire/scripts/**/*.lua in the library, each with the SHA1 that Redis will know it by.
+# Embeds ROOT/**/*.lua in the library, each with the SHA1 by which Redis will know it.
 #
-# A line `--@include path` is replaced by that file (path relative to the scripts folder), so that what several
-# scripts share is written once. The table is sorted by name: mutex/acquire, mutex/release, ...
-# Files in a folder called `common` are only ever included.
+# A line `--@include path` is replaced by that file (path relative to ROOT), so that scripts share text instead of
+# copying it. A file is included once in a script: a second `--@include` of it adds nothing. `--@paste path` puts the
+# file in every time: for a few statements that a fast path shares with a function of the general path. The tables are
+# sorted by name: mutex/acquire, mutex/release, ... A folder called `common` holds files that are included only; a folder called
+# `tools` holds scripts that no lock needs.
 
 set(HOLDFAST_EMBED_TOOL ${CMAKE_CURRENT_LIST_DIR}/embed_scripts_tool.cmake)
 

@@ -1,14 +1,27 @@
 # Run as `cmake -DROOT=... -DOUTPUT=... -P`; see embed_scripts.cmake.
 cmake_minimum_required(VERSION 3.25)
 
-# The text of one script with its includes put in, each between two comments that say where it comes from: so a line
-# of the whole can be told as a line of its file (the simulator counts which of them ran). Semicolons and brackets are safe: the text is never a list.
+# The text of one script with its includes. Two comments around an include name its file: so the simulator can count
+# which lines of which file ran. Semicolons and brackets are safe because the text is never a list.
 function(read_script path out)
   file(READ ${path} text)
-  while(text MATCHES "(^|\n)--@include ([a-z_/]+\\.lua)\n")
-    set(line "--@include ${CMAKE_MATCH_2}\n")
-    file(READ ${ROOT}/${CMAKE_MATCH_2} included)
-    string(REPLACE "${line}" "--@from ${CMAKE_MATCH_2}\n${included}--@end\n" text "${text}")
+  set(done "")
+  while(text MATCHES "(^|\n)--@(include|paste) ([a-z_/]+\\.lua)\n")
+    set(directive ${CMAKE_MATCH_2})
+    set(name ${CMAKE_MATCH_3})
+    set(line "--@${directive} ${name}\n")
+    string(FIND "${text}" "${line}" at)
+    string(LENGTH "${line}" length)
+    math(EXPR behind "${at} + ${length}")
+    string(SUBSTRING "${text}" 0 ${at} before)
+    string(SUBSTRING "${text}" ${behind} -1 after)
+    set(included "--@above\n") # so that the lines behind it keep their numbers
+    if(directive STREQUAL "paste" OR NOT name IN_LIST done)
+      file(READ ${ROOT}/${name} included)
+      set(included "--@from ${name}\n${included}--@end\n")
+      list(APPEND done ${name})
+    endif()
+    set(text "${before}${included}${after}")
   endwhile()
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
@@ -17,28 +30,37 @@ file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/*.lua)
 list(FILTER files EXCLUDE REGEX "(^|/)common/")
 list(SORT files)
 
-set(rows "")
-set(count 0)
+set(lock_rows "")
+set(tool_rows "")
 foreach(file IN LISTS files)
   read_script(${ROOT}/${file} text)
   string(SHA1 sha "${text}")
   string(REGEX REPLACE "\\.lua$" "" name "${file}")
-  string(APPEND rows "    {\"${name}\", \"${sha}\", R\"lua(${text})lua\"},\n")
-  math(EXPR count "${count} + 1")
+  set(rows lock_rows)
+  if(name MATCHES "(^|/)tools/")
+    set(rows tool_rows)
+  endif()
+  string(APPEND ${rows} "    {\"${name}\", \"${sha}\", R\"lua(${text})lua\"},\n")
 endforeach()
 
 file(CONFIGURE OUTPUT ${OUTPUT} @ONLY CONTENT [[
-// Generated from src/wire/scripts/**/*.lua. Do not edit.
+// Generated from the .lua files of src/wire. Do not edit.
 #include "wire/scripts.hpp"
 
 namespace holdfast::wire {
 namespace {
-constexpr script table[] = {
-@rows@};
+constexpr script lock_table[] = {
+@lock_rows@};
+constexpr script tool_table[] = {
+@tool_rows@};
 }  // namespace
 
 std::span<const script> all() noexcept {
-    return table;
+    return lock_table;
+}
+
+std::span<const script> tools() noexcept {
+    return tool_table;
 }
 }  // namespace holdfast::wire
 ]])

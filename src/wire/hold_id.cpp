@@ -17,7 +17,7 @@ constexpr std::size_t random_digits = 22;
 constexpr std::size_t most_counter_digits = 20;
 constexpr std::string_view digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
 
-// Six random bits a character, ten characters a draw.
+// Six random bits for a character, ten characters for a draw.
 void fill_random(std::span<char> out, random_source& source) {
     while (!out.empty()) {
         std::uint64_t bits = source.next();
@@ -51,7 +51,7 @@ hold_id::hold_id(std::uint64_t counter, random_source& source) : counter_(counte
     fill_random(random_, source);
 }
 
-// All but the counter is of fixed length, and so is copied without a call.
+// All parts but the counter have a fixed length, so the compiler copies them inline.
 hold_id::spelled hold_id::spell(const client_id& client) const noexcept {
     constexpr std::size_t client_length = mark.size() + client_digits;
     HOLDFAST_ASSERT(client.text().size() == client_length);

@@ -1,10 +1,10 @@
-// Who holds a lock, as it is written on the wire.
+// Hold ids: the name of a hold on the wire.
 //
 //     hf_<client: 16 characters>.<counter>.<random: 22 characters>
 //
-// The client part is drawn once per client and tells tools whose card to read; the random part, 128 bits, is
-// drawn anew for every outermost acquisition, so that an id is never used twice and cannot be guessed. A
-// holder whose id is not of this form is a foreign program.
+// The client part is drawn once for each client; tools find the client's card by it. The random part, 128 bits, is
+// drawn for every outermost acquisition, so no id is used twice and nobody can guess one. A holder whose id does not
+// have this form is a foreign program.
 #pragma once
 
 #include "base/random_source.hpp"
@@ -26,10 +26,10 @@ private:
     std::string text_;
 };
 
-// Kept as its parts, but for the client, because there may be a hundred thousand of them.
+// Stores the parts without the client: a program may have a hundred thousand of them.
 class hold_id {
 public:
-    // The text, on the stack.
+    // The text, without an allocation.
     class spelled {
     public:
         operator std::string_view() const noexcept { return {text_, size_}; }
@@ -53,7 +53,7 @@ private:
     std::array<char, random_digits> random_{};
 };
 
-// The counter of an id of ours; nothing for a foreign one.
+// The counter of one of our ids; nothing for a foreign one.
 std::optional<std::uint64_t> counter_of(std::string_view id) noexcept;
 // True for an id that some holdfast client minted.
 bool is_ours(std::string_view id) noexcept;

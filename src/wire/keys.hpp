@@ -1,11 +1,14 @@
-// What is locked, and the keys that stand for it in Redis.
+// The names of everything in Redis: the keys of a lock, the channels of a client, the card of a client.
 //
-// All keys of a name hash to one Cluster slot, because every script touches several of them: see
-// redis/hash_slot.hpp.
+// All keys of a lock hash to one Cluster slot, because every script touches several of them: see
+// redis/cluster/hash_slot.hpp.
 #pragma once
+
+#include <boost/container/static_vector.hpp>
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,17 +33,19 @@ enum class key_naming {
     raw,     // name itself, {name}:queue, ...: the key that other programs use
 };
 
-// The keys of one lock. Kept as one text, for there may be a hundred thousand of them: the others are that with
-// something behind it.
+inline constexpr std::string_view default_prefix = "hf:";
+
+// The keys of one lock. The object stores the lock's own key only, because a program may have a hundred thousand of
+// them; each side key is that key with an ending.
 class lock_keys {
 public:
-    // leases and grants: of a read-write lock; gap: of a lock whose key other programs use, too
+    // Only a read-write lock has leases and grants. Only a lock whose key other programs use has a gap.
     enum class side : std::uint8_t { queue, waiters, fence, leases, grants, gap };
 
     lock_keys() = default;
     lock_keys(const lock_name& name, key_naming naming, std::string_view prefix);
 
-    // As the user gave it.
+    // The name that the user gave.
     std::string_view name() const noexcept;
     const std::string& lock() const noexcept { return lock_; }
     // The key is the name itself, so other programs may use it.
@@ -51,14 +56,14 @@ public:
     std::string leases() const { return whole(side::leases); }
     std::string grants() const { return whole(side::grants); }
     std::string gap() const { return whole(side::gap); }
-    // Another key, for those who write it without making it.
+    // A side key as an argument of a command; no string is made.
     redis::argument argument_for(side which) const noexcept;
 
 private:
     std::string whole(side which) const;
 
     std::string lock_;
-    std::uint16_t name_at_ = 0;  // where in it
+    std::uint16_t name_at_ = 0;  // position of the name in lock_
     std::uint16_t name_size_ = 0;
     bool in_braces_ = false;  // {lock}:queue, because without braces the side keys would hash to other slots
 };
@@ -67,9 +72,24 @@ private:
 // has braces that would put its keys into different slots.
 lock_keys make_keys(const lock_name& name, key_naming naming, std::string_view prefix);
 
-// Where that client is told that its turn has come, on a Cluster: a sharded channel in the lock's own slot, one for
-// each tag. The scripts know it by the brace, which a plain channel's name (hf:wake:<client>) never has.
+// The locks that a key of the server may belong to. A search for locks reads them from the keys that it finds.
+struct key_owner {
+    std::string_view name;
+    key_naming naming = key_naming::tagged;
+};
+boost::container::static_vector<key_owner, 2> owners_of(std::string_view key, std::string_view prefix);
+// The side key that ends like this key; nothing for any other key.
+std::optional<lock_keys::side> side_of(std::string_view key) noexcept;
+
+// The wake-up channel of a client on one server: hf:wake:<client>.
+std::string channel_of(std::string_view client);
+// The wake-up channel of a client on a Cluster: hf:wake:{tag}:<client>, a sharded channel in the lock's own slot, one
+// for each tag. The scripts tell it from the other one by the brace.
 std::string channel_of(const lock_keys& lock, std::string_view client);
+// Where a client publishes before WAIT. Nobody subscribes to it.
+std::string ack_channel_of(std::string_view client);
+// The hash in which a client says who it is: see client_card.hpp.
+std::string card_key_of(std::string_view client);
 
 using redis::hash_tag;
 

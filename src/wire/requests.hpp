@@ -1,5 +1,6 @@
-// The lock scripts in C++ terms: what is asked and what is answered, of a mutex and of a read-write lock alike. The
-// wire form is known here and in the .lua files, nowhere else.
+// Requests and answers of the lock scripts in C++ terms, the same for every kind of lock.
+//
+// kind.hpp turns a request into the script call of its kind. The wire form is known in this folder and nowhere else.
 #pragma once
 
 #include "redis/session/command.hpp"
@@ -17,21 +18,21 @@ using std::chrono::milliseconds;
 
 enum class lock_kind : std::uint8_t { mutex, read_write };
 
-// Who goes first where readers and writers wait. No matter for a mutex.
+// Which waiters go first. A kind without a shared mode ignores it.
 enum class preference : std::uint8_t { arrival, readers, writers };
 
 enum class wish : std::uint8_t { write, read, upgrade };
 
-// What somebody holds, or is to hold from now on.
+// What a hold allows, or what is left of it from now on.
 enum class shape : std::uint8_t { nothing, reading, writing, both };
 
-// Which lock, and what is the same in every question about it.
+// The lock, and what is the same in every request about it.
 struct lock_terms {
     const lock_keys& keys;
     lock_kind kind = lock_kind::mutex;
     preference prefer = preference::arrival;
     milliseconds fence_retention{0};
-    std::uint64_t proposal = 0;  // what the next token had best be; 0: let the server say
+    std::uint64_t proposal = 0;  // the next token, if the server accepts it; 0: the server chooses
 };
 
 struct acquire_request {
@@ -43,8 +44,8 @@ struct acquire_request {
     std::string_view ticket;   // of the last answer; empty: none yet
     milliseconds poll_interval{0};
     milliseconds queue_retention{0};
-    std::uint64_t upgrading = 0;  // the token of the hold that is to be upgraded
-    std::uint64_t gives_way = 0;  // the token of the grant that is given up for whoever is first in line
+    std::uint64_t upgrading = 0;  // token of the hold to upgrade
+    std::uint64_t gives_way = 0;  // token of the grant that the caller gives up for the first waiter
 };
 
 struct acquire_answer {
@@ -56,21 +57,21 @@ struct acquire_answer {
     std::optional<milliseconds> holder_left;  // refused, queued: the longest of all leases; none: one has no end
     std::string_view holder;                  // refused, queued
     std::string_view ticket;                  // queued
-    std::size_t place = 0;                    // queued: 0 is next
-    std::uint64_t fence = 0;                  // queued: the last token given out
-    std::optional<milliseconds> soonest;      // queued: when the first of the holders may be gone
-    // held, queued: the server's clock when the script ran, since 1970, where a token was proposed
+    std::size_t place = 0;                    // queued: position in the queue; 0 is next
+    std::uint64_t fence = 0;                  // queued: the last token that was granted
+    std::optional<milliseconds> soonest;      // queued: until the first of the holders may be gone
+    // held, queued: the server's clock when the script ran, since 1970. Only if the request proposed a token.
     std::optional<std::chrono::microseconds> clock;
-    // held, queued, of a read-write lock: another program has cut the hash's expiry, and this was left of it
+    // held, queued, read-write lock: another program shortened the hash's expiry to this
     std::optional<milliseconds> cut_to;
 };
 
 struct release_request {
     std::string_view id;
-    std::uint64_t token = 0;  // 0: any grant of this id, and its place in line
+    std::uint64_t token = 0;  // 0: any grant of this id, and its position in the queue
     shape left_over = shape::nothing;
     milliseconds lease{0};        // of what is left over
-    milliseconds yield_after{0};  // of a raw lock: other programs get a turn after so long; 0: none
+    milliseconds yield_after{0};  // raw lock: other programs get a turn after this time; 0: never
 };
 
 struct renew_request {
@@ -78,38 +79,38 @@ struct renew_request {
     milliseconds lease;
 };
 
-// These two ask for what can be had while a Cluster moves the lock's slot: the keys of those who wait may be missing or
-// elsewhere then, and a script that names them would not run.
+// The next two requests work while a Cluster moves the lock's slot. The queue's keys may be missing then, or at the
+// other member, and a script that names a missing key does not run.
 
-// Of a mutex whose release was asked for already, and by whose id nobody will ask for it again. The release in full has
-// to follow: it serves the line.
+// Ends a hold whose release was requested already, and whose id will never acquire again. A full release must follow:
+// it serves the queue. For kinds with can_release_alone().
 struct release_alone_request {
     std::string_view id;
 };
 
-// Of a read-write lock; a mutex is always renewed so.
+// For kinds with can_renew_alone(); the others always renew this way.
 struct renew_alone_request {
     std::string_view id;
     milliseconds lease;
 };
 
-// Of an upgrade that was waited for.
+// Stops waiting for an upgrade. For kinds with has_shared_mode().
 struct cancel_request {
     std::string_view id;
 };
 
-// The token of a grant becomes another, greater one.
+// Replaces the token of a grant by a greater one.
 struct raise_request {
     std::string_view id;
     std::uint64_t token = 0;
     std::uint64_t to = 0;
 };
 
-// Whether a grant is still there, which is answered with the ms that are left of its lease, 0 if it is not; if it is,
-// something has been written that changes nothing, for replicas to acknowledge.
+// Asks whether a grant still exists. The answer is the time left of its lease in ms, 0 if it does not exist. If it
+// does, the script writes something that changes nothing, for replicas to acknowledge.
 struct confirm_request {
     std::string_view id;
-    std::uint64_t token = 0;  // 0: whichever; then a mutex is asked for by the lock's own key alone
+    std::uint64_t token = 0;  // 0: any grant of this id; a mutex then needs its own key only
 };
 
 // The answer of release, renew, cancel and raise.
@@ -118,28 +119,29 @@ struct hold_answer {
         done,
         not_held,
         held_by_other,
-        alone,    // release_alone: released, but the line is still to be served
-        unclear,  // renew_alone: nothing was done, ask in full
+        alone,    // release_alone: released, but the queue is still to be served
+        unclear,  // renew_alone: nothing was done; send a full renewal
     } what = verdict::not_held;
     std::optional<milliseconds> holder_left;
     std::string_view holder;
-    std::size_t waiters = 0;             // release: still in line
-    std::size_t holders = 0;             // release: who hold it now
+    std::size_t waiters = 0;             // release: waiters left in the queue
+    std::size_t holders = 0;             // release: number of holders now
     shape held = shape::nothing;         // renew, cancel and raise, of a read-write lock
     std::uint64_t token = 0;             // renew, cancel and raise, of a read-write lock
     std::optional<milliseconds> cut_to;  // renew, as in acquire_answer
 };
 
-void write(redis::command& out, const lock_terms& lock, const acquire_request& question);
-void write(redis::command& out, const lock_terms& lock, const release_request& question);
-void write(redis::command& out, const lock_terms& lock, const renew_request& question);
-void write(redis::command& out, const lock_terms& lock, const release_alone_request& question);
-void write(redis::command& out, const lock_terms& lock, const renew_alone_request& question);
-void write(redis::command& out, const lock_terms& lock, const cancel_request& question);
-void write(redis::command& out, const lock_terms& lock, const raise_request& question);
-void write(redis::command& out, const lock_terms& lock, const confirm_request& question);
+// Writes the script call of the lock's kind.
+void write(redis::command& out, const lock_terms& lock, const acquire_request& request);
+void write(redis::command& out, const lock_terms& lock, const release_request& request);
+void write(redis::command& out, const lock_terms& lock, const renew_request& request);
+void write(redis::command& out, const lock_terms& lock, const release_alone_request& request);
+void write(redis::command& out, const lock_terms& lock, const renew_alone_request& request);
+void write(redis::command& out, const lock_terms& lock, const cancel_request& request);
+void write(redis::command& out, const lock_terms& lock, const raise_request& request);
+void write(redis::command& out, const lock_terms& lock, const confirm_request& request);
 
-// Nothing if the reply is not of the agreed form: a server that answers nonsense.
+// All kinds answer in one form. Nothing if the reply does not have it.
 std::optional<acquire_answer> read_acquire(const redis::reply_view& reply);
 std::optional<hold_answer> read_release(const redis::reply_view& reply);
 std::optional<hold_answer> read_release_alone(const redis::reply_view& reply);

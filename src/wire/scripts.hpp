@@ -1,4 +1,4 @@
-// The Lua scripts, embedded at build time, each with the SHA1 by which EVALSHA names it.
+// The Lua scripts of this folder, embedded at build time, each with the SHA1 by which EVALSHA names it.
 #pragma once
 
 #include "redis/session/command.hpp"
@@ -10,10 +10,12 @@ namespace holdfast::wire {
 
 using redis::script;
 
-/// Every script, sorted by name.
+/// The scripts of the locks, sorted by name: mutex/acquire, mutex/confirm, ...
 std::span<const script> all() noexcept;
+/// The scripts of tools, which read only: those in a folder called `tools`. Sorted by name.
+std::span<const script> tools() noexcept;
 
-/// The script of that name; it is a programming error to ask for one that does not exist.
+/// The script of that name, of either list. It is a programming error to ask for one that does not exist.
 const script& find(std::string_view name) noexcept;
 
 }  // namespace holdfast::wire

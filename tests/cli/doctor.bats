@@ -106,7 +106,11 @@ safe=$'appendonly yes\nmaxmemory-policy noeviction'
     [ "$status" -eq 1 ]
     [ "$(severity_of rights)" = warning ]
     [[ "$(finding_of rights)" == *"PUBSUB NUMSUB"* ]]
-    named_redis acl setuser all on '>pw' '+@all' '~hf:*' '&hf:wake:*'
+    named_redis acl setuser ack on '>pw' '+@all' '~hf:*' '&hf:wake:*'
+    HOLDFAST_URL="unix://ack:pw@$BOX/named/redis.sock" examine
+    [ "$(severity_of rights)" = warning ]
+    [ "$(finding_of rights)" = "missing: PUBLISH to hf:ack:*" ]
+    named_redis acl setuser all on '>pw' '+@all' '~hf:*' '&hf:wake:*' '&hf:ack:*'
     HOLDFAST_URL="unix://all:pw@$BOX/named/redis.sock" examine
     [ "$(severity_of rights)" = ok ]
 }

@@ -14,8 +14,8 @@ using ::testing::ElementsAre;
 
 lock_state seen(const std::vector<std::string>& holders, const std::vector<std::string>& waiters = {}) {
     lock_state lock(lock_ref(wire::lock_name("a"), wire::key_naming::tagged, "hf:"));
-    for (const std::string& id : holders) lock.holders.push_back({.id = id});
-    for (const std::string& id : waiters) lock.waiters.push_back({.id = id});
+    for (const std::string& id : holders) lock.holders.push_back({{.id = id}});
+    for (const std::string& id : waiters) lock.waiters.push_back({{.id = id}});
     return lock;
 }
 
@@ -40,7 +40,7 @@ TEST(LockMerge, BestBackedHolderComesFirst) {
 TEST(LockMerge, SilentServersCountAgainstAMajority) {
     const lock_state all = merge({seen({"x"})}, 3);
     EXPECT_FALSE(all.is_backed(all.holders.front()));
-    EXPECT_FALSE(merge({seen({"x"}), seen({"x"})}, 4).is_backed({.backing = 2}));  // half is not a majority
+    EXPECT_FALSE(merge({seen({"x"}), seen({"x"})}, 4).is_backed({{}, {}, 2}));  // half is not a majority
 }
 
 TEST(LockMerge, OfOneServerNothingChanges) {
@@ -59,10 +59,10 @@ TEST(LockMerge, LineIsThatOfTheFirstServerAndThenWhoIsMissingThere) {
 
 TEST(LockMerge, ModeIsThatOfTheBestBacked) {
     lock_state behind = seen({"writer"});
-    behind.is_shared_kind = true;
+    behind.kind = wire::lock_kind::read_write;
     behind.holders.front().mode = access::write;
     lock_state ahead = seen({"reader"});
-    ahead.is_shared_kind = true;
+    ahead.kind = wire::lock_kind::read_write;
     ahead.holders.front().mode = access::read;
     EXPECT_EQ(mode_of(merge({behind, ahead, ahead}, 3)), "read");
     EXPECT_EQ(mode_of(merge({behind, behind, ahead}, 3)), "write");

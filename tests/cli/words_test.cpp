@@ -100,11 +100,7 @@ lock_state a_lock() {
 }
 
 lock_holder holder_of(std::string program, access mode) {
-    return {.id = "x",
-            .mode = mode,
-            .held = 65s,
-            .left = 28s,
-            .client = client_facts{"web", "7", std::move(program), "al"}};
+    return {{.id = "x", .mode = mode, .held = 65s, .left = 28s}, client_facts{"web", "7", std::move(program), "al"}};
 }
 
 const client_facts self{"here", "42", "holdfast", "me"};
@@ -112,17 +108,17 @@ const client_facts self{"here", "42", "holdfast", "me"};
 TEST(WaitingLine, TellsHolderTimeAndPlace) {
     lock_state lock = a_lock();
     lock.holders.push_back(holder_of("backup", access::exclusive));
-    lock.waiters.push_back({.id = "1", .client = client_facts{"there", "42", "", ""}});
-    lock.waiters.push_back({.id = "2", .client = self});
+    lock.waiters.push_back({{.id = "1"}, client_facts{"there", "42", "", ""}});
+    lock.waiters.push_back({{.id = "2"}, self});
     EXPECT_EQ(describe_wait(lock, self, 12s),
               "holdfast: 'a' is held by al@web backup[7] for 1m5s, 28s of its lease left; waiting 12s, place 2 of 2");
 }
 
 TEST(WaitingLine, CountsReadersAndThoseInLineIfTheOwnPlaceIsNotKnown) {
     lock_state lock = a_lock();
-    lock.is_shared_kind = true;
+    lock.kind = wire::lock_kind::read_write;
     for (int i = 0; i < 3; ++i) lock.holders.push_back(holder_of("report", access::read));
-    lock.waiters.push_back({.id = "1"});
+    lock.waiters.push_back({{.id = "1"}});
     EXPECT_EQ(describe_wait(lock, self, 2s),
               "holdfast: 'a' is read by al@web report[7] for 1m5s and 2 others; waiting 2s, 1 in line");
 }

@@ -1,9 +1,10 @@
-// Every script on a Cluster's member that lets it touch nothing but the keys it was called with: design §4.8.
+// Every script touches only the keys that its call declares (design §4.8), on a member of a Cluster that refuses
+// others.
 //
-// Two checks are on. The caller's rights are exactly the keys that this call declares, so each other key is refused and
-// noted in the ACL LOG. And the script says `#!lua`, by which Redis 7 refuses keys of more than one slot; without that
-// line it lets them pass, for the sake of old scripts. The calls are random, made from the scripts' own opening
-// comments, and so a new script takes part as soon as it exists.
+// Two checks are on. The caller has rights to exactly the declared keys, so the server refuses every other key and
+// notes it in the ACL LOG. And the script begins with `#!lua`, so Redis 7 refuses keys of more than one slot; without
+// that line it allows them for the sake of old scripts. The calls are random and made from the scripts' own headers, so
+// a new script takes part as soon as it exists.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

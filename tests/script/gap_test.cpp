@@ -1,5 +1,5 @@
-// The gap: a lock whose key other programs poll for is left free for a moment again and again, however many of ours
-// wait.
+// The gap: a lock whose key other programs poll for becomes free for a moment again and again, however many of our
+// clients wait.
 #include "script/rw/rw_rows.hpp"
 
 namespace holdfast::testing::gap_test {
@@ -10,14 +10,14 @@ using ::testing::ElementsAre;
 // One bench for both kinds of lock: what they are asked for is the same here.
 enum class kind_of_lock { mutex, read_write };
 
-class Gap : private clocked_server, public script_bench, public ::testing::WithParamInterface<kind_of_lock> {
+class Gap : private clocked_server, public script_fixture, public ::testing::WithParamInterface<kind_of_lock> {
 protected:
     const std::string gap = "hf:{stock}:gap", leases = "hf:{stock}:leases", grants = "hf:{stock}:grants";
     const std::string ann = hold_id("ann"), bob = hold_id("bob"), cid = hold_id("cid");
     static constexpr std::int64_t yield_after = 50;
     static constexpr std::int64_t longest_turn = 8 * yield_after;
 
-    Gap() : script_bench{clocked.unix_path(), {"hf:{stock}:gap", "hf:{stock}:leases", "hf:{stock}:grants"}} {}
+    Gap() : script_fixture{clocked.unix_path(), {"hf:{stock}:gap", "hf:{stock}:leases", "hf:{stock}:grants"}} {}
 
     bool is_mutex() const { return GetParam() == kind_of_lock::mutex; }
     std::vector<std::string> keys() const {
@@ -79,7 +79,7 @@ TEST_P(Gap, ComesAtTheFirstReleaseAfterATurn) {
     EXPECT_EQ(released.elements[1].integer, 1) << "it still waits";
     EXPECT_TRUE(is_free());
     EXPECT_EQ(c.next(), "poll " + cid);
-    EXPECT_THAT(line(), ElementsAre(cid));
+    EXPECT_THAT(queued_ids(), ElementsAre(cid));
     expect_all_keys_expire();
 }
 
@@ -102,7 +102,7 @@ TEST_P(Gap, KeepsOursOutUntilItIsOver) {
     EXPECT_TRUE(is_free());
     pass(9);
     EXPECT_EQ(code(wait(bob, ticket)), 1);
-    EXPECT_THAT(line(), ElementsAre(cid));
+    EXPECT_THAT(queued_ids(), ElementsAre(cid));
 }
 
 TEST_P(Gap, IsLongAndFrequentWhileOtherProgramsAreSeen) {

@@ -1,8 +1,8 @@
-// The scripts on a Cluster's member whose slot is moving away.
+// The scripts on a Cluster's member whose slot moves away.
 //
-// Such a member runs a script only if all its keys are still there. But it looks at every call inside the script too,
-// and stops the script at the first that touches a key which is not there any more: also one that the script itself has
-// just emptied. Nothing is rolled back then. So no key is touched again by the script that made it vanish.
+// Such a member runs a script only if it still has all of its keys. It also checks every call inside the script, and
+// stops the script at the first call that touches a missing key, also one that the script itself has just emptied.
+// Nothing is rolled back then. So a script never touches a key that it has emptied.
 #include "script/rw/rw_rows.hpp"
 #include "support/cluster_member.hpp"
 #include "wire/keys.hpp"
@@ -17,13 +17,13 @@ cluster_member& member() {
     return one;
 }
 
-class moving_slot : public script_bench {
+class moving_slot : public script_fixture {
 protected:
     const std::string leases = "hf:{stock}:leases";
     const std::string grants = "hf:{stock}:grants";
     const std::string ann = hold_id("ann"), bob = hold_id("bob"), cid = hold_id("cid");
 
-    moving_slot() : script_bench{member().server().unix_path(), {"hf:{stock}:leases", "hf:{stock}:grants"}} {
+    moving_slot() : script_fixture{member().server().unix_path(), {"hf:{stock}:leases", "hf:{stock}:grants"}} {
         must({"FLUSHALL"});
     }
     ~moving_slot() override { slot_stays(); }
@@ -77,7 +77,7 @@ TEST_F(MovingSlotMutex, IsHandedToTheFirstOfTwo) {
     EXPECT_EQ(code(reply), 1);
     EXPECT_EQ(reply.elements.at(1).integer, 1);
     EXPECT_EQ(value(lock), bob);
-    EXPECT_THAT(line(), ElementsAre(cid));
+    EXPECT_THAT(queued_ids(), ElementsAre(cid));
 }
 
 TEST_F(MovingSlotMutex, IsFreeIfTheOnlyWaiterIsDead) {
@@ -95,7 +95,7 @@ TEST_F(MovingSlotMutex, KeepsTheOnlyWaiterWhoPolls) {
     slot_moves();
     EXPECT_EQ(code(wait(bob)), 2);
     slot_stays();
-    EXPECT_THAT(line(), ElementsAre(bob));
+    EXPECT_THAT(queued_ids(), ElementsAre(bob));
     EXPECT_FALSE(must({"HGET", waiters, bob}).is_nil());
 }
 
@@ -109,7 +109,7 @@ TEST_F(MovingSlotMutex, LetsTheOnlyWaiterGiveUp) {
     EXPECT_EQ(everything().size(), 2U);
 }
 
-TEST_F(MovingSlotMutex, IsGivenUpForTheFirstInLine) {
+TEST_F(MovingSlotMutex, IsGivenUpForTheFirstWaiter) {
     const std::string token = token_of(wait(ann));
     wait(bob);
     const listener ear = listens(bob);
@@ -117,7 +117,7 @@ TEST_F(MovingSlotMutex, IsGivenUpForTheFirstInLine) {
     EXPECT_EQ(code(wait(ann, token)), 2);
     slot_stays();
     EXPECT_EQ(value(lock), bob);
-    EXPECT_THAT(line(), ElementsAre(ann));
+    EXPECT_THAT(queued_ids(), ElementsAre(ann));
 }
 
 TEST_F(MovingSlotMutex, IsTheCallersAgainIfItGaveWayToTheDead) {
@@ -266,7 +266,7 @@ TEST_F(MovingSlotRw, IsHandedToTheOnlyWaiter) {
     EXPECT_EQ(code(renew(bob)), 1);
 }
 
-TEST_F(MovingSlotRw, IsGivenUpForTheFirstInLine) {
+TEST_F(MovingSlotRw, IsGivenUpForTheFirstWaiter) {
     for (const std::string wish : {"w", "r"}) {
         must({"FLUSHALL"});
         const std::string token = token_of(wait_to("w", ann));
@@ -276,7 +276,7 @@ TEST_F(MovingSlotRw, IsGivenUpForTheFirstInLine) {
         EXPECT_EQ(code(wait_to("w", ann, token)), 2);
         slot_stays();
         EXPECT_EQ(code(renew(bob)), 1);
-        EXPECT_THAT(line(), ElementsAre(ann));
+        EXPECT_THAT(queued_ids(), ElementsAre(ann));
         EXPECT_FALSE(must({"HGET", waiters, ann}).is_nil());
     }
 }
@@ -293,14 +293,14 @@ TEST_F(MovingSlotRw, IsTheCallersAgainIfItGaveWayToTheDead) {
     EXPECT_EQ(code(renew(ann)), 1);
 }
 
-// The newcomer has its place before the dead lose theirs, or the line would be empty in between.
-TEST_F(MovingSlotRw, TakesANewcomerWhereAllInLineAreDead) {
+// The newcomer has its place before the dead lose theirs, or the queue would be empty in between.
+TEST_F(MovingSlotRw, TakesANewcomerWhereAllWaitersAreDead) {
     wait_to("r", ann);
     wait_to("w", bob);
     slot_moves();
     EXPECT_EQ(code(wait_to("w", cid)), 2);
     slot_stays();
-    EXPECT_THAT(line(), ElementsAre(cid));
+    EXPECT_THAT(queued_ids(), ElementsAre(cid));
     EXPECT_TRUE(must({"HGET", waiters, bob}).is_nil());
     EXPECT_EQ(code(renew(ann)), 1);
 }

@@ -4,7 +4,7 @@
 // polled" when its entry is written with an older time.
 #pragma once
 
-#include "script/script_bench.hpp"
+#include "script/script_fixture.hpp"
 
 namespace holdfast::testing {
 
@@ -19,7 +19,7 @@ MATCHER_P2(IsQueued, holder, place, "is {2, left, holder, ticket, place, fence}"
            arg.elements[4].integer == place;
 }
 
-class script_rows : private own_server, public script_bench {
+class script_rows : private own_server, public script_fixture {
 protected:
     // What a waiter asks for; the defaults are those of a lock with a lease of one minute.
     struct asking {
@@ -34,7 +34,7 @@ protected:
     };
 
     explicit script_rows(server_options options = {})
-        : own_server{std::move(options)}, script_bench{running.unix_path(), {}} {}
+        : own_server{std::move(options)}, script_fixture{running.unix_path(), {}} {}
 
     // --- the scripts ---------------------------------------------------------------------------------
     redis_reply acquire(const std::string& id) { return acquire(id, asking{}); }
@@ -43,7 +43,7 @@ protected:
                    {id, text(terms.lease), terms.floor, text(terms.retention), terms.channel, terms.ticket,
                     text(terms.interval), text(terms.queue_retention), terms.proposal});
     }
-    // Stands in line, listened for on wake:<id> if the test made such a listener.
+    // waits, listened for on wake:<id> if the test made such a listener.
     redis_reply wait(const std::string& id) { return wait(id, asking{}); }
     redis_reply wait(const std::string& id, asking terms) {
         terms.channel = "wake:" + id;

@@ -1,6 +1,6 @@
-// Wake-ups over sharded channels, which the scripts know by the tag in the name.
+// Wake-ups over sharded channels. The scripts recognise them by the tag in the name.
 //
-// A sharded channel and a plain one of the same name are two: who listens on the other is not there.
+// A sharded channel and a plain channel of the same name are two channels with different subscribers.
 #include "script/rw/rw_rows.hpp"
 #include "script/script_rows.hpp"
 

@@ -1,6 +1,7 @@
 #include "api/backends/ack_links.hpp"
 
 #include "base/boot_clock.hpp"
+#include "wire/keys.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -18,7 +19,9 @@ redis::server_settings alone(redis::server_settings server) {
 }
 
 redis::ack_queue line_on(redis::session& link, const std::string& client_id) {
-    if (link.settings().use == redis::link_use::server) return redis::ack_queue(link, client_id);
+    if (link.settings().use == redis::link_use::server) {
+        return redis::ack_queue(link, wire::ack_channel_of(client_id));
+    }
     return redis::ack_queue(link);
 }
 

@@ -1,6 +1,8 @@
 #include "api/backends/client_card.hpp"
 
 #include "redis/session/command_writer.hpp"
+#include "wire/client_card.hpp"
+#include "wire/keys.hpp"
 
 #include <pwd.h>
 #include <unistd.h>
@@ -14,7 +16,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto lives_for = 90s;
 constexpr auto refreshed_every = 30s;
 
 std::string host_name() {
@@ -32,12 +33,14 @@ std::string user_name() {
 
 }  // namespace
 
-client_card::client_card(std::string client_id) : key_("hf:client:" + std::move(client_id)) {
+client_card::client_card(const std::string& client_id) : key_(wire::card_key_of(client_id)) {
     std::string write;
-    redis::append_command(write, {"HSET", key_, "host", host_name(), "pid", std::to_string(::getpid()), "program",
-                                  program_invocation_short_name, "user", user_name()});
+    const auto& [host, pid, program, user] = wire::card_fields;
+    redis::append_command(write, {"HSET", key_, host, host_name(), pid, std::to_string(::getpid()), program,
+                                  program_invocation_short_name, user, user_name()});
     std::string expire;
-    redis::append_command(expire, {"PEXPIRE", key_, std::to_string(std::chrono::milliseconds(lives_for).count())});
+    redis::append_command(expire,
+                          {"PEXPIRE", key_, std::to_string(std::chrono::milliseconds(wire::card_lives_for).count())});
     std::string remove;
     redis::append_command(remove, {"DEL", key_});
     commands_[0].set_payload(std::move(write));

@@ -15,7 +15,7 @@ namespace holdfast::api {
 
 class client_card {
 public:
-    explicit client_card(std::string client_id);
+    explicit client_card(const std::string& client_id);
 
     // Sends the card if it is due. Inside the section.
     void refresh(backend& where, instant now);

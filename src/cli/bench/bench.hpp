@@ -8,6 +8,7 @@
 #include "cli/bench/latency_counts.hpp"
 #include "cli/inspect/server_set.hpp"
 #include "cli/run/signals.hpp"
+#include "wire/keys.hpp"
 
 #include <holdfast/client.hpp>
 
@@ -39,7 +40,7 @@ workload workload_of(std::string_view name);
 struct bench_terms {
     std::chrono::milliseconds time;  // for each workload
     unsigned threads = 16;
-    std::string prefix = "hf:";
+    std::string prefix = std::string(wire::default_prefix);
     std::chrono::milliseconds lease{std::chrono::seconds(30)};
 };
 

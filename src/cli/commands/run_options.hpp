@@ -4,6 +4,7 @@
 #include "cli/run/supervisor.hpp"
 #include "cli/run/waiting.hpp"
 #include "cli/server/server_choice.hpp"
+#include "wire/keys.hpp"
 
 #include <holdfast/options.hpp>
 
@@ -18,7 +19,7 @@ namespace holdfast::cli {
 struct run_options {
     std::string name;
     server_words servers;
-    std::string prefix = "hf:";
+    std::string prefix = std::string(wire::default_prefix);
     std::string shell;
     std::string wait;
     std::string lease;

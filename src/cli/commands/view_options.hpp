@@ -3,6 +3,7 @@
 
 #include "cli/inspect/lock_state.hpp"
 #include "cli/inspect/server_set.hpp"
+#include "wire/keys.hpp"
 
 #include <holdfast/options.hpp>
 
@@ -16,7 +17,7 @@ namespace holdfast::cli {
 
 struct view_options {
     server_words servers;
-    std::string prefix = "hf:";
+    std::string prefix = std::string(wire::default_prefix);
     std::string name;             // of those that look at one lock
     std::string keys = "tagged";  // of the same
     bool json = false;

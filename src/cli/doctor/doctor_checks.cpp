@@ -230,9 +230,9 @@ finding check_rights(const server_survey& survey) {
     }
     if (!useful.empty()) {
         return {"rights", severity::warning, "missing: " + join(useful),
-                "Locks work. Without INFO and CLIENT KILL an old link is not dropped on reconnect, without PUBSUB a "
-                "dead waiter is "
-                "found out later, without hf:client:* tools cannot tell who holds a lock.",
+                "Locks work. Without INFO and CLIENT an old link is not dropped on reconnect, without PUBSUB a "
+                "dead waiter is found out later, without hf:client:* tools cannot tell who holds a lock, without WAIT "
+                "and hf:ack:* locks with .replicas are refused.",
                 rights_fix(survey)};
     }
     return fine("rights", "all that locks need");

@@ -1,8 +1,6 @@
 #include "cli/inspect/ask.hpp"
 
-#include "api/operations/blocking_command.hpp"
 #include "api/runtime/client_access.hpp"
-#include "redis/resp/error_reply.hpp"
 #include "redis/session/command_writer.hpp"
 
 #include <algorithm>
@@ -11,7 +9,6 @@
 namespace holdfast::cli {
 namespace {
 
-// So many at a time: the server answers that many well within a request timeout, and others get in between.
 constexpr std::size_t largest_burst = 500;
 
 answer copy(const redis::reply_view& reply) {
@@ -27,35 +24,28 @@ answer copy(const redis::reply_view& reply) {
     return result;
 }
 
-void encode(const question& what, redis::command& out) {
-    const std::vector<redis::argument> words(what.words.begin(), what.words.end());
-    if (what.script != nullptr) {
-        const auto count = static_cast<std::uint32_t>(words.size());
-        redis::append_arguments(out.script_payload(*what.script, count), words);
-    } else {
-        std::string plain;
-        redis::append_command(plain, words);
-        out.set_payload(std::move(plain));
+std::vector<api::question> encoded(const std::vector<request>& requests) {
+    std::vector<api::question> result;
+    for (const request& one : requests) {
+        result.emplace_back([&one](redis::command& out) {
+            std::string plain;
+            redis::append_command(plain, std::vector<redis::argument>(one.words.begin(), one.words.end()));
+            out.set_payload(std::move(plain));
+        });
     }
-    if (what.if_moving == question::moving::told) out.tell_if_moving();
-}
-
-// Tells `read` of every answer. Throws in the end of a burst of which one could not be asked.
-template <typename Read>
-void ask_in_bursts(const client& server, const std::vector<question>& questions, const Read& read) {
-    std::vector<api::question> burst;
-    for (std::size_t first = 0; first < questions.size(); first += burst.size()) {
-        burst.clear();
-        for (const question& what :
-             std::span(questions).subspan(first, std::min(largest_burst, questions.size() - first))) {
-            burst.emplace_back([&what](redis::command& out) { encode(what, out); });
-        }
-        api::ask_server(*api::core_of(server), burst,
-                        [&](std::size_t i, const redis::reply_view& reply) { read(first + i, copy(reply)); });
-    }
+    return result;
 }
 
 }  // namespace
+
+void ask_in_bursts(const client& server, const std::vector<api::question>& requests,
+                   const std::function<void(std::size_t, const redis::reply_view&)>& read) {
+    for (std::size_t first = 0; first < requests.size(); first += largest_burst) {
+        const auto burst = std::span(requests).subspan(first, std::min(largest_burst, requests.size() - first));
+        api::ask_server(*api::core_of(server), burst,
+                        [&](std::size_t i, const redis::reply_view& reply) { read(first + i, reply); });
+    }
+}
 
 answer ask(const client& server, std::initializer_list<redis::argument> command) {
     answer result;
@@ -64,30 +54,22 @@ answer ask(const client& server, std::initializer_list<redis::argument> command)
     return result;
 }
 
-std::vector<answer> ask_all(const client& server, const std::vector<question>& questions) {
-    std::vector<answer> answers(questions.size());
-    ask_in_bursts(server, questions, [&](std::size_t i, answer told) { answers[i] = std::move(told); });
+std::vector<answer> ask_all(const client& server, const std::vector<request>& requests) {
+    std::vector<answer> answers(requests.size());
+    ask_in_bursts(server, encoded(requests),
+                  [&](std::size_t i, const redis::reply_view& reply) { answers[i] = copy(reply); });
     return answers;
 }
 
-// One burst that fails costs a request timeout: those after it are not asked.
-std::vector<std::optional<answer>> ask_what_can_be(const client& server, const std::vector<question>& questions) {
-    std::vector<std::optional<answer>> answers(questions.size());
+std::vector<std::optional<answer>> ask_what_can_be(const client& server, const std::vector<request>& requests) {
+    std::vector<std::optional<answer>> answers(requests.size());
     try {
-        ask_in_bursts(server, questions, [&](std::size_t i, answer told) { answers[i] = std::move(told); });
+        ask_in_bursts(server, encoded(requests),
+                      [&](std::size_t i, const redis::reply_view& reply) { answers[i] = copy(reply); });
     } catch (const error&) {
         return answers;
     }
     return answers;
-}
-
-answer ask(const client& server, const question& only) {
-    answer result = std::move(ask_all(server, {only}).front());
-    if (result.is_error) {
-        const failure why = redis::classify_error(result.text, server.server());
-        throw error(why.code, why.detail);
-    }
-    return result;
 }
 
 std::optional<std::string> info_field(std::string_view info, std::string_view field) {

@@ -1,12 +1,13 @@
-// Puts questions to the server, outside of any lock operation.
+// Sends requests to the server, outside of any lock operation.
 #pragma once
 
+#include "api/operations/blocking_command.hpp"
 #include "redis/session/command_writer.hpp"
-#include "wire/scripts.hpp"
 
 #include <holdfast/client.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -18,33 +19,32 @@ namespace holdfast::cli {
 // A reply, copied out of the connection's buffer.
 struct answer {
     bool is_null = false;
-    bool is_error = false;                // `text` is what the server said
+    bool is_error = false;                // `text` is the error
     std::string text;                     // of strings
     std::optional<std::int64_t> integer;  // of integers, and of strings that are one
     std::vector<answer> items;            // of arrays and the like
 };
 
-// A plain command, or a script with what follows it: number of keys, keys, arguments.
-struct question {
+// A plain command.
+struct request {
     std::vector<std::string> words;
-    const wire::script* script = nullptr;
-    // In a Cluster, what a refusal because the keys are moving is: waited for until the request timeout, or an answer.
-    enum class moving { waited_for, told } if_moving = moving::waited_for;
 };
 
-// Throws holdfast::error with what the server said, or why it could not be asked.
+// Throws holdfast::error with the server's error, or with the reason why it cannot be reached.
 answer ask(const client& server, std::initializer_list<redis::argument> command);
 
-// All of them, pipelined; the i-th answer is to the i-th question. A refusal is an answer here; what throws is
-// a server that cannot be asked.
-std::vector<answer> ask_all(const client& server, const std::vector<question>& questions);
+// Sends all of them, pipelined; the i-th answer belongs to the i-th request. An error reply is an answer. Throws if the
+// server cannot be reached.
+std::vector<answer> ask_all(const client& server, const std::vector<request>& requests);
 
-// The same where what cannot be had is not missed much: nothing for questions whose server, or member of a Cluster,
-// cannot be asked, and for those after the first 500 that had such a one among them.
-std::vector<std::optional<answer>> ask_what_can_be(const client& server, const std::vector<question>& questions);
+// The same for answers that are not important: nothing for a request whose server, or member of a Cluster, cannot be
+// reached. One that fails costs a request timeout, so the bursts of 500 behind it are not sent.
+std::vector<std::optional<answer>> ask_what_can_be(const client& server, const std::vector<request>& requests);
 
-// One question of either kind; a refusal throws.
-answer ask(const client& server, const question& only);
+// Requests of any form, scripts included, in bursts: a server answers a burst well within a request timeout, and serves
+// others in between. `read` runs inside the serial section; it also gets error replies.
+void ask_in_bursts(const client& server, const std::vector<api::question>& requests,
+                   const std::function<void(std::size_t, const redis::reply_view&)>& read);
 
 // The value of a line "field:value" of INFO; nothing if there is none.
 std::optional<std::string> info_field(std::string_view info, std::string_view field);

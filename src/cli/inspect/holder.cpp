@@ -1,60 +1,46 @@
 #include "cli/inspect/holder.hpp"
 
-#include "cli/inspect/ask.hpp"
+#include "api/runtime/client_access.hpp"
+
+#include "api/operations/blocking_command.hpp"
 #include "cli/inspect/lock_merge.hpp"
 #include "cli/inspect/person.hpp"
-#include "cli/inspect/tool_script.hpp"
 #include "cli/terminal/text.hpp"
+#include "redis/resp/error_reply.hpp"
+#include "wire/kind.hpp"
 
 #include <fmt/format.h>
-
-#include <charconv>
 
 namespace holdfast::cli {
 namespace {
 
-// A hold of a read-write lock counts only while its lease runs: what a dead one left in the hash is swept up later.
-bool lease_runs(const answer& deadline_ms, const answer& time) {
-    if (deadline_ms.is_null || time.items.size() != 2) return false;
-    double deadline = 0;
-    const std::string& text = deadline_ms.text;
-    if (std::from_chars(text.data(), text.data() + text.size(), deadline).ec != std::errc()) return false;
-    const auto now_us = time.items[0].integer.value_or(0) * 1'000'000 + time.items[1].integer.value_or(0);
-    return deadline * 1000 > static_cast<double>(now_us);
-}
-
-// One script: the lease's end is by the clock of whoever keeps it, which in a Cluster is not anybody's.
-const redis::script& standing_script() {
-    static const tool_script script("standing", R"lua(
--- standing: what one hold has of a read-write lock. Reads only.
--- KEYS  1 lock  2 leases
--- ARGV  1 hold id
--- Returns  {{writer, how often it has entered to read}, end of its lease in ms, TIME}
-return {redis.call('HMGET', KEYS[1], 'writer', 'r:' .. ARGV[1]), redis.call('ZSCORE', KEYS[2], ARGV[1]),
-    redis.call('TIME')}
-)lua");
-    return script.source();
-}
-
-standing standing_in_hash(const client& server, const lock_ref& lock, const std::string& hold_id) {
-    const answer told = ask(server, question{{"2", lock.keys.lock(), lock.keys.leases(), hold_id}, &standing_script()});
-    if (told.items.size() != 3) throw error(errc::protocol_error, server.server());
-    const std::vector<answer>& sides = told.items[0].items;
-    if (sides.size() != 2 || !lease_runs(told.items[1], told.items[2])) return standing::none;
-    if (sides[0].text == hold_id) return standing::holds_alone;
-    return sides[1].is_null ? standing::none : standing::reads;
+standing to_standing(wire::shape held) {
+    if (held == wire::shape::nothing) return standing::none;
+    return held == wire::shape::reading ? standing::reads : standing::holds_alone;
 }
 
 }  // namespace
 
+// The key does not say its kind before it is read: a request of the wrong kind is answered WRONGTYPE.
 standing standing_of(const client& server, const lock_ref& lock, const std::string& hold_id) {
-    try {
-        const answer holder = ask(server, {"GET", lock.keys.lock()});
-        return !holder.is_null && holder.text == hold_id ? standing::holds_alone : standing::none;
-    } catch (const error& why) {
-        if (why.condition() != errc::wrong_type) throw;
-        return standing_in_hash(server, lock, hold_id);
+    failure why{errc::protocol_error, server.server()};
+    for (const wire::kind* const kind : wire::all_kinds()) {
+        const api::question standing_request = [&](redis::command& out) {
+            kind->write_standing(out, lock.keys, hold_id);
+        };
+        std::optional<wire::shape> held;
+        api::ask_server(*api::core_of(server), {&standing_request, 1},
+                        [&](std::size_t, const redis::reply_view& reply) {
+                            if (reply.is_error()) {
+                                why = redis::classify_error(reply.text(), server.server());
+                            } else {
+                                held = kind->read_standing(reply, hold_id);
+                            }
+                        });
+        if (held) return to_standing(*held);
+        if (why.code != errc::wrong_type) break;
     }
+    throw error(why.code, why.detail);
 }
 
 standing standing_of(server_set& servers, const lock_ref& lock, const std::string& hold_id) {

@@ -29,7 +29,7 @@ lock_state merge(std::vector<lock_state> seen, std::size_t servers) {
     lock_state all = std::move(seen.front());
     for (std::size_t i = 1; i < seen.size(); ++i) {
         lock_state& next = seen[i];
-        all.is_shared_kind = all.is_shared_kind || next.is_shared_kind;
+        if (!all.kind || next.is_shared_kind()) all.kind = next.kind ? next.kind : all.kind;
         all.is_moving = all.is_moving || next.is_moving;
         all.is_no_lock = all.is_no_lock || next.is_no_lock;
         if (all.looks_like.empty()) all.looks_like = next.looks_like;

@@ -15,7 +15,7 @@ std::string heading(const lock_state& lock, const palette& colours) {
     std::string text = colours.paint(emphasis::bold, excerpt(lock.where.name.text())) + ": ";
     if (lock.is_free()) {
         text += "free";
-    } else if (!lock.is_shared_kind) {
+    } else if (!lock.is_shared_kind()) {
         text += "held";
     } else {
         text += mode_of(lock) == "write" ? "held for writing" : "held for reading";
@@ -31,7 +31,7 @@ std::string holder_lines(const lock_state& lock, const lock_holder& holder, cons
         facts += fmt::format("for {}, since {}, ", rough(*holder.held), utc(lock.server_time - *holder.held));
     facts += holder.left ? fmt::format("lease left {}", about(*holder.left)) : std::string("without a time limit");
     if (holder.token) facts += fmt::format(", token {}", *holder.token);
-    if (lock.is_shared_kind)
+    if (lock.is_shared_kind())
         facts += fmt::format(", {}", holder.mode == access::both ? "reads and writes" : name_of(holder.mode));
     if (holder.count > 1) facts += fmt::format(", entered {} times", holder.count);
     if (lock.servers > 1) facts += fmt::format(", on {} servers", backing_text(lock, holder));
@@ -55,7 +55,7 @@ std::string report(const lock_state& lock, const palette& colours) {
              {std::to_string(i + 1)},
              {person(waiter), emphasis::warning},
              {"waits " + rough(waiter.waited)},
-             {lock.is_shared_kind || waiter.wants != wish::write ? fmt::format("to {}", name_of(waiter.wants)) : ""},
+             {lock.is_shared_kind() || waiter.wants != wish::write ? fmt::format("to {}", name_of(waiter.wants)) : ""},
              {waiter.is_silent ? "not heard of; will be passed over" : "", emphasis::danger}});
     }
     for (const std::string& row : line.lines(colours)) text += row + "\n";

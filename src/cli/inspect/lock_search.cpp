@@ -5,8 +5,6 @@
 #include "wire/hold_id.hpp"
 
 #include <algorithm>
-#include <array>
-#include <optional>
 #include <set>
 #include <string>
 
@@ -16,39 +14,24 @@ namespace {
 using wire::key_naming;
 using wire::lock_name;
 
-constexpr std::array<std::string_view, 5> side_suffixes{":queue", ":waiters", ":fence", ":leases", ":grants"};
-
-// Without the suffix, if it is a side key.
-std::optional<std::string_view> stem_of(std::string_view key) {
-    for (const std::string_view suffix : side_suffixes) {
-        if (key.ends_with(suffix)) return key.substr(0, key.size() - suffix.size());
-    }
-    return std::nullopt;
-}
-
+// The names behind the keys that a search finds, each once.
 class findings {
 public:
-    explicit findings(std::string_view prefix) : opening_(std::string(prefix) + "{") {}
+    explicit findings(std::string_view prefix) : prefix_(prefix) {}
 
     void add(std::string_view key) {
-        const auto stem = stem_of(key);
-        if (key.starts_with(opening_) && key.ends_with('}')) return add_tagged(key);
-        if (!stem) return;
-        if (stem->starts_with(opening_) && stem->ends_with('}')) return add_tagged(*stem);
-        if (wire::hash_tag(*stem).size() == stem->size()) return;  // no tag: not made by us
-        raw_.emplace(*stem);
-        // "{x}:queue" is of the name x, or of the name {x}: whoever of them there is.
-        if (stem->starts_with('{') && stem->find('}') == stem->size() - 1)
-            raw_.emplace(stem->substr(1, stem->size() - 2));
+        for (const wire::key_owner& owner : wire::owners_of(key, prefix_)) {
+            (owner.naming == key_naming::tagged ? tagged_ : raw_).emplace(owner.name);
+        }
     }
 
-    std::vector<lock_ref> locks(std::string_view prefix) const {
+    std::vector<lock_ref> locks() const {
         std::vector<lock_ref> result;
         const auto take = [&](const std::string& name, key_naming naming) {
             try {
-                result.emplace_back(lock_name(name), naming, prefix);
+                result.emplace_back(lock_name(name), naming, prefix_);
             } catch (const error&) {
-                return;  // no name of a lock
+                return;  // not the name of a lock
             }
         };
         for (const std::string& name : tagged_) take(name, key_naming::tagged);
@@ -57,24 +40,21 @@ public:
     }
 
 private:
-    void add_tagged(std::string_view stem) {
-        const std::string_view name = stem.substr(opening_.size(), stem.size() - opening_.size() - 1);
-        if (!name.empty()) tagged_.emplace(name);
-    }
-
-    std::string opening_;
+    const std::string_view prefix_;
     std::set<std::string, std::less<>> tagged_;
     std::set<std::string, std::less<>> raw_;
 };
 
 bool is_locks_own(const lock_state& lock) {
-    if (lock.is_moving) return lock.where.naming == key_naming::tagged;  // what is in the keys of others nobody knows
-    const bool has_line = std::ranges::any_of(lock.waiters, [](const lock_waiter& w) { return wire::is_ours(w.id); });
-    if (lock.where.naming == key_naming::tagged) return !lock.is_no_lock && (lock.fence || has_line || !lock.is_idle());
-    return !lock.is_no_lock && (lock.fence || has_line);
+    if (lock.is_moving) return lock.where.naming == key_naming::tagged;  // what other programs' keys hold is unknown
+    const bool has_waiters =
+        std::ranges::any_of(lock.waiters, [](const lock_waiter& w) { return wire::is_ours(w.id); });
+    if (lock.where.naming == key_naming::tagged)
+        return !lock.is_no_lock && (lock.fence || has_waiters || !lock.is_idle());
+    return !lock.is_no_lock && (lock.fence || has_waiters);
 }
 
-// Of the names x and {x}, which share their side keys, the one that is held; if none is, x.
+// The names x and {x} share their side keys. Keeps the one that is held; if none is, x.
 void drop_doubles(std::vector<lock_state>& locks) {
     std::set<std::string> held;
     std::set<std::string> plain_queues;
@@ -101,16 +81,16 @@ void search(const client& server, findings& found) {
     } while (cursor != "0");
 }
 
-// The locks of one member after the other, each lock once.
+// The locks of all members, each lock once.
 class collection {
 public:
     collection(const client& server, std::string_view prefix) : server_(server), prefix_(prefix) {}
 
-    // Of the server itself, or of a member, whose locks are looked at by way of the whole: a slot may have moved.
+    // Searches the server itself, or a member. The look goes through the whole Cluster: a slot may have moved.
     void add_those_of(const client& searched) {
         findings found(prefix_);
         search(searched, found);
-        std::vector<lock_ref> fresh = found.locks(prefix_);
+        std::vector<lock_ref> fresh = found.locks();
         std::erase_if(fresh, [this](const lock_ref& lock) { return known_.contains(lock.keys.lock()); });
         for (lock_state& lock : look_at_keys(server_, fresh)) {
             known_.insert(lock.where.keys.lock());

@@ -1,11 +1,12 @@
-// A lock as a tool sees it: who holds it, who waits, in one instant of the server's time.
+// A lock as the command shows it: its holders and its waiters, with the clients that they belong to.
 //
-// Filled from what is in Redis, which others may have written: a value that makes no sense is left out, never
-// guessed at. See docs/protocol.md for the wire form.
+// wire/look.hpp reads it from one server; lock_merge.hpp makes one state of what several servers say.
 #pragma once
 
+#include "wire/client_card.hpp"
 #include "wire/keys.hpp"
-#include "wire/requests.hpp"
+#include "wire/kind.hpp"
+#include "wire/look.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -28,59 +29,44 @@ struct lock_ref {
     wire::lock_keys keys;
 };
 
-// What a client says of itself.
-struct client_facts {
-    std::string host;
-    std::string pid;
-    std::string program;
-    std::string user;
-};
-
-enum class access { exclusive, read, write, both };
+using wire::access;
+using wire::client_facts;
 using wire::wish;
 
-struct lock_holder {
-    std::string id = {};
-    bool is_foreign = false;
-    access mode = access::exclusive;
-    std::int64_t count = 1;                   // how often it has entered, if the server knows
-    std::optional<std::uint64_t> token = {};  // none: another program's, or unknown
-    std::optional<microseconds> held = {};    // since the grant
-    std::optional<milliseconds> left = {};    // of its lease; none: no end
+struct lock_holder : wire::seen_holder {
     std::optional<client_facts> client = {};  // none: no card
-    std::size_t backing = 1;                  // how many servers say so
+    std::size_t backing = 1;                  // number of servers that say so
 };
 
-struct lock_waiter {
-    std::string id = {};
-    wish wants = wish::write;
-    microseconds waited = microseconds(0);
-    std::optional<microseconds> unseen = {};  // since its last poll
-    bool is_silent = false;                   // has missed two polls: it will be passed over
+struct lock_waiter : wire::seen_waiter {
     std::optional<client_facts> client = {};
     std::size_t backing = 1;
 };
 
 struct lock_state {
-    explicit lock_state(lock_ref place) : where(std::move(place)) {}
+    explicit lock_state(lock_ref lock) : where(std::move(lock)) {}
+    // As one server sees it.
+    lock_state(lock_ref lock, wire::look_answer seen);
 
     bool is_free() const noexcept { return holders.empty(); }
     bool is_idle() const noexcept { return holders.empty() && waiters.empty() && !is_moving; }
+    // Readers share this kind of lock.
+    bool is_shared_kind() const noexcept { return kind && wire::kind_of(*kind).has_shared_mode(); }
     // By a majority of the servers; of one server, always.
     bool is_backed(const lock_holder& holder) const noexcept { return holder.backing > servers / 2; }
-    // How long the one who came first has waited; zero if nobody waits.
+    // The longest wait of all waiters; zero if nobody waits.
     microseconds oldest_wait() const noexcept;
 
     lock_ref where;
-    microseconds server_time{0};  // since the epoch
-    bool is_shared_kind = false;  // a read-write lock
-    bool is_no_lock = false;      // the key holds something else
-    std::string looks_like;       // whose that is, if it can be told: "a Redisson lock"
-    bool is_moving = false;       // from one member of a Cluster to another: who holds it cannot be seen
+    microseconds server_time{0};          // since the epoch
+    std::optional<wire::lock_kind> kind;  // none: free, or no lock
+    bool is_no_lock = false;              // the key holds something else
+    std::string looks_like;               // what that is, if it is known: "a Redisson lock"
+    bool is_moving = false;               // from one member of a Cluster to another: its holders are not visible
     std::vector<lock_holder> holders;
-    std::vector<lock_waiter> waiters;    // in the order they will be served
-    std::optional<std::uint64_t> fence;  // the last token given out
-    std::size_t servers = 1;             // that were to be asked
+    std::vector<lock_waiter> waiters;    // in the order of the queue
+    std::optional<std::uint64_t> fence;  // the last token that was granted
+    std::size_t servers = 1;             // number of servers, those included that did not answer
 };
 
 // "free", "exclusive", "read", "write", "moving", "not a lock".

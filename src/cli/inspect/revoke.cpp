@@ -7,25 +7,23 @@
 #include "cli/terminal/system.hpp"
 #include "redis/resp/error_reply.hpp"
 #include "wire/hold_id.hpp"
-#include "wire/requests.hpp"
-
-#include <fmt/format.h>
+#include "wire/kind.hpp"
+#include "wire/push.hpp"
 
 #include <optional>
 
 namespace holdfast::cli {
 namespace {
 
-// What names the grant: its token. A mutex compares it with the mark of the last grant; another program's hold
-// has none of its own, and is named by the mark as it stood, or anything if there was none.
+// The token names the grant. A mutex compares it with the fence, the token of the last grant. Another program's hold
+// has no token: the fence as it was seen names it, or any number if there is no fence.
 std::uint64_t token_of(const lock_state& lock, const lock_holder& holder) {
     return holder.token.value_or(lock.fence.value_or(1));
 }
 
 wire::hold_answer end_grant(const client& server, const lock_state& lock, const lock_holder& holder) {
     const wire::lock_terms terms{.keys = lock.where.keys,
-                                 .kind = lock.is_shared_kind ? wire::lock_kind::read_write : wire::lock_kind::mutex,
-                                 .prefer = wire::preference::arrival,
+                                 .kind = lock.kind.value_or(wire::lock_kind::mutex),
                                  .fence_retention = client_options{}.fence_retention};
     const api::question release = [&](redis::command& out) {
         wire::write(out, terms, wire::release_request{.id = holder.id, .token = token_of(lock, holder)});
@@ -40,17 +38,18 @@ wire::hold_answer end_grant(const client& server, const lock_state& lock, const 
         }
     });
     if (!told) throw error(why.code, why.detail);
-    told->holder = {};  // it looks into a buffer that is gone
+    told->holder = {};  // it points into a buffer that is gone
     return *told;
 }
 
-// Says it on the holder's wake-up channel. Returns how many listen there.
-std::int64_t tell_holder(const char* verb, const client& server, const lock_state& lock, const lock_holder& holder) {
+// Publishes on the holder's wake-up channel. Returns the number of subscribers.
+std::int64_t tell_holder(wire::push_kind what, const client& server, const lock_state& lock,
+                         const lock_holder& holder) {
     const std::string_view client = wire::client_of(holder.id);
     const bool sharded = is_cluster(server);
-    const std::string channel = sharded ? wire::channel_of(lock.where.keys, client) : "hf:wake:" + std::string(client);
-    // 0, any grant of this id: the mark, which is all that knows the token, is gone before a hold that lasts for long.
-    const std::string text = fmt::format("{} {} {}", verb, holder.id, holder.token.value_or(0));
+    const std::string channel = sharded ? wire::channel_of(lock.where.keys, client) : wire::channel_of(client);
+    // 0 means any grant of this id: only the fence knows a mutex's token, and it may expire before a long hold ends.
+    const std::string text = wire::push_text(what, {.id = holder.id, .token = holder.token.value_or(0)});
     return ask(server, {sharded ? "SPUBLISH" : "PUBLISH", channel, text}).integer.value_or(0);
 }
 
@@ -59,20 +58,22 @@ std::int64_t tell_holder(const char* verb, const client& server, const lock_stat
 bool recall(const client& server, const lock_state& lock, const lock_holder& holder) {
     if (holder.is_foreign) return false;
     try {
-        return tell_holder("recall", server, lock, holder) > 0;
+        return tell_holder(wire::push_kind::recall, server, lock, holder) > 0;
     } catch (const error&) {
-        return false;  // it is revoked all the same, and what is wrong is said then
+        return false;  // the caller revokes it then, and reports what is wrong
     }
 }
 
 revocation revoke(const client& server, const lock_state& lock, const lock_holder& holder) {
-    if (lock.is_shared_kind && holder.is_foreign) return revocation::impossible;
+    if (holder.is_foreign && lock.kind && !wire::kind_of(*lock.kind).can_end_foreign_holds()) {
+        return revocation::impossible;
+    }
     if (end_grant(server, lock, holder).what != wire::hold_answer::verdict::done) return revocation::too_late;
     if (holder.is_foreign) return revocation::done;
     try {
-        tell_holder("revoked", server, lock, holder);
+        tell_holder(wire::push_kind::revoked, server, lock, holder);
     } catch (const error& why) {
-        // It is done all the same, and the holder learns it at its next renewal.
+        // The grant has ended. The holder learns it at its next renewal.
         tell(std::string("the holder could not be told: ") + why.what());
     }
     return revocation::done;

@@ -1,12 +1,11 @@
-// Takes a lock from one who holds it, by the operator's will.
+// Ends a holder's grant by the will of an operator.
 //
-// First the holder is asked to stop, by `recall <hold id> <token>` on its wake-up channel: its lost() fires, and when
-// it has stopped it releases the lock itself. So the next holder does not begin before the former one has ended.
+// recall() asks the holder to stop, by a push on its wake-up channel: its lost() fires, and it releases the lock when
+// it has stopped. So the next holder does not begin before the previous one has ended.
 //
-// What the holder does not give back is taken: revoke() ends exactly the grant that was seen, by id and token, with
-// the release script that the holder itself would have used, so the next in line is served. Then the holder is told,
-// by `revoked <hold id> <token>`, so that its lost() fires now and not at its next renewal. A holder that does not
-// listen learns it then.
+// revoke() ends exactly the grant that was seen, by id and token, with the release script that the holder itself would
+// use, so the script serves the queue. Then another push tells the holder, so that its lost() fires now and not at its
+// next renewal. See wire/push.hpp.
 #pragma once
 
 #include "cli/inspect/lock_state.hpp"
@@ -17,11 +16,11 @@ namespace holdfast::cli {
 
 enum class revocation {
     done,
-    too_late,    // that grant had ended already
-    impossible,  // another program's part in a read-write lock: only it knows how often it has entered
+    too_late,    // the grant had ended already
+    impossible,  // another program's hold of a kind where only that program can end it
 };
 
-// Asks the holder to stop. False: nobody listens, or nobody could be told.
+// False: nobody listens, or the push could not be sent.
 bool recall(const client& server, const lock_state& lock, const lock_holder& holder);
 
 revocation revoke(const client& server, const lock_state& lock, const lock_holder& holder);

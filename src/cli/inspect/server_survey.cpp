@@ -3,6 +3,7 @@
 #include "cli/inspect/ask.hpp"
 #include "cli/inspect/rights_probe.hpp"
 #include "cli/terminal/text.hpp"
+#include "wire/keys.hpp"
 
 #include <algorithm>
 #include <array>
@@ -38,7 +39,7 @@ std::optional<std::int64_t> number(const std::optional<std::string>& text) {
     return text ? whole_number(*text) : std::nullopt;
 }
 
-std::string text_or_nothing(const client& server, const question& what) {
+std::string text_or_nothing(const client& server, const request& what) {
     answer told = ask_all(server, {what}).front();
     return told.is_error ? std::string() : std::move(told.text);
 }
@@ -79,9 +80,9 @@ std::optional<std::int64_t> server_survey::setting_number(std::string_view name)
 }
 
 void server_survey::ask_settings(const client& server) {
-    std::vector<question> questions;
-    for (const char* name : wanted_settings) questions.push_back({{"CONFIG", "GET", name}});
-    for (const answer& told : ask_all(server, questions)) {
+    std::vector<request> requests;
+    for (const char* name : wanted_settings) requests.push_back({{"CONFIG", "GET", name}});
+    for (const answer& told : ask_all(server, requests)) {
         if (!told.is_error && told.items.size() == 2) settings_[told.items[0].text] = told.items[1].text;
     }
 }
@@ -113,7 +114,7 @@ void server_survey::estimate_marks(const client& server) {
         if (told.is_error || told.items.size() != 2) return;
         for (const answer& key : told.items[1].items) {
             ++found.sampled;
-            if (!key.text.ends_with(":fence")) continue;
+            if (wire::side_of(key.text) != wire::lock_keys::side::fence) continue;
             ++found.marks;
             found.bytes += static_cast<std::int64_t>(key.text.size() + bytes_of_a_mark);
         }

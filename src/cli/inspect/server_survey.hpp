@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/server/server_choice.hpp"
+#include "wire/keys.hpp"
 
 #include <holdfast/client.hpp>
 
@@ -26,7 +27,7 @@ enum class server_kind { alone, member };  // of a Cluster
 
 struct survey_terms {
     server_origin origin = server_origin::named;  // the local one is as we have made it
-    std::string prefix = "hf:";
+    std::string prefix = std::string(wire::default_prefix);
     std::chrono::milliseconds max_lease{0};
     std::size_t servers = 1;  // that vote, this one included
     server_kind kind = server_kind::alone;

@@ -125,7 +125,7 @@ unique_fd take_mark(const local_home& home) {
 
 std::vector<std::string> held_locks(const client& server) {
     std::vector<std::string> held;
-    for (const lock_state& lock : find_locks(server, "hf:").locks) {
+    for (const lock_state& lock : find_locks(server, wire::default_prefix).locks) {
         if (!lock.is_free()) held.push_back(lock.where.keys.lock());
     }
     return held;

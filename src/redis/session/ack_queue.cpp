@@ -65,8 +65,8 @@ private:
 
 ack_queue::ack_queue(session& own_link) : ack_queue(own_link, encoded{}) {}
 
-ack_queue::ack_queue(session& own_link, const std::string& client_id)
-    : ack_queue(own_link, encoded{encoded_command({"PUBLISH", "hf:ack:" + client_id, "1"})}) {}
+ack_queue::ack_queue(session& own_link, const std::string& channel)
+    : ack_queue(own_link, encoded{encoded_command({"PUBLISH", channel, "1"})}) {}
 
 ack_queue::ack_queue(session& own_link, encoded message)
     : link_(own_link),

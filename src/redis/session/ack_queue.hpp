@@ -52,7 +52,8 @@ public:
         std::string_view run_id;  // of the server that did the write; empty: the user may not ask
     };
 
-    ack_queue(session& own_link, const std::string& client_id);
+    // Publishes on that channel before it waits: see docs/protocol.md.
+    ack_queue(session& own_link, const std::string& channel);
     // For a member of a Cluster. Each request is a script. It answers with the ms that are left of its lease, and then
     // has written something, or with 0. The run in the question does not matter.
     explicit ack_queue(session& own_link);

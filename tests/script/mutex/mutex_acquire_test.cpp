@@ -1,4 +1,4 @@
-// mutex/acquire without waiting: a free lock, one's own, somebody else's.
+// mutex/acquire without waiting: of a free lock, of the caller's own lock, of a lock that somebody else holds.
 #include "script/script_rows.hpp"
 
 namespace holdfast::testing::mutex_acquire_test {
@@ -72,7 +72,7 @@ TEST_F(MutexAcquire, TakesALockWhoseLeaseHasEnded) {  // R46
     EXPECT_EQ(value(lock), "me");
 }
 
-TEST_F(MutexAcquire, ByTheHolderWhileOthersWaitLeavesTheLineAlone) {  // R14
+TEST_F(MutexAcquire, ByTheHolderWhileOthersWaitLeavesTheQueueAlone) {  // R14
     const std::string token = hold("me");
     wait("next");
     const keyspace before = everything();

@@ -1,6 +1,5 @@
-// A script that fails half-way is not rolled back (§4.9). So whatever can fail must fail before the first
-// write: keys that somebody else uses for something else, entries that somebody else wrote, a full server, a
-// user without rights.
+// A script that fails half-way is not rolled back (§4.9). So everything that can fail must fail before the first write:
+// keys that another program uses, entries that another program wrote, a full server, a user without rights.
 #include "script/script_rows.hpp"
 
 namespace holdfast::testing::mutex_bad_state_test {
@@ -118,7 +117,7 @@ TEST_F(MutexBadEntry, IsDroppedLikeADeadWaiter) {
     }
 }
 
-TEST_F(MutexBadEntry, OfTheNextInLineDoesNotSpoilAGrant) {
+TEST_F(MutexBadEntry, OfTheNextWaiterDoesNotSpoilAGrant) {
     for (const std::string& entry : bad_entries()) {
         SCOPED_TRACE("entry '" + entry + "'");
         must({"FLUSHALL"});
@@ -140,11 +139,11 @@ TEST_F(MutexBadEntry, IsReplacedByThePollOfItsWaiter) {
     expect_granted(wait("a"));
 }
 
-// --- questions that make no sense ------------------------------------------------------------------------
+// --- requests that make no sense ------------------------------------------------------------------------
 
-class MutexBadQuestion : public script_rows {};
+class MutexBadRequest : public script_rows {};
 
-TEST_F(MutexBadQuestion, IsRefusedBeforeAnythingIsWritten) {
+TEST_F(MutexBadRequest, IsRefusedBeforeAnythingIsWritten) {
     hold("holder");
     wait("a");
     for (const bool is_free : {false, true}) {
@@ -163,8 +162,8 @@ TEST_F(MutexBadQuestion, IsRefusedBeforeAnythingIsWritten) {
     }
 }
 
-// The short way of a free lock leaves it to what follows.
-TEST_F(MutexBadQuestion, OfALeaseBeyondAllNumbersIsRefusedForAFreeLockToo) {
+// The fast path of a free lock leaves it to what follows.
+TEST_F(MutexBadRequest, OfALeaseBeyondAllNumbersIsRefusedForAFreeLockToo) {
     for (const std::int64_t lease : {std::int64_t{9'007'199'254'740'993}, INT64_MAX}) {
         EXPECT_THAT(acquire("me", {.lease = lease}), IsError("ERR holdfast"));
         EXPECT_TRUE(everything().empty());
@@ -245,7 +244,7 @@ TEST_F(MutexFullServer, StillLetsAWaiterPoll) {  // it is there already: nothing
         EXPECT_THAT(reply, IsQueued("holder", 0));
         EXPECT_EQ(ticket_of(reply), ticket);
     }
-    EXPECT_THAT(line(), ElementsAre("a", "b"));
+    EXPECT_THAT(queued_ids(), ElementsAre("a", "b"));
     expect_all_keys_expire();
     lease_ends();
     expect_granted(wait("a"));
@@ -273,7 +272,7 @@ TEST_F(MutexWithoutRights, ToAskWhoListensGoesByTheLastPoll) {
     must({"ACL", "SETUSER", "rows", "-pubsub"});
     EXPECT_EQ(code(release("holder", token)), 1);
     EXPECT_EQ(value(lock), "a");
-    EXPECT_TRUE(line().empty());
+    EXPECT_TRUE(queued_ids().empty());
 }
 
 }  // namespace

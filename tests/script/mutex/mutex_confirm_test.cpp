@@ -1,4 +1,4 @@
-// mutex/confirm: whether a hold is there, and a write that changes nothing for replicas to acknowledge.
+// mutex/confirm: tells whether a hold exists, and writes something that changes nothing, for replicas to acknowledge.
 #include "script/script_rows.hpp"
 
 namespace holdfast::testing::mutex_confirm_test {

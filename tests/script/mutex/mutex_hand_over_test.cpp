@@ -1,4 +1,4 @@
-// mutex/release with people waiting: the lock goes from hand to hand inside the script.
+// mutex/release while others wait: the script hands the lock over to the next waiter.
 #include "script/script_rows.hpp"
 
 namespace holdfast::testing::mutex_hand_over_test {
@@ -24,7 +24,7 @@ TEST_F(MutexHandOver, MakesTheFirstWaiterTheHolderAndTellsIt) {  // R10, R11, R1
     EXPECT_EQ(value(lock), "a");
     EXPECT_THAT(left(lock), AllOf(Gt(0), Le(20'000))) << "the lease that the waiter asked for";
     EXPECT_GT(std::stoll(value(fence)), std::stoll(first));
-    EXPECT_THAT(line(), ElementsAre("b"));
+    EXPECT_THAT(queued_ids(), ElementsAre("b"));
     EXPECT_TRUE(must({"HGET", waiters, "a"}).is_nil());
     EXPECT_EQ(a.next(), "grant a " + value(fence));
     expect_silence(b, "b");  // the others sleep on
@@ -81,7 +81,7 @@ TEST_F(MutexHandOver, GivesThePassedOverItsPlaceBack) {  // R10
     const listener ear = listens("a");
     release("holder", token);
     EXPECT_THAT(wait("cut off", {.ticket = ticket}), IsQueued("a", 0));
-    EXPECT_THAT(line(), ElementsAre("cut off", "b"));
+    EXPECT_THAT(queued_ids(), ElementsAre("cut off", "b"));
 }
 
 TEST_F(MutexHandOver, FreesTheLockIfAllAreDead) {  // R13
@@ -136,7 +136,7 @@ TEST_F(MutexHandOver, IsDoneByWhoGivesUpAfterItWasGranted) {  // R13: the wake-u
     EXPECT_EQ(value(lock), "next");
 }
 
-// The next in line polls every ten seconds; were the new holder, with a lease of one, to die, it would find
+// The next in the queue polls every ten seconds; were the new holder, with a lease of one, to die, it would find
 // out nine seconds late.
 TEST_F(MutexHandOver, TellsTheNextToPollIfTheNewLeaseIsShorterThanItsInterval) {  // §6
     const std::string token = hold("holder");
@@ -171,7 +171,7 @@ TEST_F(MutexHandOver, TellsTheNextToPollWhenAPollTookTheLock) {  // §6
     EXPECT_EQ(b.next(), "poll b");
 }
 
-// Only the first in line looks often at a foreign holder, and only it was told of a short lease. Whoever
+// Only the first in the queue looks often at a foreign holder, and only it was told of a short lease. Whoever
 // comes to stand there must know.
 TEST_F(MutexHandOver, TellsTheNextToPollWhenTheFirstGivesUp) {  // §6, R13
     must({"SET", lock, "python"});

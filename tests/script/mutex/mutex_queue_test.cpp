@@ -1,4 +1,4 @@
-// mutex/acquire by those who wait: places, tickets, and who is next when the lock is found free.
+// mutex/acquire of waiters: positions, tickets, and who is next when the lock becomes free.
 #include "script/script_rows.hpp"
 
 namespace holdfast::testing::mutex_queue_test {
@@ -11,12 +11,12 @@ using ::testing::Le;
 
 class MutexQueue : public script_rows {};
 
-TEST_F(MutexQueue, TakesAFreeLockWithoutStandingInLine) {  // R01
+TEST_F(MutexQueue, TakesAFreeLockWithoutWaitingInTheQueue) {  // R01
     expect_granted(wait("me"));
     EXPECT_EQ(everything().size(), 2U);
 }
 
-TEST_F(MutexQueue, StandsInLineInOrderOfArrival) {  // R10, R11
+TEST_F(MutexQueue, WaitsInOrderOfArrival) {  // R10, R11
     const std::string token = hold("holder");
     const redis_reply first = wait("a");
     const redis_reply second = wait("b");
@@ -26,7 +26,7 @@ TEST_F(MutexQueue, StandsInLineInOrderOfArrival) {  // R10, R11
     EXPECT_THAT(third, IsQueued("holder", 2));
     EXPECT_LT(std::stoll(ticket_of(first)), std::stoll(ticket_of(second)));
     EXPECT_LT(std::stoll(ticket_of(second)), std::stoll(ticket_of(third)));
-    EXPECT_THAT(line(), ElementsAre("a", "b", "c"));
+    EXPECT_THAT(queued_ids(), ElementsAre("a", "b", "c"));
     for (const redis_reply* reply : {&first, &second, &third}) {
         EXPECT_THAT(reply->elements[1].integer, AllOf(Gt(0), Le(minute)));
         EXPECT_EQ(fence_of(*reply), token) << "the fence as it stands (§4.2)";
@@ -45,7 +45,7 @@ TEST_F(MutexQueue, WaitersOfOtherProgramsDoNotCount) {
     release("a", "0");
     EXPECT_EQ(ear.next(), "poll b") << "it is the first now";
     EXPECT_THAT(wait("b"), IsQueued("python", 0));
-    EXPECT_THAT(line(), ElementsAre("lock_token:b", "lock_token:c", "b"));
+    EXPECT_THAT(queued_ids(), ElementsAre("lock_token:b", "lock_token:c", "b"));
 }
 
 TEST_F(MutexQueue, TicketIsTheTimeOfArrivalOrFollowsTheLastOne) {  // §6
@@ -57,7 +57,7 @@ TEST_F(MutexQueue, TicketIsTheTimeOfArrivalOrFollowsTheLastOne) {  // §6
     const std::string ahead = text(before + hour * 1000);  // as after a clock that was set back
     wait("late", {.ticket = ahead});
     EXPECT_EQ(std::stoll(ticket_of(wait("b"))), std::stoll(ahead) + 1);
-    EXPECT_THAT(line(), ElementsAre("a", "late", "b"));
+    EXPECT_THAT(queued_ids(), ElementsAre("a", "late", "b"));
 }
 
 TEST_F(MutexQueue, KeepsWhatTheWaiterWants) {  // R11
@@ -99,7 +99,7 @@ TEST_F(MutexQueue, DroppedWaiterIsBackInItsPlaceByItsTicket) {  // R10
     must({"ZREM", queue, "a"});
     must({"HDEL", waiters, "a"});
     EXPECT_THAT(wait("a", {.ticket = ticket}), IsQueued("holder", 0));
-    EXPECT_THAT(line(), ElementsAre("a", "b"));
+    EXPECT_THAT(queued_ids(), ElementsAre("a", "b"));
 }
 
 TEST_F(MutexQueue, BehindALockThatNeverExpiresIsToldSo) {  // R07
@@ -127,7 +127,7 @@ TEST_F(MutexQueue, IsKeptLongerByAMorePatientWaiter) {
     EXPECT_GT(left(waiters), minute);
 }
 
-TEST_F(MutexQueue, FirstInLineThatPollsTakesTheFreeLock) {  // R10, R46
+TEST_F(MutexQueue, FirstWaiterThatPollsTakesTheFreeLock) {  // R10, R46
     const std::string earlier = hold("holder");
     wait("a");
     wait("b");
@@ -136,7 +136,7 @@ TEST_F(MutexQueue, FirstInLineThatPollsTakesTheFreeLock) {  // R10, R46
     expect_granted(reply);
     EXPECT_GT(std::stoll(value(fence)), std::stoll(earlier));
     EXPECT_EQ(value(lock), "a");
-    EXPECT_THAT(line(), ElementsAre("b"));
+    EXPECT_THAT(queued_ids(), ElementsAre("b"));
     EXPECT_TRUE(must({"HGET", waiters, "a"}).is_nil());
 }
 
@@ -148,7 +148,7 @@ TEST_F(MutexQueue, NewcomerThatDoesNotWaitNeverOvertakes) {  // R10
     EXPECT_THAT(acquire("newcomer"), IsRefused(0, AllOf(Gt(0), Le(minute)), "a"));
     EXPECT_EQ(ear.next(), "grant a " + value(fence));
     EXPECT_EQ(value(lock), "a");
-    EXPECT_TRUE(line().empty());
+    EXPECT_TRUE(queued_ids().empty());
 }
 
 TEST_F(MutexQueue, NewcomerThatWaitsNeverOvertakes) {  // R10
@@ -161,7 +161,7 @@ TEST_F(MutexQueue, NewcomerThatWaitsNeverOvertakes) {  // R10
     EXPECT_EQ(fence_of(reply), value(fence)) << "the fence after the grant it brought about";
     EXPECT_EQ(ear.next(), "grant a " + value(fence));
     EXPECT_EQ(value(lock), "a");
-    EXPECT_THAT(line(), ElementsAre("newcomer"));
+    EXPECT_THAT(queued_ids(), ElementsAre("newcomer"));
     expect_all_keys_expire();
 }
 
@@ -212,20 +212,20 @@ TEST_F(MutexQueue, WaiterThatHoldsHasTheLockAtItsNextPoll) {  // §6: the push w
     must({"PEXPIRE", lock, "1000"});
     expect_granted(wait("a"));
     EXPECT_GT(left(lock), 1000) << "every answer \"you hold\" has refreshed the lease (§4.2)";
-    EXPECT_TRUE(line().empty());
+    EXPECT_TRUE(queued_ids().empty());
 }
 
-// The answer promises a full lease of the length asked for, whatever an earlier question had asked.
+// The answer promises a full lease of the length asked for, whatever an earlier request had asked.
 TEST_F(MutexQueue, WhoNoLongerWaitsGetsTheLeaseItAsksForNow) {  // §4.1
     hold("holder");
     wait("me", {.lease = 1000});
     lease_ends();
     EXPECT_EQ(code(acquire("me")), 1);
     EXPECT_GT(left(lock), 1000);
-    EXPECT_TRUE(line().empty());
+    EXPECT_TRUE(queued_ids().empty());
 }
 
-TEST_F(MutexQueue, TicketsOfAnEmptyLineNeedNoOldEntries) {  // §4.6: the queue was evicted, the entries not
+TEST_F(MutexQueue, TicketsOfAnEmptyQueueNeedNoOldEntries) {  // §4.6: the queue was evicted, the entries not
     hold("holder");
     wait("lost");
     must({"DEL", queue});
@@ -241,7 +241,7 @@ TEST_F(MutexQueue, PlaceWithoutAnEntryIsDropped) {  // R13: the entries were evi
     must({"DEL", waiters});
     lease_ends();
     EXPECT_EQ(code(acquire("me")), 1);
-    EXPECT_TRUE(line().empty());
+    EXPECT_TRUE(queued_ids().empty());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// mutex/release_alone: the release that needs nothing but the lock's own key.
+// mutex/release_alone: the release that needs only the lock's own key.
 #include "script/script_rows.hpp"
 
 namespace holdfast::testing::mutex_release_alone_test {
@@ -26,7 +26,7 @@ TEST_F(MutexReleaseAlone, ByTheHolderFreesTheLockAndTouchesNothingElse) {
     expect_silence(ear, "next");
 }
 
-TEST_F(MutexReleaseAlone, LeavesTheLineToTheReleaseThatFollows) {
+TEST_F(MutexReleaseAlone, LeavesTheQueueToTheReleaseThatFollows) {
     const std::string token = hold("me");
     wait("next");
     listener ear = listens("next");

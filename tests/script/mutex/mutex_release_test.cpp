@@ -1,4 +1,4 @@
-// mutex/release: whose grant is ended, and what the one who asks learns.
+// mutex/release: which grant it ends, and what its answer says.
 #include "script/script_rows.hpp"
 
 namespace holdfast::testing::mutex_release_test {
@@ -80,26 +80,26 @@ TEST_F(MutexRelease, WithTokenZeroEndsAnyGrant) {  // R13: giving up an acquisit
     EXPECT_EQ(everything().count(lock), 0U);
 }
 
-TEST_F(MutexRelease, WithTokenZeroLeavesTheLine) {  // R13
+TEST_F(MutexRelease, WithTokenZeroLeavesTheQueue) {  // R13
     hold("holder");
     wait("me");
     wait("next");
     const keyspace before = everything();
     EXPECT_EQ(code(release("me", "0")), -1);
-    EXPECT_THAT(line(), ElementsAre("next"));
+    EXPECT_THAT(queued_ids(), ElementsAre("next"));
     EXPECT_TRUE(must({"HGET", waiters, "me"}).is_nil());
     EXPECT_EQ(everything()[lock], before.at(lock));
     EXPECT_EQ(everything()[fence], before.at(fence));
 }
 
-TEST_F(MutexRelease, OfTheLastInLineLeavesNothing) {  // §4.6
+TEST_F(MutexRelease, OfTheLastWaiterLeavesNothing) {  // §4.6
     hold("holder");
     wait("me");
     release("me", "0");
     EXPECT_EQ(everything().size(), 2U);
 }
 
-TEST_F(MutexRelease, WithATokenKeepsThePlaceInLine) {  // §6: only giving up leaves it
+TEST_F(MutexRelease, WithATokenKeepsThePositionInTheQueue) {  // §6: only giving up leaves it
     const std::string first = hold("me");
     lease_ends();
     hold("other");

@@ -1,4 +1,4 @@
-// mutex/renew: a full lease again, for the holder alone. It is given the lock's key and no other.
+// mutex/renew: a full lease again, for the holder only. It gets only the lock's own key.
 #include "script/script_rows.hpp"
 
 namespace holdfast::testing::mutex_renew_test {

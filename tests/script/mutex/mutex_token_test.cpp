@@ -1,4 +1,4 @@
-// Fencing tokens: what every grant gets, and the mark that remembers it (§4.7, R45).
+// Fencing tokens: every grant gets one, and the fence remembers the last one (§4.7, R45).
 #include "script/script_rows.hpp"
 
 namespace holdfast::testing::mutex_token_test {

@@ -1,4 +1,4 @@
-// What another program does to the hash: the flow charts of 000 and 002 in our own words, one script for each chart.
+// What another program does to the hash: the flow charts of 000 and 002, one script for each chart.
 // KEYS 1 lock; ARGV 1 owner  2 ttl ms. Each answers 1 for done, 0 for refused.
 #pragma once
 

@@ -1,4 +1,4 @@
-// rw/acquire by those who do not wait: who may read, who may write, and what a refusal says.
+// rw/acquire without waiting: who may read, who may write, and what a refusal says.
 #include "script/rw/rw_rows.hpp"
 
 namespace holdfast::testing::rw_acquire_test {
@@ -26,7 +26,7 @@ TEST_F(RwAcquire, TellsTheClockWhereATokenIsProposed) {
     const redis_reply first = read(ann, proposing);
     EXPECT_EQ(clock_in(first, 2), clock);
     EXPECT_EQ(clock_in(read(ann, proposing), 2), clock) << "once more";
-    EXPECT_EQ(clock_in(wait_to(wish::write, bob, proposing), 7), clock) << "in line";
+    EXPECT_EQ(clock_in(wait_to(wish::write, bob, proposing), 7), clock) << "in the queue";
     EXPECT_EQ(clock_in(wait_to(wish::upgrade, ann, proposing, first.elements.at(1).text), 2), clock) << "upgraded";
     must({"FLUSHALL"});
     EXPECT_EQ(clock_in(read(ann, proposing), 2), clock) << "as the first";
@@ -101,7 +101,7 @@ TEST_F(RwAcquire, TokensGrowAcrossGrants) {  // R45
     EXPECT_THAT(read(cid, {.floor = "4000000000000000"}), IsGranted("4000000000000001")) << "above what was seen";
 }
 
-TEST_F(RwAcquire, QuestionsThatMakeNoSenseAreRefusedBeforeAnythingIsWritten) {
+TEST_F(RwAcquire, RequestsThatMakeNoSenseAreRefusedBeforeAnythingIsWritten) {
     reads(ann, 1000);
     wait_to_write(bob);
     pass(1001);  // ann's lease is over: every script would have something to write

@@ -1,6 +1,6 @@
-// A script that fails half-way is not rolled back (§4.9). So whatever can fail must fail before the first write, and
-// what only keeps or gives back must not fail at all: keys of another type, a full server, missing rights, keys that
-// were evicted one by one.
+// A script that fails half-way is not rolled back (§4.9). So everything that can fail must fail before the first write,
+// and a script that only keeps or gives back must not fail at all: keys of another type, a full server, missing rights,
+// keys that were evicted one by one.
 #include <functional>
 
 #include "script/rw/rw_rows.hpp"
@@ -101,7 +101,7 @@ TEST_F(RwFullServer, StillRefreshesAndRenewsAHold) {  // R25
     expect_all_keys_expire();
 }
 
-TEST_F(RwFullServer, StillReleasesAndLetsTheLineIn) {
+TEST_F(RwFullServer, StillReleasesAndServesTheQueue) {
     const std::string token = writes(ann);
     wait_to_read(bob);
     wait_to_read(cid);
@@ -119,7 +119,7 @@ TEST_F(RwFullServer, StillDowngrades) {  // R27
     EXPECT_EQ(held(), read_by({ann}));
 }
 
-TEST_F(RwFullServer, StillLetsThoseInLinePollAndComeIn) {
+TEST_F(RwFullServer, StillLetsWaitersPollAndComeIn) {
     const std::string token = reads(ann);
     reads(bob, 5000);
     const listener upgrader = listens(ann), writer = listens(cid);
@@ -127,15 +127,15 @@ TEST_F(RwFullServer, StillLetsThoseInLinePollAndComeIn) {
     const std::string ticket = ticket_of(wait_to_write(cid));
     server_is_full();
     for (const std::string& given : {std::string{"0"}, ticket}) {
-        EXPECT_THAT(wait_to(wish::write, cid, {.ticket = given}), IsInLine(ann, 1, 5000));
+        EXPECT_THAT(wait_to(wish::write, cid, {.ticket = given}), IsQueued(ann, 1, 5000));
     }
-    EXPECT_THAT(wait_to(wish::upgrade, ann, {.ticket = front}, token), IsInLine(bob, 0, 5000));
-    EXPECT_THAT(line(), ElementsAre(ann, cid));
+    EXPECT_THAT(wait_to(wish::upgrade, ann, {.ticket = front}, token), IsQueued(bob, 0, 5000));
+    EXPECT_THAT(queued_ids(), ElementsAre(ann, cid));
     EXPECT_THAT(cancel(ann), Holds("r", token));
     expect_all_keys_expire();
 }
 
-TEST_F(RwFullServer, StillUpgradesOneInLineWhoIsAloneNow) {
+TEST_F(RwFullServer, StillUpgradesAWaiterWhoIsAloneNow) {
     const std::string token = reads(ann);
     reads(bob, 5000);
     const listener upgrader = listens(ann);
@@ -257,13 +257,13 @@ TEST_F(RwEvicted, GrantThatIsNoneOfOursIsNoGrant) {
     EXPECT_EQ(deadline(ann), 0);
 }
 
-TEST_F(RwEvicted, LineIsStoodInAgain) {  // R10
+TEST_F(RwEvicted, QueueIsJoinedAgain) {  // R10
     writes(ann);
     const std::string ticket = ticket_of(wait_to_write(bob));
     must({"DEL", queue});
-    EXPECT_THAT(wait_to(wish::write, bob, {.ticket = ticket}), IsInLine(ann, 0, minute));
+    EXPECT_THAT(wait_to(wish::write, bob, {.ticket = ticket}), IsQueued(ann, 0, minute));
     must({"DEL", waiters});
-    EXPECT_THAT(wait_to(wish::write, bob, {.ticket = ticket}), IsInLine(ann, 0, minute));
+    EXPECT_THAT(wait_to(wish::write, bob, {.ticket = ticket}), IsQueued(ann, 0, minute));
     expect_all_keys_expire();
 }
 

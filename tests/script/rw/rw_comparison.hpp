@@ -1,5 +1,5 @@
-// Gives the same steps to a real server and to the model, at the same time by both their clocks, and compares what
-// they answer, what they tell listeners, and every key they leave.
+// Gives the same steps to a real server and to the model, with equal clocks, and compares the answers, the messages and
+// all keys.
 #pragma once
 
 #include <gtest/gtest.h>

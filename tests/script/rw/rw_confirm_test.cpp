@@ -1,4 +1,5 @@
-// rw/confirm: whether a hold is there as it was granted, and a write that changes nothing for replicas to acknowledge.
+// rw/confirm: tells whether a hold exists as it was granted, and writes something that changes nothing, for replicas to
+// acknowledge.
 #include "script/rw/rw_rows.hpp"
 
 namespace holdfast::testing::rw_confirm_test {

@@ -1,5 +1,5 @@
-// One key with another program (R33): it follows the flow charts of 000 and 002, knows neither leases nor the line,
-// and its every success sets the expiry of the whole key.
+// One key shared with another program (R33). That program follows the flow charts of 000 and 002, knows neither leases
+// nor the queue, and sets the expiry of the whole key with every success.
 #include <functional>
 
 #include "script/rw/foreign_rw.hpp"
@@ -101,7 +101,7 @@ TEST_F(RwForeign, WithoutExpiryIsRespectedForEver) {
     reads(ann);
     EXPECT_EQ(left(lock), -1);
     EXPECT_THAT(write(bob), IsRefusedFor("reading", -1, uuid));
-    EXPECT_THAT(wait_to_write(bob), IsInLine(uuid, 0, minute));
+    EXPECT_THAT(wait_to_write(bob), IsQueued(uuid, 0, minute));
     pass(hour);
     EXPECT_THAT(write(bob), IsRefusedFor("reading", -1, uuid));
     EXPECT_EQ(held(), (fields{{"mode", "read"}, {"rcount", "1"}, {"r:" + uuid, "1"}})) << "ours is over";
@@ -233,7 +233,7 @@ TEST_F(RwForeign, LostReadHoldIsNotUpgraded) {  // R26, R33
     renew(bob);  // finds it out
     EXPECT_THAT(release(bob, other), IsVerdict(0)) << "now ann is the only reader";
     EXPECT_EQ(held(), read_by({ann}));
-    EXPECT_THAT(line(), IsEmpty());
+    EXPECT_THAT(queued_ids(), IsEmpty());
     EXPECT_THAT(wait_to(wish::upgrade, ann, {.ticket = ticket}, token), IsVerdict(-1));
     EXPECT_THAT(upgrade(ann, token), IsVerdict(-1));
     EXPECT_THAT(cancel(ann), IsVerdict(0));
@@ -303,7 +303,7 @@ TEST_F(RwForeign, CutIsToldSoThatRenewalsComeSooner) {  // R33
     pass(1000);
     EXPECT_THAT(renew(ann), HoldsBesideACut("r", token, 4000));
     ASSERT_TRUE(foreign(foreign_rw::renew_reading, uuid, 5000));
-    EXPECT_THAT(wait_to_write(bob), IsInLineBesideACut(uuid, 0, 5001, 5000));
+    EXPECT_THAT(wait_to_write(bob), IsQueuedBesideACut(uuid, 0, 5001, 5000));
     ASSERT_TRUE(foreign(foreign_rw::renew_reading, uuid, hour));
     EXPECT_THAT(renew(ann), Holds("r", token)) << "longer than our leases";
 }
@@ -396,20 +396,20 @@ TEST_F(RwForeign, FieldOfAnotherFormBesideOurHoldIsRefusedAndLeftAlone) {
 
 // --- who waits for other programs
 
-TEST_F(RwForeign, FirstInLineIsToldToLookWhenOnlyOtherProgramsAreInItsWay) {
+TEST_F(RwForeign, FirstWaiterIsToldToLookWhenOnlyOtherProgramsAreInItsWay) {
     const std::string token = reads(ann);
     const std::string other = reads(bob);
     listener ear = listens(cid);
-    EXPECT_THAT(wait_to_write(cid), IsInLine(bob, 0, minute)) << "it looks every 10 s, or when it is told";
+    EXPECT_THAT(wait_to_write(cid), IsQueued(bob, 0, minute)) << "it looks every 10 s, or when it is told";
     ASSERT_TRUE(foreign_reads());
     EXPECT_THAT(release(ann, token), IsReleased(1, 2));
     EXPECT_EQ(ear.next(), "poll " + cid);
     EXPECT_THAT(release(bob, other), IsReleased(1, 1));
     EXPECT_EQ(ear.next(), "poll " + cid);
-    EXPECT_THAT(wait_to_write(cid), IsInLine(uuid, 0, ttl + 1)) << "from now on it looks often";
+    EXPECT_THAT(wait_to_write(cid), IsQueued(uuid, 0, ttl + 1)) << "from now on it looks often";
 }
 
-TEST_F(RwForeign, FirstInLineIsToldToLookWhenAnotherProgramTookOurPlace) {
+TEST_F(RwForeign, FirstWaiterIsToldToLookWhenAnotherProgramTookOurPlace) {
     reads(ann, 1000);
     reads(bob);
     listener ear = listens(cid);
@@ -426,7 +426,7 @@ TEST_F(RwForeign, ReleaseIsFoundByAPoll) {  // it publishes nothing
     const std::string ticket = ticket_of(wait_to_read(ann));
     ASSERT_TRUE(foreign_stops_writing());
     EXPECT_EQ(code(wait_to(wish::read, ann, {.ticket = ticket})), 1);
-    EXPECT_THAT(line(), IsEmpty());
+    EXPECT_THAT(queued_ids(), IsEmpty());
 }
 
 TEST_F(RwForeign, ReadersOfSeveralProgramsAllCount) {  // R33
@@ -434,9 +434,9 @@ TEST_F(RwForeign, ReadersOfSeveralProgramsAllCount) {  // R33
     ASSERT_TRUE(foreign_reads());
     ASSERT_TRUE(foreign(foreign_rw::lock_to_read, other_uuid));
     const listener ear = listens(ann);
-    EXPECT_THAT(wait_to_upgrade(ann, token), IsInLineBesideACut(uuid, 0, ttl + 1, ttl));
+    EXPECT_THAT(wait_to_upgrade(ann, token), IsQueuedBesideACut(uuid, 0, ttl + 1, ttl));
     ASSERT_TRUE(foreign_stops_reading());
-    EXPECT_THAT(wait_to_upgrade(ann, token), IsInLine(other_uuid, 0, ttl + 1));
+    EXPECT_THAT(wait_to_upgrade(ann, token), IsQueued(other_uuid, 0, ttl + 1));
     ASSERT_TRUE(foreign(foreign_rw::unlock_from_reading, other_uuid));
     EXPECT_EQ(code(wait_to_upgrade(ann, token)), 1);
 }

@@ -1,4 +1,4 @@
-// The line, the steps, and the picture of it all.
+// The model's queue, its steps, and its picture of all keys.
 #include "script/rw/rw_model.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ value number(std::uint64_t of) {
 
 }  // namespace
 
-// --- the line --------------------------------------------------------------------------------------------
+// --- the queue --------------------------------------------------------------------------------------------
 
 std::int64_t rw_model::waiter::score() const {
     return in_front() ? ticket - before_everybody : ticket;
@@ -66,7 +66,7 @@ void rw_model::step_out(const std::string& id) {
     line_.erase(id);
 }
 
-// R29, R30: in the order of the line, an upgrader before everybody; readers together.
+// R29, R30: in the order of the queue, an upgrader before everybody; readers together.
 std::vector<rw_model::candidate> rw_model::whose_turn_it_is(const rw_step& step, served& out) {
     std::vector<candidate> coming;
     std::vector<candidate> readers_behind_writers;

@@ -1,12 +1,11 @@
 // What a read-write lock should do, in C++, written from the requirements (R20-R33) and the design (§4-§6).
 //
-// The model looks at everything at every step and keeps plain lists: it is as slow and as simple as it can be. The
-// scripts keep counts and look only where something must have changed; the tests compare the two, replies, messages
-// and every byte and expiry in the keyspace.
+// The model checks everything at every step and keeps plain lists: it is as slow and as simple as possible. The scripts
+// keep counts and check only what may have changed. The tests compare the two: answers, messages, every byte and every
+// expiry of the keys.
 //
-// It knows three kinds of facts: the hash, which other programs write too; our holds, each with its own deadline; and
-// the line. One that is in the first and should not be there, or the other way round, is put right at the beginning
-// of every step of ours (R33).
+// It knows three things: the hash, which other programs write, too; our holds, each with its own deadline; and the
+// queue. Every step of ours first corrects what disagrees between the hash and our holds (R33).
 #pragma once
 
 #include <cstdint>
@@ -142,7 +141,7 @@ private:
     bool is_sole_reader(const std::string& id) const;
     std::set<std::pair<std::int64_t, std::string>> deadlines() const;
 
-    // --- the line
+    // --- the queue
     std::vector<std::string> in_order() const;
     bool is_alive(const waiter& one) const;
     std::string enqueue(const rw_step& step);
@@ -184,7 +183,7 @@ private:
     std::map<std::string, waiter> line_;
     std::int64_t line_until_ms_ = 0;
     bool first_has_left_ = false;
-    bool answer_tells_ = true;  // what the caller was given from its place in line
+    bool answer_tells_ = true;  // what the caller was given from its place in the queue
 
     std::uint64_t mark_ = 0;  // the last token
     std::int64_t mark_until_ms_ = 0;

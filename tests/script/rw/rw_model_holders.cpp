@@ -1,4 +1,4 @@
-// Who holds the lock: leases, holders of other programs, and putting right what they changed.
+// The model's holders: leases, holders of other programs, and the correction of what those programs changed.
 #include <algorithm>
 
 #include "script/rw/rw_model.hpp"
@@ -224,7 +224,7 @@ std::vector<sim::value> rw_model::standing(const std::string& apart_from) const 
             value::make_integer(first ? std::max<std::int64_t>(*first - now_ms(), 0) : -1)};
 }
 
-// The flow charts of 000 and 002. Another program knows neither leases nor the line.
+// The flow charts of 000 and 002. Another program knows neither leases nor the queue.
 sim::value rw_model::foreign(const rw_step& step) {
     using kind = rw_step::kind;
     const auto mine = std::ranges::find_if(hash_.readers, [&](const auto& one) { return one.first == step.id; });

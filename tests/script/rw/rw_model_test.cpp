@@ -1,5 +1,5 @@
 // The read-write scripts on a real server do what the model does: from every state by every step, and in long random
-// sequences. HOLDFAST_RW_SEED and HOLDFAST_RW_STEPS replay and lengthen the random ones.
+// sequences. HOLDFAST_RW_SEED and HOLDFAST_RW_STEPS replay and lengthen the random sequences.
 #include <cstdlib>
 #include <functional>
 
@@ -137,7 +137,7 @@ protected:
              }},
             {"self waits to upgrade, alone now",
              [this] { give(for_a_second(asks(ann, 'r'))), reads(me), give(waits(me, 'u')), pass(1001); }},
-            {"upgrader's lease over in line",
+            {"upgrader's lease over in the queue",
              [this] { give(for_a_second(asks(me, 'r'))), reads(ann), give(waits(me, 'u')), pass(1001); }},
             {"foreign reader", [this] { give(foreign(kind::foreign_read, 30'005)); }},
             {"foreign reader beside self", [this] { reads(me), give(foreign(kind::foreign_read, 30'005)); }},
@@ -214,10 +214,10 @@ TEST_F(RwTable, EveryStepFromEveryStateIsAsTheModelHasIt) {  // R20-R33
                 start_again();
                 from.make();
                 ASSERT_NO_FATAL_FAILURE(compare());
-                const rw_step question = step.make();
-                give(question);
+                const rw_step request = step.make();
+                give(request);
                 ASSERT_NO_FATAL_FAILURE(compare());
-                give(question);  // as after a lost reply
+                give(request);  // as after a lost reply
                 ASSERT_NO_FATAL_FAILURE(compare());
                 pass(10);
             }
@@ -313,7 +313,7 @@ protected:
             if (random_.one_in(20)) move_to_clock_ahead_by(10 * static_cast<std::int64_t>(1 + random_.below(1000)));
         }
         EXPECT_GT(done_ * 4, steps_) << "too many refusals to mean much";
-        EXPECT_GT(messages_ * 100, steps_) << "too few were let in from the line to mean much";
+        EXPECT_GT(messages_ * 100, steps_) << "too few were let in from the queue to mean much";
     }
 
     const std::uint64_t total_ = from_environment("HOLDFAST_RW_STEPS", usual_steps);

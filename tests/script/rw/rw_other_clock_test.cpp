@@ -1,6 +1,6 @@
-// Read-write locks that a Cluster has moved to a member with another clock. A key's expiry goes along as a span, but
-// the deadlines in the leases are moments of the old member's clock: were they taken as they are, leases would end
-// while their holders believe in them.
+// Read-write locks that a Cluster moved to a member with another clock. A key's expiry moves as a duration, but the
+// deadlines in the leases are times of the old member's clock. Without a correction leases would end while their
+// holders believe in them.
 #include "script/rw/rw_rows.hpp"
 
 namespace holdfast::testing::rw_other_clock_test {

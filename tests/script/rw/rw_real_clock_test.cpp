@@ -1,16 +1,16 @@
-// The read-write scripts by a clock that runs. The rows have one that stands still, which hides one thing: a script
-// tells by the hash's expiry whether another program has touched it, and looks at the clock and at the expiry one after
-// the other.
+// The read-write scripts with a running clock. The clock of the other tests stands still, which hides one thing: a
+// script finds out by the hash's expiry whether another program touched it, and reads the clock and the expiry one
+// after the other.
 #include "script/rw/rw_rows.hpp"
 
 namespace holdfast::testing::rw_real_clock_test {
 namespace {
 
-class RwRealClock : private own_server, public script_bench {
+class RwRealClock : private own_server, public script_fixture {
 protected:
     const std::vector<std::string> keys{lock, queue, waiters, fence, "hf:{stock}:leases", "hf:{stock}:grants"};
 
-    RwRealClock() : own_server{{}}, script_bench{running.unix_path(), {"hf:{stock}:leases", "hf:{stock}:grants"}} {}
+    RwRealClock() : own_server{{}}, script_fixture{running.unix_path(), {"hf:{stock}:leases", "hf:{stock}:grants"}} {}
 
     redis_reply read(const std::string& id) {
         return run("rw/acquire", keys, {id, text(hour), "arrival", "r", text(minute), "0", "", "0", "0", "0", "0"});

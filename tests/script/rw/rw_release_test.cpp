@@ -1,4 +1,4 @@
-// rw/release without anybody waiting: what is left, and what the answer says.
+// rw/release while nobody waits: what is left, and what the answer says.
 #include <functional>
 
 #include "script/rw/rw_rows.hpp"
@@ -60,11 +60,11 @@ TEST_F(RwRelease, OfALeaseThatEndedLeavesTheNextHolderAlone) {  // R06
     EXPECT_EQ(everything(), before);
 }
 
-TEST_F(RwRelease, WithoutATokenGivesUpHoldAndPlaceInLine) {
+TEST_F(RwRelease, WithoutATokenGivesUpHoldAndPositionInTheQueue) {
     reads(ann);
     wait_to_write(bob);
     EXPECT_THAT(release(bob, "0"), IsHeldByOthers(minute, ann));
-    EXPECT_TRUE(line().empty());
+    EXPECT_TRUE(queued_ids().empty());
     EXPECT_TRUE(hash(waiters).empty());
     EXPECT_THAT(release(ann, "0"), IsReleased(0, 0));
 }
@@ -159,7 +159,7 @@ TEST_F(RwLease, ThatIsOverIsNotRevived) {  // R25, §4.5
     EXPECT_EQ(everything().size(), 1U);
 }
 
-TEST_F(RwLease, OfTheOnlyOtherReaderEndingIsNoticedByARenewalWhichServesTheLine) {  // R32
+TEST_F(RwLease, OfTheOnlyOtherReaderEndingIsNoticedByARenewalWhichServesTheQueue) {  // R32
     const std::string token = reads(ann);
     reads(bob, 1000);
     const listener ear = listens(ann);
@@ -168,7 +168,7 @@ TEST_F(RwLease, OfTheOnlyOtherReaderEndingIsNoticedByARenewalWhichServesTheLine)
     const redis_reply renewed = renew(ann);
     EXPECT_THAT(renewed, Holds("b", value(fence))) << "the renewal says what it is that is held now";
     EXPECT_EQ(held(), read_and_written_by(ann));
-    EXPECT_TRUE(line().empty());
+    EXPECT_TRUE(queued_ids().empty());
 }
 
 TEST_F(RwLease, EndsAtACostThatDoesNotGrowWithTheLiving) {  // R28

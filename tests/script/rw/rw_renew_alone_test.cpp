@@ -1,4 +1,4 @@
-// rw/renew_alone: the renewal that needs only the keys of those who hold. It renews where all is as it should be, and
+// rw/renew_alone: the renewal that needs only the keys of the holders. It renews if hash, leases and grants agree, and
 // leaves everything else to rw/renew.
 #include "script/rw/rw_rows.hpp"
 

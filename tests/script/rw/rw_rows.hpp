@@ -1,14 +1,14 @@
-// The bench for the read-write scripts: a server whose clock the test sets, and the lock's six keys.
+// The fixture for the read-write scripts: a server whose clock the test sets, and the lock's six keys.
 //
-// Time stands still until a row lets it pass. So every expiry is known to the millisecond, a lease ends exactly when
+// The clock stands still until a row moves it. So every expiry is known to the millisecond, a lease ends exactly when
 // the row says so, and no row waits.
 #pragma once
 
 #include <map>
 #include <optional>
 
-#include "script/script_bench.hpp"
 #include "server_model/differential/real_server.hpp"
+#include "script/script_fixture.hpp"
 
 namespace holdfast::testing {
 
@@ -25,7 +25,7 @@ MATCHER_P2(IsHeldByOthers, left, holder, "is {-1, left, holder}") {
     return arg.elements.size() == 3 && arg.elements[0].integer == -1 && arg.elements[1].integer == left &&
            arg.elements[2].text == holder;
 }
-MATCHER_P3(IsInLine, holder, place, soonest, "is {2, left, holder, ticket, place, fence, soonest}") {
+MATCHER_P3(IsQueued, holder, place, soonest, "is {2, left, holder, ticket, place, fence, soonest}") {
     return arg.elements.size() == 7 && arg.elements[0].integer == 2 && arg.elements[2].text == holder &&
            arg.elements[4].integer == place && arg.elements[6].integer == soonest;
 }
@@ -38,7 +38,7 @@ MATCHER_P2(IsGrantedBesideACut, token, left, "is {1, token, '', left}") {
     return arg.elements.size() == 4 && arg.elements[0].integer == 1 && arg.elements[1].text == token &&
            arg.elements[2].text.empty() && arg.elements[3].integer == left;
 }
-MATCHER_P4(IsInLineBesideACut, holder, place, soonest, left,
+MATCHER_P4(IsQueuedBesideACut, holder, place, soonest, left,
            "is {2, left, holder, ticket, place, fence, soonest, '', left}") {
     return arg.elements.size() == 9 && arg.elements[0].integer == 2 && arg.elements[2].text == holder &&
            arg.elements[4].integer == place && arg.elements[6].integer == soonest && arg.elements[7].text.empty() &&
@@ -63,7 +63,7 @@ struct clocked_server {
     sim::real_server clocked{HOLDFAST_SIM_CLOCK_MODULE, start_us};
 };
 
-class rw_rows : private clocked_server, public script_bench {
+class rw_rows : private clocked_server, public script_fixture {
 protected:
     using fields = std::map<std::string, std::string>;
 
@@ -84,7 +84,7 @@ protected:
         std::string proposal = "0";
     };
 
-    rw_rows() : script_bench{clocked.unix_path(), {"hf:{stock}:leases", "hf:{stock}:grants"}} {}
+    rw_rows() : script_fixture{clocked.unix_path(), {"hf:{stock}:leases", "hf:{stock}:grants"}} {}
 
     // --- the scripts ---------------------------------------------------------------------------------
     enum class wish : char { read = 'r', write = 'w', upgrade = 'u' };
@@ -103,7 +103,7 @@ protected:
         return acquire(id, wish::upgrade, {}, token);
     }
 
-    // Each stands in line, listened for on wake:<id> if the test made such a listener.
+    // Each waits, listened for on wake:<id> if the test made such a listener.
     redis_reply wait_to(wish wants, const std::string& id, asking terms, const std::string& upgraded = "0") {
         if (terms.channel.empty()) terms.channel = "wake:" + id;
         return acquire(id, wants, terms, upgraded);

@@ -53,7 +53,7 @@ TEST_F(RwUpgrade, RefusedLeavesTheReadHoldAsItWas) {  // R26
     EXPECT_EQ(everything(), before);
 }
 
-TEST_F(RwUpgrade, WaitsInFrontOfTheLineAndKeepsNewReadersOut) {  // R26, R29
+TEST_F(RwUpgrade, WaitsInFrontOfTheQueueAndKeepsNewReadersOut) {  // R26, R29
     for (const char* preference : {"arrival", "readers", "writers"}) {
         SCOPED_TRACE(preference);
         must({"FLUSHALL"});
@@ -63,15 +63,15 @@ TEST_F(RwUpgrade, WaitsInFrontOfTheLineAndKeepsNewReadersOut) {  // R26, R29
         wait_to_write(cid);
         const listener writer = listens(cid);
         listener upgrader = listens(ann);
-        EXPECT_THAT(wait_to_upgrade(ann, token), IsInLine(bob, 0, minute));
-        EXPECT_THAT(line(), ElementsAre(ann, cid));
+        EXPECT_THAT(wait_to_upgrade(ann, token), IsQueued(bob, 0, minute));
+        EXPECT_THAT(queued_ids(), ElementsAre(ann, cid));
         EXPECT_THAT(read(dan), IsRefusedFor("reserved", minute, bob));
-        EXPECT_THAT(wait_to_read(dan), IsInLine(bob, 2, minute));
+        EXPECT_THAT(wait_to_read(dan), IsQueued(bob, 2, minute));
         EXPECT_THAT(release(bob, other), IsReleased(2, 1));
         EXPECT_EQ(held(), read_and_written_by(ann));
         EXPECT_EQ(upgrader.next(), "grant " + ann + " " + value(fence));
         EXPECT_EQ(grant_of(ann), "b " + value(fence));
-        EXPECT_THAT(line(), ElementsAre(cid, dan));
+        EXPECT_THAT(queued_ids(), ElementsAre(cid, dan));
     }
 }
 
@@ -95,23 +95,23 @@ TEST_F(RwUpgrade, FirstOnesPollKeepsItsPlace) {  // R26
     const redis_reply first = wait_to_upgrade(ann, token);
     for (const std::string& ticket : {std::string{"0"}, ticket_of(first)}) {
         const redis_reply again = wait_to(wish::upgrade, ann, {.ticket = ticket}, token);
-        EXPECT_THAT(again, IsInLine(bob, 0, minute));
+        EXPECT_THAT(again, IsQueued(bob, 0, minute));
         EXPECT_EQ(ticket_of(again), ticket_of(first));
     }
 }
 
-TEST_F(RwUpgrade, WithASmallerTicketDisplacesTheOneInLine) {  // §6, for a quorum
+TEST_F(RwUpgrade, WithASmallerTicketDisplacesTheWaiter) {  // §6, for a quorum
     const std::string first = reads(ann);
     const std::string second = reads(bob);
     const listener a = listens(ann), b = listens(bob);
     const std::string ticket = ticket_of(wait_to_upgrade(ann, first));
-    EXPECT_THAT(wait_to(wish::upgrade, bob, {.ticket = "17"}, second), IsInLine(ann, 0, minute));
+    EXPECT_THAT(wait_to(wish::upgrade, bob, {.ticket = "17"}, second), IsQueued(ann, 0, minute));
     EXPECT_THAT(wait_to(wish::upgrade, ann, {.ticket = ticket}, first), IsRefusedFor("deadlock", minute, bob));
-    EXPECT_THAT(line(), ElementsAre(bob));
+    EXPECT_THAT(queued_ids(), ElementsAre(bob));
 }
 
 TEST_F(RwUpgrade,
-       OfAPollThatFindsItselfAloneLeavesTheLine) {  // a place left behind would write again after a downgrade
+       OfAPollThatFindsItselfAloneLeavesTheQueue) {  // a place left behind would write again after a downgrade
     const std::string token = reads(ann);
     reads(bob, 1000);
     const listener ear = listens(ann);
@@ -119,7 +119,7 @@ TEST_F(RwUpgrade,
     pass(1001);  // bob's lease is over
     const redis_reply poll = wait_to(wish::upgrade, ann, {.ticket = ticket}, token);
     EXPECT_THAT(poll, IsGranted(value(fence)));
-    EXPECT_TRUE(line().empty());
+    EXPECT_TRUE(queued_ids().empty());
     EXPECT_TRUE(hash(waiters).empty());
     EXPECT_THAT(downgrade(ann, value(fence)), IsReleased(0, 1));
     EXPECT_EQ(held(), read_by({ann}));
@@ -135,7 +135,7 @@ TEST_F(RwUpgrade, OfAHoldThatIsOverSaysSo) {  // R31
     EXPECT_EQ(held(), read_by({bob}));
 }
 
-TEST_F(RwUpgrade, WhoseReadLeaseEndsInLineBlocksNobody) {  // R29
+TEST_F(RwUpgrade, WhoseReadLeaseEndsInTheQueueBlocksNobody) {  // R29
     const std::string token = reads(ann, 1000);
     reads(bob);
     const listener ear = listens(ann), other = listens(cid);
@@ -143,8 +143,8 @@ TEST_F(RwUpgrade, WhoseReadLeaseEndsInLineBlocksNobody) {  // R29
     wait_to_read(cid);
     pass(1001);
     EXPECT_THAT(wait_to_upgrade(ann, token), IsVerdict(-1));
-    EXPECT_EQ(held(), read_by({bob, cid})) << "whoever finds it out serves the line";
-    EXPECT_TRUE(line().empty());
+    EXPECT_EQ(held(), read_by({bob, cid})) << "whoever finds it out serves the queue";
+    EXPECT_TRUE(queued_ids().empty());
 }
 
 // The hold was upgraded and downgraded before, so it is known by another token than it was; then it is to be upgraded
@@ -181,14 +181,14 @@ TEST_F(RwUpgrade, CancelledLeavesTheReadHoldAndLetsOthersIn) {  // R26
     EXPECT_THAT(cancel(ann), Holds("r", token));
     EXPECT_EQ(held(), read_by({ann, bob, cid}));
     EXPECT_EQ(reader.next(), "grant " + cid + " " + value(fence));
-    EXPECT_TRUE(line().empty());
+    EXPECT_TRUE(queued_ids().empty());
     const keyspace before = everything();
     EXPECT_THAT(cancel(ann), Holds("r", token)) << "repeatable";
     EXPECT_THAT(cancel(dan), IsVerdict(0));
     EXPECT_EQ(everything(), before);
 }
 
-TEST_F(RwUpgrade, CancelledTellsTheNewFirstInLineToPoll) {  // §6: only the first knows the holders' deadlines
+TEST_F(RwUpgrade, CancelledTellsTheNewFirstWaiterToPoll) {  // §6: only the first knows the holders' deadlines
     const std::string token = reads(ann);
     reads(bob);
     const listener upgrader = listens(ann);
@@ -237,7 +237,7 @@ TEST_F(RwDowngrade, LetsTheWaitingReadersInInTheSameScript) {  // R27, R32
     EXPECT_EQ(held(), read_by({ann, bob, cid}));
     EXPECT_EQ(b.next(), grant_of(bob).replace(0, 1, "grant " + bob));
     EXPECT_EQ(c.next(), grant_of(cid).replace(0, 1, "grant " + cid));
-    EXPECT_THAT(line(), ElementsAre(dan));
+    EXPECT_THAT(queued_ids(), ElementsAre(dan));
 }
 
 TEST_F(RwDowngrade, ByTheTokenOfAnotherGrantChangesNothing) {  // §4.3

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "wire/keys.hpp"
 #include "world/client.hpp"
 #include "world/cluster_backend.hpp"
 
@@ -10,7 +11,7 @@ namespace holdfast::sim {
 namespace {
 
 redis::ack_queue queue_on(redis::session& link, const std::string& client_id) {
-    if (link.settings().use == redis::link_use::server) return redis::ack_queue(link, client_id);
+    if (link.settings().use == redis::link_use::server) return redis::ack_queue(link, wire::ack_channel_of(client_id));
     return redis::ack_queue(link);
 }
 

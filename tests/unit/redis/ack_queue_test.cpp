@@ -62,7 +62,7 @@ protected:
 
     event_log log;
     session_driver link;
-    ack_queue subject{link.subject, "hf_c"};
+    ack_queue subject{link.subject, "hf:ack:hf_c"};
     counted first{log, "first"};
     counted second{log, "second"};
     counted third{log, "third"};
@@ -211,7 +211,7 @@ TEST_F(AckQueue, AQueueThatKnowsAnothersHistorySeesItsEndInItsFirstBurst) {
     sent();
     answer(":1\r\n");
     session_driver other_link;
-    ack_queue other{other_link.subject, "hf_c"};
+    ack_queue other{other_link.subject, "hf:ack:hf_c"};
     other.know_history_of(subject);
     other_link.greet();
     other.submit(second, {.wanted = {1, 100ms}, .run_id = other_link.subject.facts().run_id});

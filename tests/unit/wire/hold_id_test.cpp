@@ -1,4 +1,4 @@
-// Hold ids: of one form, never twice, not to be guessed.
+// Hold ids have one form, never repeat, and cannot be guessed.
 #include "wire/hold_id.hpp"
 
 #include <gmock/gmock.h>

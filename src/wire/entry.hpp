@@ -1,0 +1,54 @@
+// The texts that the scripts store in a lock's keys, and the words in them. See common/entry.lua and
+// rw/common/grant_text.lua.
+#pragma once
+
+#include "wire/requests.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace holdfast::wire {
+
+// Lua's numbers are doubles: from 2^53 on they have gaps, so no script grants such a token.
+inline constexpr std::int64_t end_of_tokens = std::int64_t{1} << 53;
+
+// Cuts the first word off `text`, with the space behind it.
+std::string_view cut_word(std::string_view& text) noexcept;
+
+std::string_view word_of(preference chosen) noexcept;
+std::string_view word_of(wish wants) noexcept;
+std::string_view word_of(shape held) noexcept;  // empty: nothing
+// Nothing for an unknown word.
+std::optional<shape> shape_of(std::string_view word) noexcept;
+// The whole text as a number; nothing if it is anything else.
+std::optional<std::int64_t> integer_in(std::string_view text) noexcept;
+std::optional<double> score_in(std::string_view text) noexcept;
+// Nothing for 0 and for what no script grants.
+std::optional<std::uint64_t> token_in(std::string_view text) noexcept;
+
+// A waiter's entry: "<lease ms> <poll interval ms> <last poll us> <token floor> <wish> <channel>". A word that makes no
+// sense is left at its default.
+struct waiter_entry {
+    std::optional<wish> wants;
+    std::optional<milliseconds> poll_interval;
+    std::optional<std::chrono::microseconds> last_poll;  // by the server's clock
+
+    // It missed two polls. A hand-over passes it over.
+    bool is_silent_at(std::chrono::microseconds now) const noexcept;
+};
+waiter_entry read_entry(std::string_view text) noexcept;
+
+// When a waiter took its ticket, by the server's clock. An upgrade is in front of the queue: its score is its ticket
+// less 2^53.
+struct queue_score {
+    std::chrono::microseconds ticket{0};
+    bool is_upgrade = false;
+};
+queue_score read_score(std::string_view text) noexcept;
+
+// The token of a read-write grant: "<shape> <token>", or "<shape> <token> lost".
+std::optional<std::uint64_t> token_of_grant(std::string_view text) noexcept;
+
+}  // namespace holdfast::wire

@@ -1,0 +1,31 @@
+-- rw/confirm: tell whether a hold still exists at this server as it was granted. If it does, write something that
+-- changes nothing: WAIT counts the replicas that have this write, and a replica that has it has the hold, too.
+-- KEYS  1 lock  2 leases  3 grants
+-- ARGV  1 hold id  2 token of the grant, 0: any
+-- Returns  ms left of its lease | 0 not held, or for less than a millisecond
+-- Repeatable. Runs on a full server, and while the slot moves as long as all three keys are here.
+--@include rw/common/grant_text.lua
+
+local id, token = ARGV[1], ARGV[2]
+local grant = redis.call('HGET', KEYS[3], id)
+local shape = shape_of(grant)
+if not shape or (token ~= '0' and token ~= token_of(grant)) then return 0 end
+local ends = redis.call('ZSCORE', KEYS[2], id)
+if not ends then return 0 end
+local hash = redis.call('HMGET', KEYS[1], 'writer', 'r:' .. id)
+local reads, writes = hash[2] ~= false, hash[1] == id
+if reads ~= (shape ~= 'w') or writes ~= (shape ~= 'r') then return 0 end
+
+-- By the deadline or by the keys, whichever is first: after a move they may differ until a full renewal corrects that.
+local clock = redis.call('TIME')
+local left = ends - clock[1] * 1000 - math.floor(clock[2] / 1000)
+for i = 1, 3 do
+    local of_key = redis.call('PTTL', KEYS[i])
+    if of_key >= 0 then left = math.min(left, of_key) end
+end
+if left < 1 then return 0 end
+
+-- A full server accepts a write that removes nothing, and then the next one, too.
+redis.call('ZREM', KEYS[2], '')
+redis.call('HSET', KEYS[3], id, grant)
+return left
