@@ -31,7 +31,7 @@ public:
         if (code) at_once = 0;  // the socket is full, or the asynchronous write will report the error
         boost::asio::async_write(socket_, boost::asio::buffer(bytes.substr(at_once)),
                                  then([this](const auto& failed, std::size_t) { sent(failed); }));
-        return sending::under_way;
+        return sending::in_flight;
     }
 
 protected:

@@ -39,7 +39,7 @@ public:
     virtual void connect() = 0;
     // Reads once into `room`, which must stay valid until on_received(). One read at a time.
     virtual void read(std::span<char> room) = 0;
-    enum class sending { done, under_way };
+    enum class sending { done, in_flight };
     // Sends all of `bytes`. They must stay valid until on_sent(), unless the result is `done`. One write at a time.
     virtual sending write(std::string_view bytes) = 0;
     virtual void close() = 0;

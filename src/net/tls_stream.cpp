@@ -88,7 +88,7 @@ public:
                                      if (reads_ && is_hang_up(code)) return;
                                      sent(code);
                                  }));
-        return sending::under_way;
+        return sending::in_flight;
     }
 
 private:

@@ -75,12 +75,12 @@ void cluster_links::reach_some_of(std::span<const server_address> all, instant n
         const cluster_link* const known = find(each);
         return known != nullptr && !known->has_failed;
     };
-    auto under_way = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), is_tried));
-    for (std::size_t i = 0; i < all.size() && under_way < most_attempts_at_once; ++i) {
+    auto attempts = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), is_tried));
+    for (std::size_t i = 0; i < all.size() && attempts < most_attempts_at_once; ++i) {
         const server_address& each = all[next_reached_++ % all.size()];
         if (is_tried(each)) continue;
         reach(each, now);
-        ++under_way;
+        ++attempts;
     }
 }
 

@@ -43,7 +43,7 @@ public:
 
     // The link is made, or made sooner.
     cluster_link& reach(const server_address& address, instant now);
-    // Reaches members in turn, until a few attempts are under way.
+    // Reaches members in turn, until a few attempts are in flight.
     void reach_some_of(std::span<const server_address> all, instant now);
     void restart_turns() noexcept { next_reached_ = 0; }
 

@@ -30,7 +30,10 @@ public:
         return made;
     }
 
-    void append_to(std::string& out) const;
+    /// Upper bound for what write_to() writes.
+    std::size_t most_bytes() const noexcept;
+    /// Returns the end of what it has written.
+    char* write_to(char* at) const noexcept;
 
 private:
     std::string_view text_;

@@ -19,7 +19,7 @@ void connection::pump(instant now) {
     if (session_.take_hang_up_wish()) hang_up();
     if (session_.take_connect_wish()) connect(now);
     while (stream_ && !sending_ && session_.has_output()) {
-        sending_ = stream_->write(session_.begin_write(now)) == net::stream::sending::under_way;
+        sending_ = stream_->write(session_.begin_write(now)) == net::stream::sending::in_flight;
         if (!sending_) session_.end_write();
     }
 }

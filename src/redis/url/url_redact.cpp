@@ -27,7 +27,8 @@ constexpr std::string_view hidden = "***";
 bool sounds_secret(std::string_view segment) {
     const std::string_view name = segment.substr(0, segment.find('='));
     constexpr std::array harmless{"password_file", "password_env", "sentinel_password_file", "sentinel_password_env"};
-    if (std::ranges::find(harmless, name) != harmless.end()) return false;  // the place of a password, not the password
+    if (std::ranges::find(harmless, name) != harmless.end())
+        return false;  // tells where the password is, not what it is
     const std::string plain = to_lower(percent_decode(name).value_or(std::string(name)));
     constexpr std::array words{"pass", "pwd", "secret", "auth", "token", "credential"};
     return std::ranges::any_of(words, [&](const char* word) { return plain.find(word) != std::string::npos; });

@@ -299,12 +299,12 @@ TEST_F(ClusterChannels, ThatAreSentInACircleRest) {
     start_with_both();
     listen();
     int followed = 0;
-    for (bool is_under_way = true; is_under_way;) {
-        is_under_way = false;
+    for (bool is_in_flight = true; is_in_flight;) {
+        is_in_flight = false;
         for (const server_address& address : {one, two}) {
             if (sent(address).find(on) == std::string::npos) continue;
             ASSERT_LT(++followed, 10);
-            is_under_way = true;
+            is_in_flight = true;
             say(address, address == one ? b_moved : "-MOVED 3300 one:7001\r\n");
         }
     }

@@ -402,15 +402,15 @@ TEST_F(ClusterRouter, RedirectsInACircleAreFollowedWithABound) {
     recorded_command b = get("GET", key_b);
     submit(b);
     int followed = 0;
-    for (bool is_under_way = true; is_under_way;) {
-        is_under_way = false;
+    for (bool is_in_flight = true; is_in_flight;) {
+        is_in_flight = false;
         for (const server_address& address : {one, two}) {
             const std::string asked = sent(address);
             std::string answers;
             if (asked.find(encoded({"GET", key_b})) != std::string::npos) {
                 answers = address == one ? b_moved : "-MOVED 3300 one:7001\r\n";
                 ASSERT_LT(++followed, 10);
-                is_under_way = true;
+                is_in_flight = true;
             }
             if (asked.find(shards_question) != std::string::npos) answers += "-LOADING it is\r\n";
             if (!answers.empty()) say(address, answers);

@@ -290,7 +290,7 @@ TEST_F(SentinelWatch, AMajorityWhoseEpochsBeganAnewIsBelievedWithAWorkingLink) {
     EXPECT_THAT(told, IsEmpty()) << "one remembers";
     pass(4s);
     for (std::size_t i = 0; i < 3; ++i) says(i, 2, 0);
-    EXPECT_THAT(told, IsEmpty()) << "the same place: no news";
+    EXPECT_THAT(told, IsEmpty()) << "the same address: no news";
     announces(0);
     says(0, 3, 1);
     EXPECT_THAT(told, ElementsAre("h:3"));
