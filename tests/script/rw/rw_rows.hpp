@@ -7,8 +7,8 @@
 #include <map>
 #include <optional>
 
-#include "server_model/differential/real_server.hpp"
 #include "script/script_fixture.hpp"
+#include "server_model/differential/real_server.hpp"
 
 namespace holdfast::testing {
 
