@@ -8,6 +8,7 @@
 #include "api/operations/blocking_command.hpp"
 #include "api/operations/posted_release.hpp"
 #include "api/operations/refusals.hpp"
+#include "wire/kind.hpp"
 
 #include <new>
 #include <optional>
@@ -48,7 +49,7 @@ std::optional<errc> why_no_upgrade(const std::shared_ptr<api::hold_face>& face, 
 
 std::optional<errc> why_no_downgrade(const std::shared_ptr<api::hold_face>& face, mode kind) noexcept {
     if (!face) return errc::not_held;
-    const bool can = kind == mode::exclusive && face->kind() == engine::lock_kind::read_write;
+    const bool can = kind == mode::exclusive && wire::kind_of(face->kind()).has_shared_mode();
     return can ? std::nullopt : std::optional(errc::held_other_mode);
 }
 

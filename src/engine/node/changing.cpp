@@ -109,7 +109,7 @@ void changing::on_timer(node_hold& n, instant now) {
 }
 
 void changing::notice(node_hold& n, const hold_answer& held, instant now) {
-    if (core_.options_of(n).kind != lock_kind::read_write || n.asks() || n.is_being_changed()) return;
+    if (!core_.kind_of(n).has_shared_mode() || n.asks() || n.is_being_changed()) return;
     if (may_write(n.at_most) && may_write(n.has) && !may_write(held.held)) return core_.lose(n, errc::held_by_other);
     if (!exceeds(held.held, n.at_most)) return;
     core_.adopt(n, held.token);

@@ -1,9 +1,9 @@
 #include "engine/node/node_agent.hpp"
 
 #include "engine/hold.hpp"
+#include "wire/push.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 namespace holdfast::engine {
@@ -163,36 +163,19 @@ void node_agent::on_subscription_refused(const failure& why, const lock_set& whi
     }
 }
 
-// ["message" or "smessage", channel, text], the text being "grant <hold id> <token> ...", as many as there are, "poll
-// <hold id>", "revoked <hold id> <token>" or "recall <hold id> <token>".
+// ["message" or "smessage", channel, text]
 void node_agent::on_push(const redis::reply_view& message, instant now) {
     if (message.size() < 3 || message[0].text() != core_.wakes().push_kind()) return;
     const std::string_view channel = message[1].text();
-    std::string_view text = message[2].text();
-    const auto next_word = [&text] {
-        const auto end = text.find(' ');
-        const std::string_view word = text.substr(0, end);
-        text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-        return word;
-    };
-    const std::string_view verb = next_word();
-    while (!text.empty()) {
-        const std::string_view id = next_word();
-        node_hold* const found = core_.find_waiter(id);
-        node_hold* const meant =
-            found != nullptr && core_.wakes().of(core_.keys_of(*found)) == channel ? found : nullptr;
-        if (verb == "poll") {
-            if (meant != nullptr && meant->is_queued()) acquires_.poll(*meant, now);
-            return;
-        }
-        const std::string_view number = next_word();
-        fencing_token token = 0;
-        const auto [end, bad] = std::from_chars(number.data(), number.data() + number.size(), token);
-        if (bad != std::errc() || end != number.data() + number.size()) return;
-        if (verb == "revoked") return revoked({channel, id, token}, now);
-        if (verb == "recall") return recalled({channel, id, token});
-        if (verb != "grant") return;
-        if (meant != nullptr) acquires_.on_push(*meant, token, now);
+    wire::push_reader push(message[2].text());
+    while (const auto item = push.next()) {
+        const pushed_grant which{channel, item->id, item->token};
+        if (push.kind() == wire::push_kind::revoked) return revoked(which, now);
+        if (push.kind() == wire::push_kind::recall) return recalled(which);
+        node_hold* const found = core_.find_waiter(item->id);
+        if (found == nullptr || core_.wakes().of(core_.keys_of(*found)) != channel) continue;
+        if (push.kind() == wire::push_kind::grant) acquires_.on_push(*found, item->token, now);
+        if (push.kind() == wire::push_kind::poll && found->is_queued()) acquires_.poll(*found, now);
     }
 }
 

@@ -11,6 +11,7 @@
 #include "engine/quorum/common_clock.hpp"
 #include "engine/spares.hpp"
 #include "engine/timer_heap.hpp"
+#include "wire/kind.hpp"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 
@@ -62,6 +63,7 @@ public:
     // --- about a node hold
     static const hold_terms& terms_of(const node_hold& n) noexcept;
     static const lock_options& options_of(const node_hold& n) noexcept { return terms_of(n).options; }
+    static const wire::kind& kind_of(const node_hold& n) noexcept { return wire::kind_of(options_of(n).kind); }
     static const lock_keys& keys_of(const node_hold& n) noexcept { return *terms_of(n).keys; }
     hold_id::spelled id_of(const node_hold& n) const noexcept;
     wire::lock_terms lock_of(const node_hold& n, instant now) const;

@@ -29,7 +29,7 @@ void raising::on_reply(node_hold& n, const redis::reply_view& reply, instant now
     if (!answer) return on_failure(n, {core_.nonsense().code, core_.nonsense().detail}, now);
     if (answer->what != hold_answer::verdict::done) return core_.lose(n, errc::held_by_other);
     if (n.ran_out(now)) return core_.lose(n, errc::lost);
-    const bool believed = core_.options_of(n).kind == lock_kind::read_write && may_write(n.has);
+    const bool believed = core_.kind_of(n).has_shared_mode() && may_write(n.has);
     if (believed && !may_write(answer->held)) return core_.lose(n, errc::held_by_other);
     if (!confirms_.is_wanted(n)) return done(n);
     confirms_.ask(n, &node_requests::raising, call::purpose::confirm_raise, {.token = n.raise_to});

@@ -63,7 +63,7 @@ void releasing::send(node_hold& n, instant now) {
 }
 
 bool releasing::can_go_alone(const node_hold& n) const noexcept {
-    return core_.options_of(n).kind == lock_kind::mutex && !n.releases_in_full;
+    return core_.kind_of(n).can_release_alone() && !n.releases_in_full;
 }
 
 void releasing::send_alone(node_hold& n, instant now) {

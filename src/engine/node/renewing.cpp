@@ -34,7 +34,7 @@ instant on_the_beat(instant exactly, std::chrono::nanoseconds pace) {
 std::chrono::nanoseconds renewing::pace(const node_hold& n) const {
     const hold_terms& terms = core_.terms_of(n);
     milliseconds ttl = n.foreign_ttl;
-    if (terms.options.kind == lock_kind::read_write && terms.keys->is_raw()) ttl = std::min(ttl, usual_foreign_ttl);
+    if (core_.kind_of(n).has_shared_mode() && terms.keys->is_raw()) ttl = std::min(ttl, usual_foreign_ttl);
     const milliseconds third = terms.options.lease / 3;
     return ttl < terms.options.lease ? std::min(third, std::max(ttl / 3, shortest_foreign_pace)) : third;
 }
@@ -111,8 +111,7 @@ std::optional<hold_answer> renewing::on_reply(node_hold& n, const call& asked, c
     const bool was_alone = asked.what() == purpose::renew_alone;
     if (reply.is_error()) {
         const failure why = core_.classify(reply);
-        const bool goes_alone =
-            why.code == errc::moving && core_.options_of(n).kind == lock_kind::read_write && !was_alone;
+        const bool goes_alone = why.code == errc::moving && core_.kind_of(n).can_renew_alone() && !was_alone;
         goes_alone ? send(n, now, purpose::renew_alone) : on_failure(n, why, now);
         return std::nullopt;
     }

@@ -7,7 +7,7 @@
 namespace holdfast::engine {
 
 wake_channels::wake_channels(channels kind, std::string client, outbox& out, agenda& todo)
-    : kind_(kind), client_(std::move(client)), out_(out), todo_(todo), name_("hf:wake:" + client_) {}
+    : kind_(kind), client_(std::move(client)), out_(out), todo_(todo), name_(wire::channel_of(client_)) {}
 
 const std::string& wake_channels::of(const lock_keys& lock) {
     if (!is_common()) name_ = wire::channel_of(lock, client_);
