@@ -41,6 +41,7 @@ struct acquisition : acquisition_facts {
 struct answer_count_facts {
     hold_completion* request = nullptr;
     instant answer_by = never;
+    bool is_used = false;        // since it was clear
     bool asked_in_vain = false;  // a link broke before its answer
     std::size_t done = 0;
     std::size_t open = 0;
@@ -80,7 +81,9 @@ struct pending_work final : timed {
         asked.clear();
         ticket.clear();
         heal_at = never;
-        for (answer_count& each : answers) each.clear();
+        for (answer_count& each : answers) {
+            if (each.is_used) each.clear();
+        }
     }
 };
 

@@ -1,5 +1,5 @@
 // Objects that are needed for a short while, again and again. Given back to the system they would leave holes between
-// those that stay, which are of other sizes. T has clear(), which makes it as new.
+// those that stay, which are of other sizes.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +22,9 @@ public:
         return one;
     }
 
+    // Must be as new.
     void give_back(std::unique_ptr<T> one) noexcept {
         if (!one || kept_.size() == most) return;
-        one->clear();
         kept_.push_back(std::move(one));
     }
 

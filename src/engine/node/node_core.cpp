@@ -141,6 +141,7 @@ void node_core::forget(node_hold& n) {
     drop(n, &node_requests::changing);
     drop(n, &node_requests::leaving);
     drop(n, &node_requests::raising);
+    if (n.requests) n.requests->clear();
     spare_requests_.give_back(std::move(n.requests));
     timers_.cancel(n);
     stop_listening(n);

@@ -10,6 +10,7 @@ void answers::expect(hold& h, answer_to what, hold_completion* request, instant 
     if (h.pending) h.pending->about(what).clear();
     if (request == nullptr) return;
     answer_count& count = holds_.pending(h).about(what);
+    count.is_used = true;
     count.request = request;
     count.answer_by = answer_by;
     for (node_hold& n : h.nodes()) {
