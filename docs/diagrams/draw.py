@@ -3,10 +3,10 @@
 
     draw.py           writes the SVG files
     draw.py --check   writes nothing; fails if an SVG file is not what its text gives, if a text does not fit its box,
-                      or if a text names a script or a source folder that does not exist
+                      or if a text names a script or a folder that does not exist
 
 The first line of a text is the kind of the picture and its title. In all lines `#` begins a comment, `|` in a label
-begins a new line, and backticks mark code. A name is one word.
+begins a new line, and backticks mark code. A name is one word. top.svg is made by top.py.
 
 sequence TITLE                 lifelines side by side, time goes down
     gap N                      distance of two lifelines in pixels; the room for labels follows from it
@@ -23,7 +23,7 @@ sequence TITLE                 lifelines side by side, time goes down
 
 layers TITLE                   boxes above each other; an arrow points at what a layer may include
     layer NAME: label          a layer, the topmost first
-    parts WORD WORD ...        the folders or ideas of the last layer
+    parts NAME NAME ...        folders of the last layer
     side NAME: label           a box beside all layers, which all of them may include
 """
 
@@ -143,7 +143,7 @@ class sequence(picture):
     def event(self, word, rest, line):
         if word == "begin":
             name, what = rest.split()
-            self.bars[name] = (what, self.y + 4)
+            self.bars[name] = (what, self.y + 2)
             self.seen.append(what)
         elif word == "end":
             self.end_bar(rest)
@@ -176,7 +176,7 @@ class sequence(picture):
 
     def end_bar(self, name):
         what, since = self.bars.pop(name)
-        self.under.append((self.x(name), since, self.y + 6, what))
+        self.under.append((self.x(name), since, self.y + 2, what))
 
     def message(self, sources, targets, kind, label):
         self.seen.append(kind)
@@ -271,6 +271,8 @@ class layers(picture):
                 self.box(at, y + tall - 31, part_wide, 22, "note")
                 self.text(at + part_wide // 2, y + tall - 16, part, part_wide - 8)
                 at += part_wide + 8
+                if not os.path.isdir(os.path.join(ROOT, label, part)):
+                    self.complaints.append(f"{self.name}.txt: there is no folder {label}/{part}")
             if at > x + wide:
                 self.complaints.append(f"{self.name}.txt: the parts of {label} are wider than its box")
             self.line(x + wide, y + tall // 2, side_x - 6, y + tall // 2, "request")
