@@ -53,10 +53,12 @@ def style():
     def rules(c):
         stroked = "".join(f".{k}{{stroke:{c[k]}}}.{k}-h{{fill:{c[k]}}}" for k in ("request", "answer", "push"))
         bars = "".join(f".{k}{{fill:{c[k]}}}" for k in BARS)
-        return (f".bg{{fill:{c['bg']}}}text{{fill:{c['ink']}}}.dim{{fill:{c['dim']}}}.box{{fill:{c['box']};stroke:{c['edge']}}}"
+        return (f".bg{{fill:{c['bg']}}}text{{fill:{c['ink']}}}.dim{{fill:{c['dim']}}}"
+                f".box{{fill:{c['box']};stroke:{c['edge']}}}"
                 f".note{{fill:{c['note']};stroke:{c['edge']}}}.life{{stroke:{c['edge']}}}{stroked}{bars}")
-    return ("<style>text{font:13px system-ui,'Segoe UI',Helvetica,Arial,sans-serif}.b{font-weight:bold}.c{font-family:ui-monospace,"
-            "Menlo,Consolas,monospace;font-size:12px}path,line{fill:none}.life{stroke-dasharray:3 4}.answer{stroke-dasharray:6 3}"
+    return ("<style>text{font:13px system-ui,'Segoe UI',Helvetica,Arial,sans-serif}.b{font-weight:bold}"
+            ".c{font-family:ui-monospace,Menlo,Consolas,monospace;font-size:12px}path,line{fill:none}"
+            ".life{stroke-dasharray:3 4}.answer{stroke-dasharray:6 3}"
             ".push{stroke-dasharray:2 3;stroke-width:2}" + rules(LIGHT) +
             "@media(prefers-color-scheme:dark){" + rules(DARK) + "}</style>")
 
@@ -166,8 +168,8 @@ class sequence(picture):
             found = re.match(r"([\w ]+?) (-->|->|~>) ([\w ]+): (.+)", line)
             note = re.match(r"(\w+)(?: (\w+))?: (.+)", line)
             if found:
-                self.message(found[1].split(), found[3].split(), {"->": "request", "-->": "answer", "~>": "push"}[found[2]],
-                             [each.strip() for each in found[4].split("|")])
+                kind = {"->": "request", "-->": "answer", "~>": "push"}[found[2]]
+                self.message(found[1].split(), found[3].split(), kind, [each.strip() for each in found[4].split("|")])
             else:
                 self.note(note[1], note[2] or note[1], [each.strip() for each in note[3].split("|")])
 
@@ -254,7 +256,8 @@ class layers(picture):
                 self.rows[-1][2] += rest.split()
             else:
                 label, text = re.match(r"(\S+): *(.+)", rest).groups()
-                (self.rows if word == "layer" else self.sides).append([label, [each.strip() for each in text.split("|")], []])
+                boxes = self.rows if word == "layer" else self.sides
+                boxes.append([label, [each.strip() for each in text.split("|")], []])
 
     def finish(self):
         x, wide, side_x, side_wide, y = 16, 620, 690, 230, TOP

@@ -64,20 +64,23 @@ def runs_of(line):
 
 def svg_of(page):
     def rules(c, red, yellow):
-        return (f".bg{{fill:{c['bg']};stroke:{c['edge']}}}.bar{{fill:{c['box']};stroke:{c['edge']}}}text{{fill:{c['ink']}}}"
-                f".dim{{fill:{c['dim']}}}.red{{fill:{red}}}.yellow{{fill:{yellow}}}")
+        return (f".bg{{fill:{c['bg']};stroke:{c['edge']}}}.bar{{fill:{c['box']};stroke:{c['edge']}}}"
+                f"text{{fill:{c['ink']}}}.dim{{fill:{c['dim']}}}.red{{fill:{red}}}.yellow{{fill:{yellow}}}")
     width, height = COLUMNS * CELL + 2 * PAD, ROWS * LINE + BAR + 2 * PAD
-    items = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-             'role="img">', "<title>holdfast top: locks, holders and waiters of a server</title>",
+    items = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+             f'height="{height}" role="img">',
+             "<title>holdfast top: locks, holders and waiters of a server</title>",
              "<style>text{font:13px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace}.b{font-weight:bold}" +
-             rules(LIGHT, "#cf222e", "#9a6700") + "@media(prefers-color-scheme:dark){" + rules(DARK, "#ff7b72", "#d29922") +
-             "}</style>", f'<rect class="bg" x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="8"/>',
+             rules(LIGHT, "#cf222e", "#9a6700") + "@media(prefers-color-scheme:dark){" +
+             rules(DARK, "#ff7b72", "#d29922") + "}</style>",
+             f'<rect class="bg" x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="8"/>',
              f'<path class="bar" d="M.5 {BAR}V8.5a8 8 0 0 1 8-8H{width - 8.5}a8 8 0 0 1 8 8V{BAR}z"/>',
              f'<text class="dim" x="{PAD}" y="20">$ holdfast top</text>']
     for row, line in enumerate(page.split("\n")):
         for column, text, style in runs_of(line.rstrip("\r")):
             # The length is set, so that columns stand under each other in any font.
-            items.append(f'<text x="{PAD + column * CELL}" y="{BAR + PAD + 12 + row * LINE}" textLength="{len(text) * CELL}"' +
+            items.append(f'<text x="{PAD + column * CELL}" y="{BAR + PAD + 12 + row * LINE}" '
+                         f'textLength="{len(text) * CELL}"' +
                          (f' class="{style}"' if style else "") + f">{html.escape(text, quote=False)}</text>")
             if column + len(text) > COLUMNS or row >= ROWS:
                 raise ValueError(f"outside of the terminal: {text}")
@@ -99,13 +102,13 @@ def main(arguments):
         free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         free.bind(("127.0.0.1", 6379))  # fails if somebody else's server is there
     try:
-        started.append(subprocess.Popen(["redis-server", "--port", "6379", "--bind", "127.0.0.1", "--save", "", "--dir", home],
-                                        stdout=subprocess.DEVNULL))
+        started.append(subprocess.Popen(["redis-server", "--port", "6379", "--bind", "127.0.0.1", "--save", "",
+                                         "--dir", home], stdout=subprocess.DEVNULL))
         wait_for(lambda: socket.socket().connect_ex(("127.0.0.1", 6379)) == 0)
         for name, options, count in RUNS:
             for _ in range(count):
-                started.append(subprocess.Popen([command, "run", "--quiet", "--url", url, *options, name, "--", "sleep", "60"],
-                                                stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+                started.append(subprocess.Popen([command, "run", "--quiet", "--url", url, *options, name, "--",
+                                                 "sleep", "60"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
                 time.sleep(0.4)  # one after the other, so that the times differ
         page = page_of(command, url, 3.5)
     finally:
