@@ -298,7 +298,7 @@ class layers(picture):
 
 def missing_names(name, text):
     """The scripts and source folders that the text names and the tree does not have."""
-    paths = [f"src/wire/scripts/{each}.lua" for each in re.findall(r"\b(?:mutex|rw)/\w+", text)]
+    paths = [f"src/wire/{each}.lua" for each in re.findall(r"\b(?:mutex|rw)/\w+", text)]
     paths += re.findall(r"\b(?:src|include)/\w+", text)
     return [f"{name}.txt: there is no {path}" for path in paths if not os.path.exists(os.path.join(ROOT, path))]
 

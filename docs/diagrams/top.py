@@ -9,6 +9,7 @@ picture differs from run to run, and `draw.py --check` leaves it alone.
 """
 
 import fcntl
+import getpass
 import html
 import os
 import pty
@@ -47,7 +48,10 @@ def page_of(command, url, seconds):
             written += os.read(terminal, 65536)
     os.write(terminal, b"q")
     os.waitpid(pid, 0)
-    return written.decode().split("\x1b[H")[-1]
+    page = written.decode().split("\x1b[H")[-1]
+    # The picture shows no machine of ours: another name of the same width.
+    mine = f"{getpass.getuser()}@{socket.gethostname()}"
+    return page.replace(mine, "ann@web-server-1.example"[:len(mine)].ljust(len(mine)))
 
 
 def runs_of(line):
