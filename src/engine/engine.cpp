@@ -288,7 +288,7 @@ void engine::reenter_exclusive(hold& h, acquire_completion& request, patience li
 }
 
 void engine::cancel(acquire_completion& request, errc why, instant now) {
-    hold* const h = request.subject;
+    hold* const h = request.pending_hold;
     if (h == nullptr) return;
     acquisitions_.fail(*h, {why, "", {}, {}}, now);
     settle(*h);

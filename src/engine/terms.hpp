@@ -100,7 +100,7 @@ public:
     virtual void acquired(hold& held) = 0;
     virtual void refused(const refusal& why) = 0;
 
-    hold* subject = nullptr;  // the engine's own: what is asked for while it is
+    hold* pending_hold = nullptr;  // the engine's own: what is asked for, while it is
 
 protected:
     ~acquire_completion() = default;

@@ -33,7 +33,7 @@ void acquisitions::begin(hold& h, acquire_completion& request, patience limit, i
     work.asked.asked_at = now;
     const bool is_unbounded = limit.wait == waiting::in_queue && limit.deadline == never;
     if (is_unbounded && !nodes_.was_reached()) work.asked.reach_by = now + settings_.first_connect;
-    request.subject = &h;
+    request.pending_hold = &h;
     if (nodes_.several()) work.ticket = clock_.make_ticket(now);
 }
 
@@ -212,7 +212,7 @@ void acquisitions::withdraw(hold& h, instant now) {
     work.asked = std::move(h.pending->asked);
     work.asked.gather_until = never;
     work.asked.gather_for = milliseconds(0);
-    work.asked.request->subject = &later;
+    work.asked.request->pending_hold = &later;
     h.pending->asked.clear();
     later.withdrawn = true;
     want_links(later);

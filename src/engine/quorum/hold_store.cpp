@@ -31,7 +31,7 @@ acquire_completion* hold_store::end_acquisition(hold& h) noexcept {
     if (!h.pending) return nullptr;
     acquisition& ended = h.pending->asked;
     acquire_completion* const request = std::exchange(ended.request, nullptr);
-    if (request != nullptr) request->subject = nullptr;
+    if (request != nullptr) request->pending_hold = nullptr;
     ended.reach_by = ended.gather_until = never;
     return request;
 }
