@@ -32,9 +32,25 @@ engine::engine(engine_settings settings, const std::vector<node_link>& nodes, ra
 
 // --- the loop
 
+namespace {
+
+// Also if an effect throws (no memory for a handler): the next call goes on with the rest.
+class running_now {
+public:
+    explicit running_now(bool& flag) noexcept : flag_(flag) { flag_ = true; }
+    ~running_now() { flag_ = false; }
+    running_now(const running_now&) = delete;
+    running_now& operator=(const running_now&) = delete;
+
+private:
+    bool& flag_;
+};
+
+}  // namespace
+
 void engine::run(instant now) {
     if (running_) return;  // an effect has led back here: the loop goes on with what was appended
-    running_ = true;
+    const running_now guard(running_);
     for (;;) {
         if (const node_event* const event = events_.next()) {
             take_event(*event, now);
@@ -44,7 +60,6 @@ void engine::run(instant now) {
             break;
         }
     }
-    running_ = false;
     holds_.free_forgotten();
 }
 
@@ -132,6 +147,7 @@ overloaded(Functions...) -> overloaded<Functions...>;
 
 void send(const effects::send& what) {
     if (what.request->is_orphan()) return what.request->end();  // nobody wants it any more
+    what.request->submitted();
     what.to->submit(*what.request);
 }
 
@@ -142,6 +158,7 @@ void withdraw(const effects::withdraw& what) {
 
 void confirm(const effects::confirm& what) {
     if (what.request->is_orphan()) return what.request->end();
+    what.request->submitted();
     what.to->confirm(*what.request, *what.lock, what.wanted);
 }
 

@@ -168,7 +168,7 @@ void acquiring::give_up(node_hold& n, instant now) {
 void acquiring::on_reply(node_hold& n, const call& asked, const redis::reply_view& reply, instant now) {
     if (n.phase == node_phase::leaving || n.phase == node_phase::lost) return;  // undone or released meanwhile
     if (reply.is_error()) {
-        const failure why = core_.classify(reply);
+        const failure why = core_.classify(n, reply);
         if (n.asks()) refuse_or_stay(n, {why.code, why.detail, {}, {}}, now);
         return;
     }
@@ -441,7 +441,7 @@ void acquiring::on_link_up(node_hold& n, instant now) {
         }
         if (at == stage::confirming) core_.busy(n).acquisition.at = stage::queued;
         send(n, now);
-    } else if (n.is_being_asked() && n.pending().asking->is_written()) {
+    } else if (n.is_being_asked() && n.pending().asking->may_run()) {
         core_.busy(n).acquisition.asked_before = true;
     } else if (at == stage::queued || (at == stage::asking && !n.is_being_asked())) {
         // What was pushed while the link was down is gone: every waiter asks for its position. And one that waits until

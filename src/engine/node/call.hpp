@@ -43,13 +43,16 @@ public:
         what_ = what;
         subject_ = &subject;
         is_orphan_ = false;
+        is_submitted_ = false;
     }
 
     purpose what() const noexcept { return what_; }
     bool renews() const noexcept {
         return what_ == purpose::renew || what_ == purpose::renew_again || what_ == purpose::renew_alone;
     }
-    bool is_written() const noexcept { return life() == state::written; }
+    void submitted() noexcept { is_submitted_ = true; }
+    // The server may run it. One whose answer or failure is being delivered counts, too.
+    bool may_run() const noexcept { return is_submitted_ && (life() == state::written || life() == state::done); }
     bool is_orphan() const noexcept { return is_orphan_; }
     // What is being confirmed.
     const proof& shown() const noexcept { return shown_; }
@@ -79,6 +82,7 @@ private:
     proof shown_;
     purpose what_ = purpose::acquire;
     bool is_orphan_ = false;
+    bool is_submitted_ = false;
 };
 
 // All calls of one agent.

@@ -53,7 +53,7 @@ void changing::send(node_hold& n, instant now) {
 
 void changing::on_reply(node_hold& n, const call& asked, const redis::reply_view& reply, instant now) {
     if (reply.is_error()) {
-        const failure why = core_.classify(reply);
+        const failure why = core_.classify(n, reply);
         if (!may_pass(why.code)) return give_up(n, {why.code, why.detail, {}, {}}, now);
         core_.busy(n).change_again_at = now + again_after;
         return core_.set_timer(n, now);

@@ -75,7 +75,7 @@ void node_core::drop(node_hold& n, call* node_requests::*which) {
 
 bool node_core::drop_ask(node_hold& n) {
     const call* const asking = n.pending().asking;
-    const bool written = asking != nullptr && asking->is_written();
+    const bool written = asking != nullptr && asking->may_run();
     if (written) n.orphaned_ask = true;
     drop(n, &node_requests::asking);
     return written;
@@ -155,9 +155,12 @@ void node_core::tell_failed(node_event::kind what, node_hold& n, refusal why) {
     tell(std::move(event));
 }
 
-failure node_core::classify(const redis::reply_view& error_reply) {
+failure node_core::classify(node_hold& n, const redis::reply_view& error_reply) {
     failure why = redis::classify_error(error_reply.text(), settings_.server);
-    if (spoils_link(why.code)) add(effects::distrust{&out_, why});
+    if (!spoils_link(why.code)) return why;
+    add(effects::distrust{&out_, why});
+    // When the link ends this node hold may be forgotten, and could not be marked then.
+    if (n.orphaned_ask) mark_stray(n);
     return why;
 }
 

@@ -107,7 +107,7 @@ public:
     }
 
     // --- of answers
-    failure classify(const redis::reply_view& error_reply);
+    failure classify(node_hold& n, const redis::reply_view& error_reply);
     refusal nonsense() const;
 
     // The waiter with that id, if a push may be for it.

@@ -24,7 +24,7 @@ void raising::send(node_hold& n, instant now) {
 }
 
 void raising::on_reply(node_hold& n, const redis::reply_view& reply, instant now) {
-    if (reply.is_error()) return on_failure(n, core_.classify(reply), now);
+    if (reply.is_error()) return on_failure(n, core_.classify(n, reply), now);
     const auto answer = wire::read_hold(reply);
     if (!answer) return on_failure(n, {core_.nonsense().code, core_.nonsense().detail}, now);
     if (answer->what != hold_answer::verdict::done) return core_.lose(n, errc::held_by_other);

@@ -77,7 +77,7 @@ void releasing::send_alone(node_hold& n, instant now) {
 
 void releasing::on_reply(node_hold& n, const call& asked, const redis::reply_view& reply, instant now) {
     if (asked.what() == purpose::release_alone) return on_alone_reply(n, reply, now);
-    if (reply.is_error()) return on_error(n, core_.classify(reply), now);
+    if (reply.is_error()) return on_error(n, core_.classify(n, reply), now);
     if (const auto answer = wire::read_release(reply)) return on_answer(n, *answer, now);
     node_event told{.what = node_event::kind::released, .at = &n};
     told.why_not = core_.nonsense();

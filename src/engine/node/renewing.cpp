@@ -110,7 +110,7 @@ std::optional<hold_answer> renewing::on_reply(node_hold& n, const call& asked, c
                                               instant now) {
     const bool was_alone = asked.what() == purpose::renew_alone;
     if (reply.is_error()) {
-        const failure why = core_.classify(reply);
+        const failure why = core_.classify(n, reply);
         const bool goes_alone = why.code == errc::moving && core_.kind_of(n).can_renew_alone() && !was_alone;
         goes_alone ? send(n, now, purpose::renew_alone) : on_failure(n, why, now);
         return std::nullopt;

@@ -70,7 +70,7 @@ bool acquisitions::on_granted(node_hold& n, how got, instant now) {
     const bool was_held = h.phase == hold_phase::held;
     if (was_held && nodes_.is_backed_by(h, n)) held_.one_more(h);
     if (!h.is_asked_for()) return false;
-    if (was_held && !n.writes()) {
+    if (was_held && n.counts() && !n.writes()) {
         // A node that has come back in the middle of an upgrade knows nothing of it.
         nodes_.of(n).upgrade(n, patience_of_nodes(h), now);
         return false;
@@ -135,7 +135,8 @@ void acquisitions::on_queued(node_hold& n, instant now) {
         // too few, the next node's answer brings the ticket.
         give_ticket(h, clock_.ticket_of(work.asked.asked_at), now);
     } else if (n.acquisition().ticket != work.ticket) {
-        return nodes_.of(n).ask_again(n, now);
+        if (n.is_queued()) nodes_.of(n).ask_again(n, now);
+        return;
     }
     // The upgrade was acquired without this node.
     if (h.phase == hold_phase::held && !h.is_asked_for() && n.counts()) return nodes_.of(n).give_up(n, now);

@@ -94,7 +94,7 @@ void holding::on_renewed(node_hold& n, const node_event& said, instant now) {
     }
     // The outcome of a renewal whose link broke is unknown, and it is sent again on the next link.
     const bool unknown = said.why_not && said.why_not->code == errc::outcome_unknown;
-    if (unknown && h.is_waited_for(answer_to::renewal)) {
+    if (unknown && n.counts() && h.is_waited_for(answer_to::renewal)) {
         h.pending->about(answer_to::renewal).asked_in_vain = true;
         return nodes_.of(n).renew(n, now);
     }

@@ -116,5 +116,21 @@ TEST_F(EngineEffects, TheChannelIsSubscribedBeforeTheFirstRequestThatNamesIt) {
     EXPECT_EQ(send_one().script, "mutex/acquire");
 }
 
+// The answer ends the link. The release has not run, so the acquire before it may have left something at the server:
+// the client listens for a lease, and gives back what is granted to the id.
+TEST_F(EngineEffects, AReleaseThatNeverRanKeepsListeningForWhatItShouldHaveUndone) {
+    subject.acquire(first, terms(), now);
+    const std::string id = send_one().arguments.at(0);
+    subject.cancel(first, errc::cancelled, now);
+    EXPECT_EQ(send_one().script, "mutex/release");
+    receive(list({"2", "900", "somebody", "77", "0", "41"}));
+    receive("-NOAUTH Authentication required.\r\n");
+    EXPECT_EQ(subject.holds(), 1U);
+    push("grant " + id + " 42");
+    const question undone = send_one();
+    EXPECT_EQ(undone.script, "mutex/release");
+    EXPECT_EQ(undone.arguments.at(1), "42");
+}
+
 }  // namespace
 }  // namespace holdfast::engine::testing::engine_effects_test
