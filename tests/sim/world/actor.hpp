@@ -71,6 +71,9 @@ public:
         return asking_ && held_ == nullptr && terms_.keys->lock() == lock &&
                terms_.limit.wait == engine::waiting::in_queue;
     }
+    /// Lost or not, it has not released its hold. A renewal that was in flight when it lost the hold may have made the
+    /// lease full again.
+    bool keeps(const std::string& lock) const { return held_ != nullptr && held_->terms().keys->lock() == lock; }
     instant asked_at() const { return asked_at_; }
     /// Its process has died, so its belief ends.
     void died() {
