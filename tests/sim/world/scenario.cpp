@@ -440,9 +440,8 @@ void scenario::check_progress(std::map<std::string, instant> idle_since) {
         const bool wanted = std::any_of(actors_.begin(), actors_.end(), [&](const placed_actor& p) {
             return !p.process->dead() && p.self->waits_for(name);
         });
-        const bool kept = std::any_of(actors_.begin(), actors_.end(), [&](const placed_actor& p) {
-            return !p.process->dead() && p.self->keeps(name);
-        });
+        const bool kept = std::any_of(actors_.begin(), actors_.end(),
+                                      [&](const placed_actor& p) { return !p.process->dead() && p.self->keeps(name); });
         if (!wanted || kept || checker_.may_be_taken(name)) {
             idle_since.erase(name);
         } else if (time_.now() - idle_since.emplace(name, time_.now()).first->second > soon) {
