@@ -374,12 +374,10 @@ bool acquiring::is_confirming(const node_hold& n, fencing_token token) noexcept 
     return asking != nullptr && asking->what() == purpose::confirm_grant && asking->shown().token == token;
 }
 
-bool acquiring::on_revoked(node_hold& n, fencing_token token, instant now) {
-    if (!is_confirming(n, token)) return false;
+void acquiring::on_revoked(node_hold& n, instant now) {
     core_.drop_ask(n);
     core_.busy(n).acquisition.at = stage::queued;
     poll(n, now);
-    return true;
 }
 
 // --- refusals

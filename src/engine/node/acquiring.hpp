@@ -35,8 +35,8 @@ public:
     void on_push(node_hold& n, fencing_token token, instant now);
     // A renewal was answered. If it shows the upgrade that is waited for, that is how the client hears of it.
     void on_renewed(node_hold& n, const wire::hold_answer& answer, instant proved_at, instant now);
-    // An operator has ended a grant whose replicas are being asked for. False: it is none of these.
-    bool on_revoked(node_hold& n, fencing_token token, instant now);
+    // An operator has ended a grant whose replicas are being asked for: ask where it stands.
+    void on_revoked(node_hold& n, instant now);
     void on_subscription_refused(node_hold& n, const failure& why, instant now);
 
     // It waits for the node's answer, and nobody is told before.

@@ -186,8 +186,7 @@ void node_agent::revoked(const pushed_grant& which, instant now) {
         if (!believed && !acquires_.is_confirming(n, which.token)) continue;
         if (!is_meant(n, which)) continue;
         if (believed) return core_.lose(n, errc::not_held);
-        acquires_.on_revoked(n, which.token, now);
-        return;
+        return acquires_.on_revoked(n, now);
     }
 }
 

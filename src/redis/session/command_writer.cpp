@@ -103,9 +103,9 @@ inline std::size_t digits_of(std::uint64_t value) noexcept {
     return at_least + (value >= powers_of_ten[at_least] ? 1 : 0);
 }
 
-// Digits are written by hand because std::to_chars costs more here than a user of many async callers can miss: two
-// commands of a cycle take 176 ns this way and 452 ns the plain way, 8 % of the client time of a cycle in the benchmark
-// `parallel` (./dev bench parallel).
+// Digits are written by hand. In a loop that only writes the two commands of a cycle, this way took 176 ns and
+// std::to_chars 452 ns. A cycle of the benchmark `parallel` takes about 3 us of client time, so that is some 8 % of it;
+// the benchmark itself was not run with both.
 //
 // The eight decimal digits of a number below a hundred million, the first one in the lowest byte. All at once: two
 // halves of four, then four quarters of two, then eight digits side by side in one word. 10486 / 2^20 is a hundredth of
