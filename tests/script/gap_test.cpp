@@ -178,16 +178,20 @@ TEST_P(Gap, IsNotMadeForWhoDoesNotYield) {
     EXPECT_EQ(holder(), bob);
 }
 
-// A clock that is set back by an hour must not make a gap of an hour.
+// A clock that is set back must not make a gap that much longer.
 TEST_P(Gap, EndsWhereTheClockWasSetBack) {
-    pass_to_a_turn();
-    const std::string token = hold(ann);
-    const std::string ticket = ticket_of(wait(bob));
-    const listener b = listens(bob);
-    pass(longest_turn);
-    release(ann, token);
-    pass(-60'000);
-    EXPECT_EQ(code(wait(bob, ticket)), 1);
+    for (const std::int64_t by_ms : {60'000, 500, 1}) {
+        pass_to_a_turn();
+        const std::string token = hold(ann);
+        const std::string ticket = ticket_of(wait(bob));
+        const listener b = listens(bob);
+        pass(longest_turn);
+        release(ann, token);
+        pass(-by_ms);
+        const redis_reply granted = wait(bob, ticket);
+        ASSERT_EQ(code(granted), 1) << by_ms;
+        release(bob, granted.elements[1].text);
+    }
 }
 
 TEST_P(Gap, IsNoObstacleOnAFullServer) {

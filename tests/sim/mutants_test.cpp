@@ -196,6 +196,7 @@ std::vector<mutant> mutants() {
         in_scripts("ForeignHoldersAreTakenForDead", "", "if not is_ours(who) then\n", "if false then\n"),
         in_scripts("ForeignExpiryIsIgnored", "", "return math.max(now_ms + hash_left_ms + 1, remembered or 0)",
                    "return now_ms"),
+        in_scripts("ForeignReaderWithOurExpiryIsNotNoticed", "", " and not somebody_entered(others) then", " then"),
         breaking("was not told that its hold was missing",
                  in_scripts("MissingHoldsAreRestoredSilently", "", "change(grant_changes, who, grant .. ' lost')",
                             "local _ = 1")),

@@ -8,16 +8,15 @@
 -- no holder of another program was seen, the longer are the turns and the shorter the gaps. They start at `yield_after`
 -- (say 50 ms) and end at a gap of a sixth of it after eight times as much, which costs our clients less than 3 %.
 --
--- The script has set: gap_key (nil: no other program uses the lock). The key holds "<end of the gap, us> <when a holder
--- of another program was last seen, us>".
+-- The script has set: gap_key (nil: no other program uses the lock). The key holds "<beginning of the gap> <its end>
+-- <when a holder of another program was last seen>", in us.
 
-local longest_gap_us = 1000000
-local gap_ends_us, foreign_seen_us = 0, 0
+local gap_begins_us, gap_ends_us, foreign_seen_us = 0, 0, 0
 if gap_key then
-    local ends, seen = string.match(redis.call('GET', gap_key) or '', '^(%d+) (%d+)$')
-    gap_ends_us, foreign_seen_us = whole(ends, 0) or 0, whole(seen, 0) or 0
+    local begins, ends, seen = string.match(redis.call('GET', gap_key) or '', '^(%d+) (%d+) (%d+)$')
+    gap_begins_us, gap_ends_us, foreign_seen_us = whole(begins, 0) or 0, whole(ends, 0) or 0, whole(seen, 0) or 0
     -- The clock was set back, or the key came from a member whose clock is ahead.
-    if gap_ends_us - now_us > longest_gap_us then gap_ends_us = 0 end
+    if gap_begins_us > now_us then gap_ends_us = 0 end
     if foreign_seen_us > now_us then foreign_seen_us = 0 end
 end
 
@@ -26,7 +25,8 @@ local function gap_left_ms() return math.max(math.ceil((gap_ends_us - now_us) / 
 
 -- If a full server or a moving slot refuses this, other programs lose a turn, and nothing else happens.
 local function remember_gap()
-    redis.pcall('SET', gap_key, string.format('%.0f %.0f', gap_ends_us, foreign_seen_us), 'PX', 10000)
+    local text = string.format('%.0f %.0f %.0f', gap_begins_us, gap_ends_us, foreign_seen_us)
+    redis.pcall('SET', gap_key, text, 'PX', 10000)
 end
 
 local function saw_foreign_holder()
@@ -56,7 +56,7 @@ end
 
 -- Called after the key was freed.
 local function begin_gap(length_us, first, wants)
-    gap_ends_us = now_us + length_us
+    gap_begins_us, gap_ends_us = now_us, now_us + length_us
     remember_gap()
     tell(wants.channel, 'poll ' .. first)
 end

@@ -75,7 +75,7 @@ public:
         }
         holder.is_foreign = !is_ours(holder.id);
         if (!add_lease(holder)) return;
-        if (const auto grant = grants_.find(holder.id); grant != grants_.end()) {
+        if (const auto grant = grants_.find(holder.id); !holder.is_foreign && grant != grants_.end()) {
             set_token(holder, token_of_grant(grant->second), lock_.server_time);
         }
         lock_.holders.push_back(std::move(holder));

@@ -291,6 +291,38 @@ TEST_F(RwForeign, ReaderWhoIsAlreadyInEndsOurHoldsToo) {  // R33
     }
 }
 
+// --- an expiry of another program that happens to be the one that we set
+
+TEST_F(RwForeign, ReaderThatSetsOurExpiryByChanceIsRespectedLikeTheOthers) {  // R33
+    ASSERT_TRUE(foreign_reads(5000));
+    const std::string token = reads(ann, minute);
+    ASSERT_TRUE(foreign(foreign_rw::lock_to_read, other_uuid, minute));
+    EXPECT_THAT(wait_to_upgrade(ann, token), IsQueued(uuid, 0, minute + 1)) << "no longer 5000 ms";
+    ASSERT_TRUE(foreign_stops_reading());
+    EXPECT_THAT(wait_to_upgrade(ann, token), IsQueued(other_uuid, 0, minute + 1));
+    pass(minute / 2);
+    EXPECT_EQ(code(renew(ann)), 1);
+    EXPECT_THAT(wait_to_upgrade(ann, token), IsQueued(other_uuid, 0, minute / 2 + 1)) << "our renewal is not its";
+}
+
+TEST_F(RwForeign, ReaderThatEntersAgainWithOurExpiryByChanceIsRespected) {  // R33
+    ASSERT_TRUE(foreign_reads(5000));
+    const std::string token = reads(ann, minute);
+    ASSERT_TRUE(foreign_reads(minute));
+    EXPECT_THAT(wait_to_upgrade(ann, token), IsQueued(uuid, 0, minute + 1));
+}
+
+TEST_F(RwForeign, ReaderThatLeavesDoesNotMakeTheOthersLiveLonger) {  // R33
+    ASSERT_TRUE(foreign_reads(5000));
+    ASSERT_TRUE(foreign(foreign_rw::lock_to_read, other_uuid, 5000));
+    ASSERT_TRUE(foreign(foreign_rw::lock_to_read, other_uuid, 5000));
+    const std::string token = reads(ann, minute);
+    ASSERT_TRUE(foreign_stops_reading());
+    EXPECT_THAT(wait_to_upgrade(ann, token), IsQueued(other_uuid, 0, 5001));
+    ASSERT_TRUE(foreign(foreign_rw::unlock_from_reading, other_uuid));
+    EXPECT_THAT(wait_to_upgrade(ann, token), IsQueued(other_uuid, 0, 5001)) << "it entered twice and left once";
+}
+
 // --- an expiry that another program has cut
 
 TEST_F(RwForeign, CutIsToldSoThatRenewalsComeSooner) {  // R33

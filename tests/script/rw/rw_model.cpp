@@ -337,7 +337,8 @@ std::string rw_model::dump(const rw_keys& keys) const {
     if (const auto all = deadlines(); !all.empty()) {
         std::string* text = key(keys.leases, "zset", all.rbegin()->first);
         for (const auto& [until, id] : all) *text += ' ' + sim::in_quotes(id) + '@' + std::to_string(until);
-        if (!holds_.empty()) text = key(keys.grants, "hash", all.rbegin()->first);
+        if (!holds_.empty() || foreign_until_) text = key(keys.grants, "hash", all.rbegin()->first);
+        if (foreign_until_) field(text, "foreign", foreign_counts_);
         for (const auto& [id, one] : holds_)
             field(text, id, std::string(1, one.shape) + ' ' + std::to_string(one.token) + (one.lost ? " lost" : ""));
     }

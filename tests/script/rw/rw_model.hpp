@@ -137,6 +137,7 @@ private:
     void write_down();
     bool is_held_by(const std::string& id) const { return holds_.contains(id) && !holds_.at(id).lost; }
     bool is_lost_by(const std::string& id) const { return holds_.contains(id) && holds_.at(id).lost; }
+    std::string foreign_counts() const;
     void note_cut();
     bool is_sole_reader(const std::string& id) const;
     std::set<std::pair<std::int64_t, std::string>> deadlines() const;
@@ -174,6 +175,7 @@ private:
     hash hash_;
     std::map<std::string, hold> holds_;
     std::optional<std::int64_t> foreign_until_;  // as it is written down among the leases
+    std::string foreign_counts_;                 // as they are written down among the grants, with foreign_until_
     std::optional<foreigners> foreigners_;       // as found by this step
     bool others_changed_ = false;                // this step found somebody dead, lost or missing
     bool wrote_ = false;                         // this step changes holders

@@ -1,5 +1,6 @@
 // The model's holders: leases, holders of other programs, and the correction of what those programs changed.
 #include <algorithm>
+#include <numeric>
 
 #include "script/rw/rw_model.hpp"
 #include "wire/hold_id.hpp"
@@ -122,6 +123,17 @@ void rw_model::judge_foreigners() {
     }
 }
 
+// What the grants say of the holders of other programs.
+std::string rw_model::foreign_counts() const {
+    std::vector<std::string> all;
+    for (const auto& [id, count] : hash_.readers) {
+        if (!is_ours(id)) all.push_back(std::to_string(count) + " r:" + id + '\n');
+    }
+    if (!hash_.writer.empty() && !is_ours(hash_.writer)) all.emplace_back("1 writer\n");
+    std::ranges::sort(all);
+    return std::accumulate(all.begin(), all.end(), std::string{});
+}
+
 // What the client should know: our renewals come too seldom for it.
 void rw_model::note_cut() {
     cut_ms_.reset();
@@ -195,7 +207,10 @@ void rw_model::write_down() {
         foreign_until_.reset();
         return;
     }
-    if (foreigners_ && foreigners_->until_ms) foreign_until_ = foreigners_->until_ms;
+    if (foreigners_ && foreigners_->until_ms) {
+        foreign_until_ = foreigners_->until_ms;
+        foreign_counts_ = foreign_counts();
+    }
     const auto all = deadlines();
     const bool is_theirs = foreigners_ && (!foreigners_->until_ms || (is_written() && !is_ours(hash_.writer)));
     if (all.empty() || is_theirs) return;

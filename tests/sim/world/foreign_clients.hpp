@@ -32,6 +32,7 @@ private:
         std::string name;
         lock_plan lock;
         milliseconds lease{0};  // 0: no expiry
+        bool dies = false;      // without a release
         int read = 0;
         int written = 0;
         std::shared_ptr<belief> believed = nullptr;
@@ -47,7 +48,7 @@ private:
     void release_all(owner& who);
     void note(const owner& who, const std::string& what) const;
     void restore_expiry(const std::string& key);
-    void touch(owner& who);
+    void touch(owner& who, bool enters);
     void believe(owner& who);
     std::string get(const owner& who, const std::string& field);
     std::int64_t count(const owner& who, const std::string& field);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 
 namespace holdfast::sim {
 namespace {
@@ -94,9 +95,9 @@ const rw_state::waiter* rw_state::find_waiter(const std::string& id) const {
 std::int64_t gap_end_us(server& at, const std::string& gap_key) {
     const entry* const found = at.peek(gap_key);
     const auto* const text = found == nullptr ? nullptr : std::get_if<std::string>(&found->data);
-    std::int64_t ends_us = 0;
-    if (text == nullptr || !to_number(std::string_view(*text).substr(0, text->find(' ')), ends_us)) return 0;
-    return ends_us > at.now_us() && ends_us - at.now_us() <= 1'000'000 ? ends_us : 0;
+    std::int64_t begins_us = 0, ends_us = 0;
+    if (text == nullptr || !(std::istringstream(*text) >> begins_us >> ends_us)) return 0;
+    return begins_us <= at.now_us() && ends_us > at.now_us() ? ends_us : 0;
 }
 
 rw_state read_rw_state(server& from, const wire::lock_keys& keys) {

@@ -186,7 +186,10 @@ local function settle()
     else
         if mode ~= mode_there then change(hash_changes, 'mode', mode) end
         if count ~= rcount_there then change(hash_changes, 'rcount', count) end
-        if foreign and foreign.until_ms then change(lease_changes, 'foreign', foreign.until_ms) end
+        if foreign and foreign.until_ms then
+            change(lease_changes, 'foreign', foreign.until_ms)
+            change(grant_changes, 'foreign', foreign.counts)
+        end
         mode_there, rcount_there = mode, count
         write_changes()
     end
@@ -213,7 +216,7 @@ local function look_closely()
 end
 local function refuse_unknown() return redis.error_reply('WRONGTYPE the key holds ' .. unknown) end
 
--- The ids and fields in the hash without a lease. Ours are dead and are removed; the others are returned.
+-- The ids, fields and counts in the hash without a lease. Ours are dead and are removed; the others are returned.
 local function strangers()
     local found = {}
     for i = 1, #fields, 2 do
@@ -222,7 +225,7 @@ local function strangers()
         if field ~= 'mode' and field ~= 'rcount' and field ~= 'wcount' and not leaves then
             local who = field == 'writer' and fields[i + 1] or string.match(field, '^r:(.*)$')
             if not is_ours(who) then
-                append(found, {who = who, field = field})
+                append(found, {who = who, field = field, count = field ~= 'writer' and whole(fields[i + 1], 1) or 1})
             elseif not redis.call('ZSCORE', KEYS[5], who) then
                 remove(who)
             end
@@ -234,11 +237,30 @@ end
 -- True if the hash expires with the last lease, as our scripts set it. If not, another program set its expiry since.
 local function expires_as_we_left_it() return ends_with(newest[2], hash_left_ms) end
 
+-- The fields of other programs' holders and their counts, as the grants remember them beside the member `foreign`.
+local function counts_of(others)
+    local counts = {}
+    for _, other in ipairs(others) do append(counts, string.format('%.0f %s\n', other.count, other.field)) end
+    table.sort(counts)
+    return table.concat(counts)
+end
+
+-- True if one of them entered since our scripts set the expiry of the hash: it may have set the same one by chance.
+local function somebody_entered(others)
+    local known = {}
+    local counts = redis.call('HGET', KEYS[6], 'foreign') or ''
+    for count, field in string.gmatch(counts, '(%d+) ([^\n]*)\n') do known[field] = tonumber(count) end
+    for _, other in ipairs(others) do
+        if other.count > (known[other.field] or 0) then return true end
+    end
+    return false
+end
+
 -- When the holders of other programs end: with the hash's own expiry, as it was before we made it longer, which the
 -- member `foreign` remembers. A key lives through the ms of its expiry, hence one more.
-local function foreign_end()
+local function foreign_end(others)
     if hash_left_ms < 0 then return nil end
-    if remembered and expires_as_we_left_it() then return tonumber(remembered) end
+    if remembered and expires_as_we_left_it() and not somebody_entered(others) then return tonumber(remembered) end
     return math.max(now_ms + hash_left_ms + 1, remembered or 0)
 end
 
@@ -281,7 +303,7 @@ end
 local function reconcile()
     local others = strangers()
     if #others > 0 then
-        local ends = foreign_end()
+        local ends = foreign_end(others)
         if ends and ends <= now_ms then
             for _, other in ipairs(others) do
                 change(hash_changes, other.field, false)
@@ -289,7 +311,8 @@ local function reconcile()
             end
             touched = true
         else
-            foreign = {name = others[1].who, until_ms = ends}
+            foreign = {name = others[1].who, until_ms = ends, counts = counts_of(others)}
+            touched = touched or remembered and ends and ends ~= tonumber(remembered)
         end
     end
     count_again()
@@ -341,6 +364,7 @@ do
     others_changed = touched
     if remembered and not foreign then
         change(lease_changes, 'foreign', false)
+        change(grant_changes, 'foreign', false)
         touched, must_pass = true, true
     end
     touched = touched or expiry_moved
