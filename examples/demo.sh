@@ -41,7 +41,7 @@ sleep 0.1
 echo "    second | exit status $status"
 [ "$status" -eq 1 ] || fail "the second should have been refused with status 1"
 
-say "Third waits in line, and is served when the first is done."
+say "Third waits in the queue, and acquires the lock when the first is done."
 run "run demo -- third-job"
 "$holdfast" run demo -- sh -c 'echo "has the lock, token $HOLDFAST_TOKEN"; touch "$0"' "$box/third" > >(as third) 2>&1 &
 third=$!

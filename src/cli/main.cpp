@@ -62,7 +62,7 @@ int command(int argc, char** argv) {
     add_doctor(app, status);
     add_bench(app, status);
     add_server(app, status);
-    app.footer("holdfast run NAME -- COMMAND waits for the lock NAME, runs COMMAND, gives the lock back.");
+    app.footer("holdfast run NAME -- COMMAND acquires the lock NAME, runs COMMAND and releases the lock.");
     const int parsed = parse_and_run(app, words.ours);
     return parsed == all_well ? status : parsed;
 }

@@ -143,7 +143,7 @@ examine() { run --separate-stderr holdfast doctor --json; }
     local b=$last
     hold c
     local c=$last
-    # As a job would have it, but nobody who would lose it.
+    # As if a job held it, but without a process that would lose it.
     on_member 3 set "hf:{a}" hf_0000000000000001.1.0000000000000000000001 px 600000
     local third="redis://127.0.0.1:$(member_port 3)/0"
     "$HOLDFAST_BIN" top --json --interval 10ms </dev/null >"$BOX/lines" 2>"$BOX/told" 3>&- &
@@ -227,10 +227,10 @@ follows() { [[ $(redis-cli -p "$1" info replication) == *master_link_status:up* 
     id=$(redis-cli -p "${members[1]}" cluster myid)
     for replica in 1 2; do
         run_redis "r$replica" 'cluster-enabled yes' 'cluster-port BUS' 'repl-diskless-sync-delay 0' 'save ""'
-        redis-cli -p "${members[1]}" cluster meet 127.0.0.1 "$got" "$got_bus"
-        wait_until sees_members "$got" $((replica + 1))
-        redis-cli -p "$got" cluster replicate "$id"
-        wait_until follows "$got"
+        redis-cli -p "${members[1]}" cluster meet 127.0.0.1 "$free_port" "$free_bus"
+        wait_until sees_members "$free_port" $((replica + 1))
+        redis-cli -p "$free_port" cluster replicate "$id"
+        wait_until follows "$free_port"
         redis-cli -p "${members[1]}" config set min-replicas-to-write 0
         examine
         findings[replica]=$(finding_of replicas 0) fixes[replica]=$(fix_of replicas 0)

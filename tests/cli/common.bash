@@ -27,7 +27,7 @@ teardown() {
 
 holdfast() { "$HOLDFAST_BIN" "$@"; }
 
-# Starts holdfast behind our back; its pid is in $last. A shell makes background jobs deaf to INT and QUIT, which
+# Starts holdfast in the background; its pid is in $last. A shell makes background jobs deaf to INT and QUIT, which
 # must not be: signals are what is tested. Output goes to $BOX/out.
 start() {
     env --default-signal=INT,QUIT "$HOLDFAST_BIN" "$@" </dev/null >>"$BOX/out" 2>&1 3>&- &
@@ -93,7 +93,7 @@ held_by() {
     redis set "hf:{$2}" "$(hold_id "$1")" px "${3:-60000}" >/dev/null
     redis set "hf:{$2}:fence" "$(($(server_us) - 2000000))" px 3600000 >/dev/null
 }
-# waited_for_by CLIENT NAME SECONDS [WORD]: stands in line since then; WORD is what it wants, if the form has it.
+# waited_for_by CLIENT NAME SECONDS [WORD]: waits in the queue since then; WORD is what it wants, if the form has it.
 waited_for_by() {
     local id now
     id=$(hold_id "$1")
@@ -139,8 +139,8 @@ start_named_server() {
 named_redis() { redis-cli -s "$BOX/named/redis.sock" "$@"; }
 
 # run_redis NAME LINE...: a redis-server with these lines in its configuration; a sentinel if the first of them is its.
-# Its port is in $got: one that nobody else has, and not of those that the system gives to clients. Whether it is ours
-# that answers there is seen by its pid. BUS in a line stands for another such port, which is in $got_bus. What is in
+# Its port is in $free_port: one that nobody else has, and not of those that the system gives to clients. Whether it is ours
+# that answers there is seen by its pid. BUS in a line is another such port, which is in $free_bus. What is in
 # $preloaded, if anything, is a library that the server is run with.
 run_redis() {
     local name=$1 tries pid as=()
@@ -148,8 +148,8 @@ run_redis() {
     [[ $1 == sentinel* ]] && as=(--sentinel)
     mkdir -p -m 700 "$BOX/$name"
     for ((tries = 0; tries < 20; ++tries)); do
-        got=$((30000 + RANDOM % 2700)) got_bus=$((30000 + RANDOM % 2700))
-        printf '%s\n' "bind 127.0.0.1" "port $got" "pidfile $BOX/$name.pid" "dir $BOX/$name" "${@/BUS/$got_bus}" >"$BOX/$name/redis.conf"
+        free_port=$((30000 + RANDOM % 2700)) free_bus=$((30000 + RANDOM % 2700))
+        printf '%s\n' "bind 127.0.0.1" "port $free_port" "pidfile $BOX/$name.pid" "dir $BOX/$name" "${@/BUS/$free_bus}" >"$BOX/$name/redis.conf"
         LD_PRELOAD=${preloaded-} redis-server "$BOX/$name/redis.conf" "${as[@]}" >"$BOX/$name/log" 2>&1 3>&- &
         pid=$!
         started+=("$pid")
@@ -159,7 +159,7 @@ run_redis() {
     cat "$BOX/$name/log" >&2
     return 1
 }
-answers() { [ "$(redis-cli -p "$got" info server 2>/dev/null | tr -d '\r' | sed -n 's/^process_id://p')" = "$1" ]; }
+answers() { [ "$(redis-cli -p "$free_port" info server 2>/dev/null | tr -d '\r' | sed -n 's/^process_id://p')" = "$1" ]; }
 answers_or_is_gone() { answers "$1" || is_gone "$1"; }
 
 # A library in $preloaded that puts the clock of a server forward by so many seconds. Not libfaketime: it asks for memory
@@ -184,11 +184,11 @@ END
 # A primary and its replica, on ${port[1]} and ${port[2]}, and a sentinel on $sentinel, which decides alone here.
 run_sentinel() {
     run_redis p1 'save ""' 'appendonly no'
-    port[1]=$got
+    port[1]=$free_port
     run_redis p2 'save ""' 'repl-diskless-sync-delay 0' "replicaof 127.0.0.1 ${port[1]}"
-    port[2]=$got
+    port[2]=$free_port
     run_redis watcher "sentinel monitor mine 127.0.0.1 ${port[1]} 1"
-    sentinel=$got
+    sentinel=$free_port
     sentinel_url=redis+sentinel://127.0.0.1:$sentinel/mine
 }
 
@@ -200,7 +200,7 @@ run_cluster() {
     for ((i = 1; i <= $1; ++i)); do
         if [ $# -gt 1 ] && [ "$i" = "$1" ]; then prepare_fast_clock "$2"; fi
         run_redis "m$i" 'cluster-enabled yes' 'cluster-port BUS' 'cluster-node-timeout 5000' 'save ""'
-        members[i]=$got bus[i]=$got_bus
+        members[i]=$free_port bus[i]=$free_bus
     done
     for ((i = 1; i <= $1; ++i)); do
         redis-cli -p "${members[i]}" cluster addslotsrange $((16384 * (i - 1) / $1)) $((16384 * i / $1 - 1)) >/dev/null
@@ -237,7 +237,7 @@ on() { redis-cli -s "$BOX/s$1/redis.sock" "${@:2}"; }
 # A server tells its uptime in whole seconds, and up to one too many.
 is_older_than() { [ "$(on "$1" info server | tr -d '\r' | sed -n 's/^uptime_in_seconds://p')" -gt "$2" ]; }
 
-# A server that was started a short while ago does not vote for the longest lease, so that is short here.
+# A server that was started a short while ago grants no locks for the longest lease, so that is short here.
 setup_quorum() {
     start_servers "$@"
     export HOLDFAST_URL=$servers HOLDFAST_MAX_LEASE=4s

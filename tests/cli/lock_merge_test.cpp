@@ -50,11 +50,11 @@ TEST(LockMerge, OfOneServerNothingChanges) {
     EXPECT_EQ(all.waiters.size(), 1U);
 }
 
-TEST(LockMerge, LineIsThatOfTheFirstServerAndThenWhoIsMissingThere) {
+TEST(LockMerge, QueueIsThatOfTheFirstServerThenTheWaitersItDoesNotKnow) {
     const lock_state all = merge({seen({}, {"p", "q"}), seen({}, {"q", "r", "p"})}, 2);
-    std::vector<std::string> line;
-    for (const lock_waiter& one : all.waiters) line.push_back(one.id + " " + std::to_string(one.backing));
-    EXPECT_THAT(line, ElementsAre("p 2", "q 2", "r 1"));
+    std::vector<std::string> queue;
+    for (const lock_waiter& one : all.waiters) queue.push_back(one.id + " " + std::to_string(one.backing));
+    EXPECT_THAT(queue, ElementsAre("p 2", "q 2", "r 1"));
 }
 
 TEST(LockMerge, ModeIsThatOfTheBestBacked) {

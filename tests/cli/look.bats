@@ -116,7 +116,7 @@ TEXT
     [ "$output" = 库存 ]
 }
 
-@test "Show.TellsHolderAndLineInOrder" {
+@test "Show.TellsHolderAndQueueInOrder" {
     start_local_server
     introduce 1
     introduce 3
@@ -127,7 +127,7 @@ TEXT
     [ "$status" -eq 0 ]
     [[ "${lines[0]}" == "a: held, 2 waiters  (key hf:{a})" ]]
     [[ "$output" == *"holder  user-1@host-1 prog-1[1]"*"lease left 5"*"token $(redis get 'hf:{a}:fence')"*"id $(hold_id 1)"* ]]
-    [[ "$output" == *"line  1  user-3@host-3 prog-3[3]"*"waits 1m"*"2  $(hold_id 2)"*"waits "* ]]
+    [[ "$output" == *"queue  1  user-3@host-3 prog-3[3]"*"waits 1m"*"2  $(hold_id 2)"*"waits "* ]]
     run --separate-stderr holdfast show a --json
     [ "$(of_json '[w["id"][-1] for w in d["lock"]["waiters"]]' <<<"$output")" = "['3', '2']" ]
     [ "$(of_json '60000 <= d["lock"]["oldest_wait_ms"] < 120000' <<<"$output")" = True ]
@@ -141,7 +141,7 @@ TEXT
     [[ "$output" == "a: free"* ]]
 }
 
-@test "Show.ReadersAndTheirLineAreTold" {
+@test "Show.ReadersAndTheirQueueAreTold" {
     start_local_server
     introduce 1
     read_by a 1 2

@@ -1,4 +1,4 @@
-# A lock that is lost: the command is gone before somebody else can have the lock.
+# A lock that is lost: the command is gone before somebody else can acquire the lock.
 load common
 
 # Deaf to TERM; writes down that it is alive, again and again.
@@ -25,7 +25,7 @@ deaf='trap "echo TERM >>\"$BOX/heard\"" TERM; echo $$ >"$BOX/job"
 }
 
 @test "Lost.TermComesFirstAndIsGivenTime" {
-    # Somebody takes the lock away; there is a whole lease left to end well in.
+    # An operator ends the hold; a whole lease is left for the command to end.
     start run --lease 6s --grace 60s a -- bash -c \
         'trap "sleep 0.3; echo tidy >\"$BOX/tidy\"; exit 0" TERM; touch "$BOX/a.runs"; while :; do sleep 0.05; done'
     wait_until test -e "$BOX/a.runs"
@@ -89,7 +89,7 @@ deaf='trap "echo TERM >>\"$BOX/heard\"" TERM; echo $$ >"$BOX/job"
     let_go a
     finish "$last"
     [ "$status" -eq 0 ]
-    has_line "$BOX/out" "lock 'a' was not given back"
+    has_line "$BOX/out" "lock 'a' was not released"
 }
 
 @test "Lost.NotByAServerThatIsAwayForLessThanTheLease" {

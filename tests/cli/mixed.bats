@@ -1,10 +1,10 @@
-# A plain server, a primary that a sentinel watches and a Cluster vote together: each is one of three.
+# A plain server, a primary that a sentinel watches and a Cluster: the three nodes of one lock.
 load common
 
-# All are just started, and vote when the longest lease is over; so that is short here.
+# All are just started, and grant when the longest lease is over; so that is short here.
 setup_mix() {
     run_redis plain 'save ""'
-    plain=$got
+    plain=$free_port
     run_sentinel
     run_cluster 2
     urls=("redis://127.0.0.1:$plain" "$sentinel_url" "redis+cluster://127.0.0.1:${members[1]}")
@@ -18,7 +18,7 @@ holders() {
 }
 all_say_the_same() { [ "$(holders "$1" | wc -l) $(holders "$1" | sort -u | wc -l)" = "3 1" ]; }
 nobody_says_anything() { [ -z "$(holders "$1")" ]; }
-# Before the servers vote for a newcomer, too, which takes them for younger, the status is another one.
+# A new client takes the servers for younger; until they grant to it as well, the status is another one.
 is_refused() {
     run holdfast run "${by_url[@]}" --no-wait "$1" -- touch "$BOX/entered"
     [ "$status" -eq 1 ]

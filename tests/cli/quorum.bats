@@ -93,12 +93,12 @@ load common
     kill -CONT "${server[1]}" "${server[2]}"
 }
 
-@test "Quorum.NoWaitForATakenLockIsOneAndTellsTheHolder" {
+@test "Quorum.NoWaitForAHeldLockIsOneAndTellsTheHolder" {
     setup_quorum
     hold a
     run --separate-stderr holdfast run --no-wait a -- echo never
     [ "$status" -eq 1 ]
-    [[ "$stderr" == *"lock 'a': taken; held by "*"@"* ]]
+    [[ "$stderr" == *"lock 'a': not acquired; held by "*"@"* ]]
     let_go a
     finish "$last"
 }
@@ -120,7 +120,7 @@ load common
     [ "$output" = inside ]
 }
 
-@test "Quorum.RunThatIsInterruptedLeavesTheLineOnAllServers" {
+@test "Quorum.RunThatIsInterruptedLeavesTheQueueOnAllServers" {
     setup_quorum
     hold a
     local holder=$last
@@ -134,43 +134,43 @@ load common
     finish "$holder"
 }
 
-@test "Quorum.FreshServersAreNamedWithTheTimeUntilTheyVote" {
+@test "Quorum.FreshServersAreNamedWithTheTimeUntilTheyGrant" {
     start_servers
     export HOLDFAST_URL=$servers HOLDFAST_MAX_LEASE=1h
     run --separate-stderr holdfast run --no-wait a -- touch "$BOX/ran"
     [ "$status" -eq 125 ]
-    [[ "$stderr" =~ "redis.sock votes in "(1h|3[0-9]+s).*"redis.sock votes in "(1h|3[0-9]+s) ]]
+    [[ "$stderr" =~ "redis.sock grants no locks for "(1h|3[0-9]+s).*"redis.sock grants no locks for "(1h|3[0-9]+s) ]]
     run --separate-stderr holdfast run --wait 100ms a -- touch "$BOX/ran"
     [ "$status" -eq 125 ]
-    [[ "$stderr" == *"s1/redis.sock votes in "* ]]
+    [[ "$stderr" == *"s1/redis.sock grants no locks for "* ]]
     [ ! -e "$BOX/ran" ]
     open_terminal
     terminal resize-window -t t -x 250
-    type_line "HOLDFAST_MAX_LEASE=1h HOLDFAST_URL='$HOLDFAST_URL' \"\$HOLDFAST_BIN\" run a -- echo had-it"
-    wait_until shows "waiting .* for 'a': servers .*s1/redis.sock.*s2/redis.sock.*s3/redis.sock.* started .* ago and vote in [0-9]*m.* (--max-lease)"
+    type_line "HOLDFAST_MAX_LEASE=1h HOLDFAST_URL='$HOLDFAST_URL' \"\$HOLDFAST_BIN\" run a -- echo acquired-it"
+    wait_until shows "waiting .* for 'a': servers .*s1/redis.sock.*s2/redis.sock.*s3/redis.sock.* started .* ago and grant no locks for [0-9]*m.* (--max-lease)"
     ! shows 'about to be handed over'
     terminal resize-window -t t -x 80
-    wait_until shows "waiting .* for 'a': 3 servers started .* ago and vote in [0-9]*m"
+    wait_until shows "waiting .* for 'a': 3 servers started .* ago and grant no locks for [0-9]*m"
 }
 
-@test "Quorum.WaitingLineTellsHolderAndPlace" {
+@test "Quorum.StatusLineTellsHolderAndPosition" {
     setup_quorum
     hold a
     open_terminal
-    type_line "HOLDFAST_MAX_LEASE=4s HOLDFAST_URL='$HOLDFAST_URL' \"\$HOLDFAST_BIN\" run a -- echo had-it"
-    wait_until shows "'a' is held by .*place 1 of 1"
+    type_line "HOLDFAST_MAX_LEASE=4s HOLDFAST_URL='$HOLDFAST_URL' \"\$HOLDFAST_BIN\" run a -- echo acquired-it"
+    wait_until shows "'a' is held by .*position 1 of 1"
     let_go a
-    wait_until shows '^had-it'
+    wait_until shows '^acquired-it'
 }
 
-@test "Quorum.WaitingLineTellsWhyNoMajorityAnswers" {
+@test "Quorum.StatusLineTellsWhyNoMajorityAnswers" {
     start_servers
     crash 2
     crash 3
     open_terminal
-    type_line "HOLDFAST_MAX_LEASE=1s HOLDFAST_URL='$servers' \"\$HOLDFAST_BIN\" run --wait 60s a -- echo had-it"
+    type_line "HOLDFAST_MAX_LEASE=1s HOLDFAST_URL='$servers' \"\$HOLDFAST_BIN\" run --wait 60s a -- echo acquired-it"
     wait_until shows "waiting .*s for 'a': 1 of 3 servers answered; .*s2/redis.sock"
     redis-server "$BOX/s2/redis.conf" >"$BOX/s2/log" 2>&1 3>&- &
     started+=($!)
-    wait_until shows '^had-it'
+    wait_until shows '^acquired-it'
 }

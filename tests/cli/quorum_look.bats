@@ -124,7 +124,7 @@ together() { of_json "next(c['severity'] for c in d['together']['checks'] if c['
     run --separate-stderr holdfast doctor --json
     [ "$status" -eq 0 ]
     [ "$(of_json 'len(d["servers"]), [s["warnings"] for s in d["servers"]], d["together"]["warnings"]' <<<"$output")" = "(3, [0, 0, 0], 0)" ]
-    # Without the short lease of these tests they are too young to vote.
+    # Without the short lease of these tests they are too young to grant.
     HOLDFAST_MAX_LEASE='' run --separate-stderr holdfast doctor --json
     [ "$status" -eq 1 ]
     on 2 config set maxmemory-policy allkeys-lru maxmemory 100mb >/dev/null

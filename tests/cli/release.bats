@@ -1,4 +1,4 @@
-# holdfast release --force: ends the grant it showed, serves the next, tells the holder.
+# holdfast release --force: ends the grant it showed, hands over to the next waiter, tells the holder.
 load common
 
 # Hears what is published to a client, as a pattern listener: that is not counted as the client's listening.
@@ -74,7 +74,7 @@ ends_at_once_when_released() {
     has_line "$BOX/out" "lost the lock 'a'"
 }
 
-@test "Release.TellsAHolderThatNeverHadToWaitAtOnce" { ends_at_once_when_released; }
+@test "Release.TellsAHolderThatNeverWaitedAtOnce" { ends_at_once_when_released; }
 @test "Release.TellsAHolderThatWouldHaveWaitedForSomeTimeAtOnce" { ends_at_once_when_released --wait 10s; }
 @test "Release.TellsAReaderAtOnce" { ends_at_once_when_released --shared; }
 @test "Release.TellsAWriterAtOnce" { ends_at_once_when_released --exclusive; }

@@ -92,7 +92,7 @@ load common
     hold a
     run holdfast run --no-wait a -- touch "$BOX/ran"
     [ "$status" -eq 1 ]
-    [[ "$output" == *"lock 'a': taken; held by $(id -un)@$(uname -n) holdfast[$last] for "* ]]
+    [[ "$output" == *"lock 'a': not acquired; held by $(id -un)@$(uname -n) holdfast[$last] for "* ]]
     run holdfast run --no-wait -E 42 a -- touch "$BOX/ran"
     [ "$status" -eq 42 ]
     run holdfast run --no-wait other -- true
@@ -108,7 +108,7 @@ load common
     hold a
     run holdfast run --wait 3s a -- touch "$BOX/ran"
     [ "$status" -eq 1 ]
-    [[ "$output" == *"not had within 3s"* ]]
+    [[ "$output" == *"not acquired within 3s"* ]]
     [ ! -e "$BOX/ran" ]
     let_go a
     finish "$last"
@@ -184,7 +184,7 @@ load common
 
 @test "Run.WaitsForAServerThatIsJustStarting" {
     run_redis late 'save ""'
-    local url=redis://127.0.0.1:$got pid=${started[-1]}
+    local url=redis://127.0.0.1:$free_port pid=${started[-1]}
     kill -KILL "$pid"
     wait_until is_gone "$pid"
     start run --wait 60s --url "$url" a -- sh -c 'touch "$BOX/ran"'
@@ -199,7 +199,7 @@ load common
 
 @test "Run.ThatDoesNotWaitSaysAtOnceThatTheServerIsNotThere" {
     run_redis gone 'save ""'
-    local url=redis://127.0.0.1:$got pid=${started[-1]}
+    local url=redis://127.0.0.1:$free_port pid=${started[-1]}
     kill -KILL "$pid"
     wait_until is_gone "$pid"
     run --separate-stderr holdfast run --no-wait --url "$url?timeout=60s" a -- echo never

@@ -78,20 +78,20 @@ TEXT
     [ "$(wc -l <"$BOX/alive")" -eq "$before" ]
 }
 
-@test "Terminal.LongWaitShowsHolderTimeAndPlaceInOneLineThatIsUpdated" {
+@test "Terminal.LongWaitShowsHolderTimeAndPositionInOneLineThatIsUpdated" {
     hold a
     local holder=$last
     open_terminal
     type_line '"$HOLDFAST_BIN" run a -- echo "insi""de"; echo "status=$?"'
     wait_until shows "holdfast: 'a' is held by $(id -un)@$(uname -n) holdfast.$holder. for [0-9]*s, [0-9]*s of its lease left; waiting [0-9]*s"
-    wait_until shows 'waiting [2-9]s, place 1 of 1'
-    # Two more come behind; the place stays, the line grows.
+    wait_until shows 'waiting [2-9]s, position 1 of 1'
+    # Two more waiters come; the position stays, the queue grows.
     start run -q a -- true
     local second=$last
     wait_until someone_waits_for a 2
     start run -q a -- true
     local third=$last
-    wait_until shows 'place 1 of 3'
+    wait_until shows 'position 1 of 3'
     [ "$(screen | grep -c "holdfast: 'a'")" -eq 1 ]
     let_go a
     wait_until shows '^inside'
@@ -101,16 +101,16 @@ TEXT
     finish "$third"
 }
 
-@test "Terminal.LongWaitMovesUpInTheLine" {
+@test "Terminal.LongWaitMovesUpInTheQueue" {
     hold a
     start run -q a -- sh -c 'touch "$BOX/second.runs"; while [ ! -e "$BOX/second.end" ]; do sleep 0.05; done'
     local second=$last
     wait_until someone_waits_for a 1
     open_terminal
     type_line '"$HOLDFAST_BIN" run a -- echo "insi""de"'
-    wait_until shows 'place 2 of 2'
+    wait_until shows 'position 2 of 2'
     let_go a
-    wait_until shows "held by .*holdfast.$second. .*place 1 of 1"
+    wait_until shows "held by .*holdfast.$second. .*position 1 of 1"
     touch "$BOX/second.end"
     wait_until shows '^inside'
 }
@@ -119,7 +119,7 @@ TEXT
     hold a -x
     open_terminal
     type_line '"$HOLDFAST_BIN" run -s a -- echo "insi""de"'
-    wait_until shows "holdfast: 'a' is held by .*holdfast.$last. .*place 1 of 1"
+    wait_until shows "holdfast: 'a' is held by .*holdfast.$last. .*position 1 of 1"
     let_go a
     wait_until shows '^inside'
 }
@@ -131,12 +131,12 @@ TEXT
     type_line '"$HOLDFAST_BIN" run a -- echo "insi""de"; echo "status=$?"'
     wait_until shows "^holdfast: 'a' is held by .*…$"
     terminal resize-window -t t -x 120 -y 20
-    wait_until shows 'place 1 of 1'
+    wait_until shows 'position 1 of 1'
     terminal send-keys -t t C-z
     wait_until shows Stopped
     ! shows "holdfast: 'a'"
     type_line 'fg; echo "end=$?"'
-    wait_until shows 'place 1 of 1'
+    wait_until shows 'position 1 of 1'
     terminal send-keys -t t C-c
     wait_until shows 'end=130'
     ! shows "holdfast: 'a'"
@@ -152,7 +152,7 @@ TEXT
     sleep 2.5 # longer than the second after which it would speak
     ! shows "holdfast: 'a'"
     type_line 'fg %2'
-    wait_until shows 'place [12] of 2'
+    wait_until shows 'position [12] of 2'
     let_go a
     wait_until lock_is_free a
 }
@@ -161,24 +161,24 @@ TEXT
     hold a --lease 60s
     open_terminal
     type_line '"$HOLDFAST_BIN" run --wait 60s a -- true; echo "status=$?"'
-    wait_until shows 'place 1 of 1'
+    wait_until shows 'position 1 of 1'
     kill -STOP "$(server_pid)"
     wait_until shows "holdfast: waiting [0-9]*s for 'a': "
     kill -CONT "$(server_pid)"
-    wait_until shows 'place 1 of 1'
+    wait_until shows 'position 1 of 1'
     let_go a
     wait_until shows '^status=0'
 }
 
-@test "Terminal.WaitingLineTellsWhyTheServerCannotBeReached" {
+@test "Terminal.StatusLineTellsWhyTheServerCannotBeReached" {
     run_redis late 'save ""'
-    local url=redis://127.0.0.1:$got pid=${started[-1]}
+    local url=redis://127.0.0.1:$free_port pid=${started[-1]}
     kill -KILL "$pid"
     wait_until is_gone "$pid"
     open_terminal
-    type_line "\"\$HOLDFAST_BIN\" run --wait 60s --url $url a -- echo had-it"
+    type_line "\"\$HOLDFAST_BIN\" run --wait 60s --url $url a -- echo acquired-it"
     wait_until shows "waiting .*s for 'a': .*${url#redis://}.*nothing listens"
     redis-server "$BOX/late/redis.conf" >"$BOX/late/log" 2>&1 3>&- &
     started+=($!)
-    wait_until shows '^had-it'
+    wait_until shows '^acquired-it'
 }

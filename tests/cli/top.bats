@@ -18,7 +18,7 @@ open_top() {
     wait_until shows '^NAME'
 }
 press() { terminal send-keys -t t "$@"; }
-# The names as they stand on the screen, from above.
+# The names on the screen, from top to bottom.
 names() { screen | awk 'found && (NF == 0 || /^q quit/) { exit } found { print $1 } /^NAME/ { found = 1 }' | tr '\n' ' '; }
 names_are() { [ "$(names)" = "$1 " ]; }
 

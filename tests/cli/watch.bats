@@ -73,7 +73,7 @@ has_event() { events | grep -qx -- "$1"; }
     start_local_server
     redis set 'hf:{a}:fence' 100 px 3600000 >/dev/null
     start_watching a
-    # Taken and given back in one instant.
+    # Acquired and released in one instant.
     redis set 'hf:{a}:fence' 200 px 3600000 >/dev/null
     wait_until has_event 'missed ?'
     [ "$(tail -n 1 "$BOX/events" | of_json 'd["token"]')" = 200 ]

@@ -1,4 +1,4 @@
-// What the command makes of words: options, the list of what is held above, the line that shows a wait.
+// What the command makes of words: options, the list of what is held above, the status line of a wait.
 #include "cli/commands/exit_code.hpp"
 #include "cli/commands/run_options.hpp"
 #include "cli/inspect/held_list.hpp"
@@ -105,25 +105,26 @@ lock_holder holder_of(std::string program, access mode) {
 
 const client_facts self{"here", "42", "holdfast", "me"};
 
-TEST(WaitingLine, TellsHolderTimeAndPlace) {
+TEST(StatusLine, TellsHolderTimeAndPosition) {
     lock_state lock = a_lock();
     lock.holders.push_back(holder_of("backup", access::exclusive));
     lock.waiters.push_back({{.id = "1"}, client_facts{"there", "42", "", ""}});
     lock.waiters.push_back({{.id = "2"}, self});
-    EXPECT_EQ(describe_wait(lock, self, 12s),
-              "holdfast: 'a' is held by al@web backup[7] for 1m5s, 28s of its lease left; waiting 12s, place 2 of 2");
+    EXPECT_EQ(
+        describe_wait(lock, self, 12s),
+        "holdfast: 'a' is held by al@web backup[7] for 1m5s, 28s of its lease left; waiting 12s, position 2 of 2");
 }
 
-TEST(WaitingLine, CountsReadersAndThoseInLineIfTheOwnPlaceIsNotKnown) {
+TEST(StatusLine, CountsReadersAndWaitersIfTheOwnPositionIsUnknown) {
     lock_state lock = a_lock();
     lock.kind = wire::lock_kind::read_write;
     for (int i = 0; i < 3; ++i) lock.holders.push_back(holder_of("report", access::read));
     lock.waiters.push_back({{.id = "1"}});
     EXPECT_EQ(describe_wait(lock, self, 2s),
-              "holdfast: 'a' is read by al@web report[7] for 1m5s and 2 others; waiting 2s, 1 in line");
+              "holdfast: 'a' is read by al@web report[7] for 1m5s and 2 others; waiting 2s, 1 in the queue");
 }
 
-TEST(WaitingLine, NeverLetsANameDriveTheTerminal) {
+TEST(StatusLine, NeverLetsANameDriveTheTerminal) {
     lock_state lock({wire::lock_name("a\x1b[2J"), wire::key_naming::tagged, "hf:"});
     lock.holders.push_back(holder_of("\x1b]0;x", access::exclusive));
     EXPECT_EQ(describe_wait(lock, self, 2s).find('\x1b'), std::string::npos);

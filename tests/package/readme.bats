@@ -13,7 +13,7 @@ languages="README.md README.zh-CN.md"
     mkdir -p "$HOME" "$BOX/tree/build"
     ln -s "$HOLDFAST_BUILD" "$BOX/tree/build/release"
     python3 "$readme" script "$HOLDFAST_TREE/README.md" >"$BOX/script"
-    # The text has ten seconds for the longest lease, and a server that is younger does not vote.
+    # The text has ten seconds for the longest lease, and a server that is younger grants no locks.
     for i in 1 2 3; do wait_until is_older_than $i 10; done
     cd "$BOX/tree"
     run bash "$BOX/script"

@@ -62,7 +62,7 @@ struct measurement {
 using bench_listener = std::function<void(workload, double, std::uint64_t)>;
 
 // The keys it used are gone afterwards. Nothing if a signal asked to end. Throws holdfast::error if the server fails.
-// `link` is what locks are taken over, `servers` are the servers behind it.
+// Locks are acquired over `link`; `servers` are the servers behind it.
 std::optional<measurement> measure(client& link, server_set& servers, workload which, const bench_terms& terms,
                                    signal_inbox& signals, const bench_listener& listener);
 

@@ -102,7 +102,7 @@ patient examine(const client& server, const survey_terms& terms) {
 }
 
 finding no_answer(const silence& why) {
-    return {"answer", severity::warning, why.why, "It does not vote; the others go on without it.",
+    return {"answer", severity::warning, why.why, "It grants no locks; the others go on without it.",
             "see whether it runs, and whether this machine may reach it"};
 }
 
@@ -115,10 +115,11 @@ std::vector<patient> examine_each(const member_list& primaries, const survey_ter
             result.push_back(examine(*each, terms));
         } catch (const error& why) {
             silent = std::current_exception();
-            result.push_back({each->server(),
-                              std::nullopt,
-                              {{"answer", severity::danger, why.what(), "Its locks can be neither taken nor kept.",
-                                "see whether it runs, and whether this machine may reach it"}}});
+            result.push_back(
+                {each->server(),
+                 std::nullopt,
+                 {{"answer", severity::danger, why.what(), "Its locks can be neither acquired nor renewed.",
+                   "see whether it runs, and whether this machine may reach it"}}});
         }
     }
     if (silent && std::ranges::none_of(result, &patient::answers)) std::rethrow_exception(silent);

@@ -1,4 +1,4 @@
-// holdfast release: takes a lock from whoever holds it.
+// holdfast release: releases a lock that somebody else holds.
 #include "cli/commands/commands.hpp"
 #include "cli/commands/confirm.hpp"
 #include "cli/commands/exit_code.hpp"
@@ -153,7 +153,7 @@ bool is_agreed(const lock_state& lock, const release_options& options) {
     if (options.yes) return true;
     if (::isatty(STDERR_FILENO) == 1) std::cerr << report(lock, palette::of(STDERR_FILENO));
     return user_agrees(
-        fmt::format("A holder that does not stop when it is asked to goes on beside the next one. Take it from {}?",
+        fmt::format("A holder that does not stop when it is asked to goes on beside the next one. End the hold of {}?",
                     lock.holders.size() == 1 ? "this holder" : "all these holders"));
 }
 
@@ -183,7 +183,7 @@ void print(const server_set& servers, const lock_state& lock, const std::vector<
 
 int release(const release_options& options) {
     if (!options.force) {
-        throw trouble("release takes a lock from whoever holds it; if that is what you want, say --force");
+        throw trouble("release ends the hold of somebody else; if that is what you want, say --force");
     }
     const milliseconds grace = duration_of(options.grace, "--grace");
     server_set servers = options.open();
@@ -216,10 +216,10 @@ int release(const release_options& options) {
 }  // namespace
 
 void add_release(CLI::App& app, int& status) {
-    CLI::App* const command = app.add_subcommand("release", "take a lock from whoever holds it");
+    CLI::App* const command = app.add_subcommand("release", "release a lock that somebody else holds");
     const auto options = std::make_shared<release_options>();
     declare_lock(*command, *options);
-    command->add_flag("--force", options->force, "yes, take it away; without this nothing is done");
+    command->add_flag("--force", options->force, "needed: without it nothing is done");
     command->add_flag("--yes", options->yes, "do not ask");
     command->add_option("--grace", options->grace, "time for the holder to stop; then it is forced (10s)")
         ->type_name("TIME");
@@ -229,7 +229,7 @@ void add_release(CLI::App& app, int& status) {
     command->footer(
         "Asks the holder to stop and to release the lock: its lost() fires, and `holdfast run` ends its command "
         "first.\n"
-        "A grant that is not released within --grace, or whose holder does not listen, is taken at once; the holder "
+        "A grant that is not released within --grace, or whose holder does not listen, is ended at once; the holder "
         "is\n"
         "told, but may go on for a while beside the next one. Only the grants that are shown are ended.\n"
         "Exit status: 0 released; 1 not: nobody holds it, it ended meanwhile, or the answer was no; 125 failed.");

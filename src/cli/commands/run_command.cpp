@@ -1,5 +1,5 @@
-// The story of one run: choose a server; borrow if somebody above us holds the lock; else wait in line, run
-// the command under the guard's and the supervisor's eyes, and give the lock back.
+// One run: choose a server; borrow the hold if a process above this one has it; else wait in the queue, run the command
+// while guard and supervisor watch it, and release the lock.
 #include "cli/commands/run_command.hpp"
 
 #include "api/runtime/client_access.hpp"
@@ -31,10 +31,10 @@ namespace holdfast::cli {
 namespace {
 
 constexpr const char* footer =
-    "Exit status: that of COMMAND, 128+n if signal n ended it; 1 lock not had (-E); 75 lock lost;\n"
+    "Exit status: that of COMMAND, 128+n if signal n ended it; 1 lock not acquired (-E); 75 lock lost;\n"
     "125 holdfast itself failed; 126 COMMAND cannot be run; 127 COMMAND not found.\n"
     "COMMAND gets HOLDFAST_NAME, HOLDFAST_TOKEN (the fencing token) and HOLDFAST_HELD.\n\n"
-    "  holdfast run backup -- rsync -a /srv host:/srv       wait in line, then run\n"
+    "  holdfast run backup -- rsync -a /srv host:/srv       wait in the queue, then run\n"
     "  holdfast run --no-wait nightly -- ./job || echo busy\n"
     "  holdfast run -s catalog -- ./report      many of these at once, but never beside\n"
     "  holdfast run -x catalog -- ./rebuild     one of these\n"
@@ -72,12 +72,12 @@ std::vector<std::string> environment_with(const held_lock& held, const held_list
     return result;
 }
 
-// Leaving the line goes on in the background, on this link. What is asked after it is answered after it.
+// The client leaves the queue in the background, on this link. The answer to a ping comes after that.
 void wait_until_undone(client& link) {
     try {
         link.ping();
     } catch (const error&) {
-        return;  // then our place in line ends by itself
+        return;  // the position in the queue then expires
     }
 }
 
@@ -97,22 +97,22 @@ public:
         servers_ = choose_servers(options_.servers, options_.wanted_notices());
         // From here on signals are read, not suffered; before the client is made, whose threads must not get them.
         signals_.emplace();
-        const lock_location place{servers_.identity, lock_.keys.lock()};
+        const lock_location where{servers_.identity, lock_.keys.lock()};
         held_list above = held_list::parse(environment("HOLDFAST_HELD"));
-        if (const auto held = above.find(place); held && may_borrow(*held)) {
+        if (const auto held = above.find(where); held && may_borrow(*held)) {
             become({command_, environment_with(*held, above, options_)}, *signals_);
         }
         client link(servers_.urls, link_options_);
         hear_recalls(link);
-        waited got = wait_in_line(link);
-        if (got.signal) {
+        waited result = wait_in_queue(link);
+        if (result.signal) {
             wait_until_undone(link);
-            return killed_by_signal + *got.signal;
+            return killed_by_signal + *result.signal;
         }
-        if (!got.hold) return refused(link);
-        const held_lock mine{place, got.hold.token(), got.hold.id()};
+        if (!result.hold) return refused(link);
+        const held_lock mine{where, result.hold.token(), result.hold.id()};
         above.add(mine);
-        return run_under(got.hold, {command_, environment_with(mine, above, options_)});
+        return run_under(result.hold, {command_, environment_with(mine, above, options_)});
     }
 
     bool interrupted_at_terminal() const noexcept { return interrupted_at_terminal_; }
@@ -125,7 +125,7 @@ private:
         const standing has = standing_of(servers, lock_, held.hold_id);
         if (has == standing::reads && side_ != side::reading) {
             throw trouble(fmt::format(
-                "this runs under a shared hold of '{}', and would wait for itself to have it alone; have the "
+                "this runs under a shared hold of '{}', and would wait for itself to hold it alone; have the "
                 "outer run say --exclusive, or this one --shared",
                 options_.name));
         }
@@ -143,16 +143,16 @@ private:
         return servers_.urls.size() == 1 ? server_set(link) : server_set(servers_.urls);
     }
 
-    waited wait_in_line(const client& link) {
+    waited wait_in_queue(const client& link) {
         run_lock lock(link, options_.name, side_, lock_options_);
-        std::optional<waiting_display> line;
+        std::optional<waiting_display> display;
         if (!options_.quiet && ::isatty(STDERR_FILENO) == 1)
-            line.emplace(eyes(link), lock_, link, link_options_.max_lease);
+            display.emplace(eyes(link), lock_, link, link_options_.max_lease);
         try {
-            return wait_for_lock(lock, limit_, *signals_, line ? &*line : nullptr);
+            return wait_for_lock(lock, limit_, *signals_, display ? &*display : nullptr);
         } catch (const error& why) {
             if (why.condition() != errc::wrong_type) throw;
-            line.reset();
+            display.reset();
             throw trouble(fmt::format("lock '{}': {}", options_.name, advice_on(link)));
         }
     }
@@ -168,10 +168,10 @@ private:
 
     int refused(const client& link) const {
         const bool waited = limit_ && limit_->count() > 0;
-        const std::string why = waited ? "not had within " + redis::format_duration(*limit_) : std::string("taken");
+        const std::string why = waited ? " within " + redis::format_duration(*limit_) : std::string();
         server_set servers = eyes(link);
         const std::string holder = describe_holders(servers, lock_);
-        tell(fmt::format("lock '{}': {}{}{}", options_.name, why, holder.empty() ? "" : "; ", holder));
+        tell(fmt::format("lock '{}': not acquired{}{}{}", options_.name, why, holder.empty() ? "" : "; ", holder));
         return options_.refused_status;
     }
 
@@ -185,7 +185,7 @@ private:
             interrupted_at_terminal_ = eyes.interrupted_at_terminal();
         }
         if (const auto why = hold.release(); why && status != lock_lost) {
-            tell(fmt::format("lock '{}' was not given back: {}", options_.name, why.message()));
+            tell(fmt::format("lock '{}' was not released: {}", options_.name, why.message()));
         }
         return status;
     }

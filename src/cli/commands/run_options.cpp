@@ -88,17 +88,17 @@ void declare(CLI::App& run, run_options& options) {
     run.add_flag("-s,--shared", options.shared, "with others: the reading side of a read-write lock");
     run.add_flag("-x,--exclusive", options.exclusive, "alone: the writing side of what others hold by -s");
     add("--prefer", options.prefer, "arrival|readers|writers", "who goes first where both wait (arrival)");
-    add("--wait", options.wait, "TIME", "wait at most so long, as in 30s; else without limit");
-    run.add_flag("--no-wait", options.no_wait, "give up at once if the lock is taken");
+    add("--wait", options.wait, "TIME", "wait at most this long, as in 30s (no limit)");
+    run.add_flag("--no-wait", options.no_wait, "give up at once if somebody else holds the lock");
     add("--lease", options.lease, "TIME", "how long the lock outlives a crash (30s)");
     declare_max_lease(run, options.max_lease);
     add("--fence-retention", options.fence_retention, "TIME", "how long tokens are remembered (1h)");
     declare_servers(run, options.servers);
     add("--keys", options.keys, "FORM", "tagged, or raw: the key is NAME itself (tagged)");
-    add("--prefix", options.prefix, "TEXT", "stands before tagged keys (hf:)");
+    add("--prefix", options.prefix, "TEXT", "prefix of tagged keys (hf:)");
     add("--on-lost", options.reaction, "kill|warn", "what to do with COMMAND if the lock is lost (kill)");
     add("--grace", options.grace, "TIME", "from TERM to KILL if the lock is lost, at most (5s)");
-    add("-E", options.refused_status, "STATUS", "exit so if the lock was not had (1)");
+    add("-E", options.refused_status, "STATUS", "exit status if the lock was not acquired (1)");
     add("--shell", options.shell, "TEXT", "run this by /bin/sh -c instead of COMMAND");
     run.add_flag("-q,--quiet", options.quiet, "no notices, only errors");
 }

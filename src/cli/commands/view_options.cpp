@@ -33,7 +33,7 @@ void declare_servers(CLI::App& command, server_words& servers) {
 
 void declare_server(CLI::App& command, view_options& options) {
     declare_servers(command, options.servers);
-    command.add_option("--prefix", options.prefix, "stands before tagged keys (hf:)")->type_name("TEXT");
+    command.add_option("--prefix", options.prefix, "prefix of tagged keys (hf:)")->type_name("TEXT");
 }
 
 void declare_json(CLI::App& command, view_options& options) {

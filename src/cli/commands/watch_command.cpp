@@ -31,7 +31,7 @@ std::string rough(microseconds span) {
 std::string details(const lock_event& event) {
     std::vector<std::string> facts;
     if (event.mode != "exclusive" && event.mode != "write" && !event.mode.empty()) facts.push_back("to " + event.mode);
-    if (event.place) facts.push_back(fmt::format("place {}", *event.place));
+    if (event.position) facts.push_back(fmt::format("position {}", *event.position));
     if (event.waited && event.what != happening::waiting) facts.push_back("waited " + rough(*event.waited));
     if (event.held) facts.push_back("held " + rough(*event.held));
     if (event.token) facts.push_back(fmt::format("token {}", *event.token));
@@ -54,7 +54,7 @@ emphasis colour_of(happening what) {
 }
 
 std::string line_of(const lock_event& event, const palette& colours) {
-    const std::string who = event.what == happening::missed ? "held and given back between two looks" : event.who;
+    const std::string who = event.what == happening::missed ? "acquired and released between two looks" : event.who;
     const std::string facts = details(event);
     return fmt::format("{}  {}  {}{}{}\n", colours.paint(emphasis::dim, utc(event.when)),
                        colours.paint(colour_of(event.what), fmt::format("{:11}", name_of(event.what))), who,

@@ -3,7 +3,7 @@
 // Two steps: a survey asks the server all there is to ask, then every check draws its conclusion from the survey
 // alone. What may not be asked (managed servers forbid CONFIG) is said, as a warning, never taken for good.
 //
-// Of a Cluster every primary is surveyed, and then all of them as one thing: it has one vote, however many they are.
+// Of a Cluster every primary is surveyed, and then all of them as one thing: it counts once, however many they are.
 #pragma once
 
 #include "cli/inspect/server_survey.hpp"
@@ -38,7 +38,7 @@ struct patient {
     std::vector<finding> findings = {};
 };
 
-// One that votes: a server, or a Cluster with its primaries.
+// One node: a server, or a Cluster with its primaries.
 struct surveyed_node {
     bool answers() const noexcept;
 
@@ -47,7 +47,7 @@ struct surveyed_node {
     std::vector<finding> as_a_whole = {};  // of a Cluster
 };
 
-// What endangers locks on several voters though each of them is well. At least one answers.
+// What endangers locks on several nodes though each of them is well. At least one answers.
 std::vector<finding> examine_together(const std::vector<surveyed_node>& all, std::chrono::milliseconds max_lease);
 
 // The same for the primaries of a Cluster.

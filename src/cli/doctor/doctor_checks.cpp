@@ -49,7 +49,7 @@ finding check_version(const server_survey& survey) {
 
 finding a_replica() {
     return {"role", severity::danger, "a replica",
-            "A replica takes no writes, so no lock can be taken here; a writable one would lose them.",
+            "A replica accepts no writes, so no lock can be acquired here; a writable one would lose them.",
             "name the primary in the URL"};
 }
 
@@ -126,7 +126,7 @@ finding check_persistence(const server_survey& survey) {
         "clients";
     if (survey.terms.servers > 1) {
         return fine("persistence",
-                    "not needed: a server that was restarted does not vote for " + about(survey.terms.max_lease));
+                    "not needed: a server that was restarted grants no locks for " + about(survey.terms.max_lease));
     }
     const auto aof = survey.info_number("aof_enabled");
     if (!aof) return unknown("persistence", "persistence");
@@ -151,7 +151,7 @@ finding check_saving(const server_survey& survey) {
     if (!snapshot) return unknown("saving", "the state of the last save");
     if (*snapshot == "ok" && append.value_or("ok") == "ok") return fine("saving", "the last save went well");
     return {"saving", severity::danger, "the last save to disk failed",
-            "Redis then refuses writes (MISCONF): no lock can be taken, renewed or given back.",
+            "Redis then refuses writes (MISCONF): no lock can be acquired, renewed or released.",
             "see the server's log; most often the disk is full or the directory not writable"};
 }
 
@@ -293,8 +293,7 @@ finding check_uptime(const server_survey& survey) {
         return fine("uptime", about(told));
     if (survey.terms.servers > 1) {
         return {"uptime", severity::warning, fmt::format("started {} s ago", *uptime),
-                "It may have forgotten locks, and does not vote until the longest lease is over.",
-                "nothing: it passes"};
+                "It may have forgotten locks, and grants none until the longest lease is over.", "nothing: it passes"};
     }
     return {"uptime", severity::warning, fmt::format("started {} s ago", *uptime),
             "It may have forgotten locks that are still believed in, until the longest lease is over.",

@@ -30,13 +30,14 @@ finding check_coverage(const std::vector<patient>& primaries) {
     }
     if (!is_told) {
         return {"coverage", severity::warning, "the state of the Cluster could not be read",
-                "Nobody knows whether every lock can be taken.", "allow this user CLUSTER INFO"};
+                "Nobody knows whether every lock can be acquired.", "allow this user CLUSTER INFO"};
     }
     if (served == all_slots && !is_down) return fine("coverage", "every slot has a primary that answers");
     const std::string what =
         fmt::format("{} of {} slots are served{}", served, all_slots, is_down ? ", it is down" : "");
     return {"coverage", severity::danger, what,
-            is_down ? "No lock can be taken or kept." : "Locks whose names are in the others cannot be taken or kept.",
+            is_down ? "No lock can be acquired or renewed."
+                    : "Locks whose names are in the other slots cannot be acquired or renewed.",
             "bring the missing primaries back, or see redis-cli --cluster check"};
 }
 
@@ -68,9 +69,10 @@ finding check_full_coverage(const std::vector<patient>& primaries) {
         if (!setting) continue;
         is_told = true;
         if (*setting == "no") continue;
-        return {"full-coverage", severity::warning, "cluster-require-full-coverage is " + *setting,
-                "While one primary is being replaced the locks of all the others stand still, too, and may be lost.",
-                "CONFIG SET cluster-require-full-coverage no on every member"};
+        return {
+            "full-coverage", severity::warning, "cluster-require-full-coverage is " + *setting,
+            "While one primary is being replaced the locks of all the others cannot be used either, and may be lost.",
+            "CONFIG SET cluster-require-full-coverage no on every member"};
     }
     if (!is_told) return unknown("full-coverage", "cluster-require-full-coverage");
     return fine("full-coverage", "a primary that fails stops nobody else's locks");

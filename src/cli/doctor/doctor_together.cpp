@@ -1,4 +1,4 @@
-// What endangers locks on several voters though each of them is well.
+// What endangers locks on several nodes though each of them is well.
 #include "cli/doctor/doctor.hpp"
 #include "cli/terminal/text.hpp"
 
@@ -22,7 +22,7 @@ finding check_majority(const std::vector<surveyed_node>& all) {
     const std::string what = fmt::format("{} of {} servers answer, {} are needed", answering, all.size(), needed);
     if (answering == all.size()) return {"majority", severity::fine, what, {}, {}};
     if (answering < needed) {
-        return {"majority", severity::danger, what, "No lock can be taken or kept.", "bring the others back"};
+        return {"majority", severity::danger, what, "No lock can be acquired or renewed.", "bring the others back"};
     }
     return {
         "majority", answering == needed ? severity::danger : severity::warning, what,
@@ -44,7 +44,7 @@ finding check_twins(const std::vector<patient>& all) {
         if (!id) continue;
         if (const auto [twin, is_new] = known.emplace(*id, one.server); !is_new) {
             return {"twins", severity::danger, fmt::format("{} and {} are one server", twin->second, one.server),
-                    "Its vote counts twice: when it fails or forgets, so does a majority.", "name each server once"};
+                    "It counts twice: when it fails or forgets, so does a majority.", "name each server once"};
         }
     }
     return {"twins", severity::fine, "each is a server of its own", {}, {}};

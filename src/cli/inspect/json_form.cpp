@@ -97,7 +97,7 @@ json to_json(const lock_event& event, const lock_ref& lock) {
              {"token", or_null(event.token)},
              {"waited_ms", nullptr},
              {"held_ms", nullptr},
-             {"place", or_null(event.place)},
+             {"place", or_null(event.position)},
              {"from", text_or_null(event.from)}};
     if (event.waited) out["waited_ms"] = ms(*event.waited);
     if (event.held) out["held_ms"] = ms(*event.held);

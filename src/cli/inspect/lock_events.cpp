@@ -59,21 +59,22 @@ private:
         }
     }
 
-    // Where the first of the new holders stood in line; if none came from there, behind everybody.
+    // The former position of the first new holder; the end of the queue if no new holder waited.
     std::size_t served_up_to() const {
-        std::size_t place = 0;
+        std::size_t position = 0;
         for (const lock_waiter& waiter : before_.waiters) {
-            if (find(now_.holders, waiter.id) != nullptr && find(before_.holders, waiter.id) == nullptr) return place;
-            ++place;
+            if (find(now_.holders, waiter.id) != nullptr && find(before_.holders, waiter.id) == nullptr)
+                return position;
+            ++position;
         }
-        return place;
+        return position;
     }
 
-    // In the line before, and not in it now.
+    // Waiters of the first look that are not waiting at the second.
     void tell_waiters_that_left() {
         const std::size_t served = served_up_to();
-        for (std::size_t place = 0; place < before_.waiters.size(); ++place) {
-            lock_waiter waiter = before_.waiters[place];
+        for (std::size_t position = 0; position < before_.waiters.size(); ++position) {
+            lock_waiter waiter = before_.waiters[position];
             if (find(now_.waiters, waiter.id) != nullptr) continue;
             const lock_holder* const holder = find(now_.holders, waiter.id);
             const bool upgrade_failed =
@@ -81,7 +82,7 @@ private:
             if (holder != nullptr && !upgrade_failed) continue;
             waiter.waited += elapsed();
             // Before the one who has it now, and a token was given: its turn came and went while nobody looked.
-            const bool had_its_turn = fence_moved() && !waiter.is_silent && place < served && !upgrade_failed;
+            const bool had_its_turn = fence_moved() && !waiter.is_silent && position < served && !upgrade_failed;
             add(had_its_turn ? happening::handed_over : happening::gave_up, waiter);
             if (!had_its_turn) continue;
             explained_ = true;
@@ -115,12 +116,12 @@ private:
     }
 
     void tell_new_waiters() {
-        for (std::size_t place = 0; place < now_.waiters.size(); ++place) {
-            const lock_waiter& waiter = now_.waiters[place];
+        for (std::size_t position = 0; position < now_.waiters.size(); ++position) {
+            const lock_waiter& waiter = now_.waiters[position];
             if (find(before_.waiters, waiter.id) != nullptr) continue;
             lock_event& event = add(happening::waiting, waiter);
             event.when = now_.server_time - waiter.waited;
-            event.place = place + 1;
+            event.position = position + 1;
         }
     }
 

@@ -35,8 +35,8 @@ struct lock_event {
     std::optional<std::uint64_t> token = {};
     std::optional<microseconds> waited = {};
     std::optional<microseconds> held = {};
-    std::optional<std::size_t> place = {};  // in line, from 1
-    std::string from = {};                  // handed over by this hold id
+    std::optional<std::size_t> position = {};  // in the queue, from 1
+    std::string from = {};                     // handed over by this hold id
 };
 
 std::string_view name_of(happening what) noexcept;

@@ -47,18 +47,18 @@ std::string report(const lock_state& lock, const palette& colours) {
     if (lock.is_idle() && lock.fence) text += fmt::format("  last token {}\n", *lock.fence);
     if (lock.waiters.empty()) return text;
     using enum table::align;
-    table line({left, right, left, right, left, left});
+    table queue({left, right, left, right, left, left});
     for (std::size_t i = 0; i < lock.waiters.size(); ++i) {
         const lock_waiter& waiter = lock.waiters[i];
-        line.add(
-            {{i == 0 ? "  line" : ""},
+        queue.add(
+            {{i == 0 ? "  queue" : ""},
              {std::to_string(i + 1)},
              {person(waiter), emphasis::warning},
              {"waits " + rough(waiter.waited)},
              {lock.is_shared_kind() || waiter.wants != wish::write ? fmt::format("to {}", name_of(waiter.wants)) : ""},
              {waiter.is_silent ? "not heard of; will be passed over" : "", emphasis::danger}});
     }
-    for (const std::string& row : line.lines(colours)) text += row + "\n";
+    for (const std::string& row : queue.lines(colours)) text += row + "\n";
     return text;
 }
 

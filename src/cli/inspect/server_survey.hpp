@@ -29,7 +29,7 @@ struct survey_terms {
     server_origin origin = server_origin::named;  // the local one is as we have made it
     std::string prefix = std::string(wire::default_prefix);
     std::chrono::milliseconds max_lease{0};
-    std::size_t servers = 1;  // that vote, this one included
+    std::size_t servers = 1;  // all that are named, this one included
     server_kind kind = server_kind::alone;
 };
 

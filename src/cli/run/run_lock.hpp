@@ -1,8 +1,8 @@
 // The lock that a run is about: a plain one, or one side of a read-write lock.
 //
 // As with flock(1), -s is shared and -x is exclusive, and they exclude each other. A run with neither takes a plain
-// lock, which is another kind of key in Redis: one that other programs use too. The two kinds cannot be had under one
-// name at the same time; who tries is told which option the others have chosen.
+// lock, which is another kind of key in Redis: one that other programs use too. One name cannot be
+// both kinds at the same time; the refusal names the option that the others have chosen.
 #pragma once
 
 #include "cli/inspect/lock_state.hpp"
@@ -27,7 +27,7 @@ public:
     // Throws holdfast::error if name or options cannot be.
     run_lock(const client& link, const std::string& name, side which, const shared_mutex_options& options);
 
-    // Empty: not had in time. Throws holdfast::error; errc::cancelled when stopped.
+    // Empty: not acquired in time. Throws holdfast::error; errc::cancelled when stopped.
     holdfast::lease acquire(patience limit, std::stop_token stop);
 
 private:

@@ -10,11 +10,11 @@
 namespace holdfast::cli {
 namespace {
 
-// Reads signals while the main thread stands in line.
+// Reads signals while the main thread waits in the queue.
 class signal_reader {
 public:
-    signal_reader(signal_inbox& signals, waiting_display* line)
-        : signals_(signals), line_(line), thread_([this] { read(); }) {}
+    signal_reader(signal_inbox& signals, waiting_display* display)
+        : signals_(signals), display_(display), thread_([this] { read(); }) {}
     ~signal_reader() { finish(); }
 
     std::stop_token asked_to_stop() const { return stop_.get_token(); }
@@ -43,12 +43,12 @@ private:
     }
 
     void stop() {
-        if (line_ != nullptr) line_->clear();
+        if (display_ != nullptr) display_->clear();
         stop_this_process();
     }
 
     signal_inbox& signals_;
-    waiting_display* line_;
+    waiting_display* display_;
     event done_;
     std::stop_source stop_;
     std::optional<int> signal_;
@@ -57,8 +57,8 @@ private:
 
 }  // namespace
 
-waited wait_for_lock(run_lock& lock, patience limit, signal_inbox& signals, waiting_display* line) {
-    signal_reader reader(signals, line);
+waited wait_for_lock(run_lock& lock, patience limit, signal_inbox& signals, waiting_display* display) {
+    signal_reader reader(signals, display);
     waited result;
     try {
         result.hold = lock.acquire(limit, reader.asked_to_stop());

@@ -1,4 +1,4 @@
-// Waits in line for the lock, and leaves the line when a signal asks to.
+// Waits in the queue for the lock, and leaves it when a signal asks to end.
 #pragma once
 
 #include "cli/run/run_lock.hpp"
@@ -10,11 +10,11 @@
 namespace holdfast::cli {
 
 struct waited {
-    holdfast::lease hold;       // empty: not had in time
+    holdfast::lease hold;       // empty: not acquired in time
     std::optional<int> signal;  // asked to end; the hold is empty then
 };
 
-// `line` shows the wait to a person; may be null. Throws holdfast::error if the server cannot be asked.
-waited wait_for_lock(run_lock& lock, patience limit, signal_inbox& signals, waiting_display* line);
+// `display` shows the wait at a terminal; may be null. Throws holdfast::error if the server cannot be asked.
+waited wait_for_lock(run_lock& lock, patience limit, signal_inbox& signals, waiting_display* display);
 
 }  // namespace holdfast::cli

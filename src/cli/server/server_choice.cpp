@@ -62,7 +62,7 @@ std::string identity_of(const std::vector<std::string>& urls) {
     for (const std::string& url : urls) names.push_back(identity_of(redis::parse_url(url)));
     std::ranges::sort(names);
     if (const auto twin = std::ranges::adjacent_find(names); twin != names.end()) {
-        throw trouble(fmt::format("{} is named twice: each server has one vote", *twin));
+        throw trouble(fmt::format("{} is named twice: each server counts once", *twin));
     }
     return joined(names);
 }

@@ -19,7 +19,7 @@ struct server_words {
 };
 
 struct server_choice {
-    std::vector<std::string> urls = {};  // one, or several that vote
+    std::vector<std::string> urls = {};  // one, or several of which a majority grants
     // How they are called in lists: the same for every way of signing in and every order.
     std::string identity = {};
     server_origin origin = server_origin::named;
@@ -29,8 +29,8 @@ struct server_choice {
 // the local server if it is the one and does not run. `wanted` hides the warning of variables that nobody reads, but
 // not that the local server is used though nobody asked for it.
 //
-// Throws holdfast::error for a URL that is not understood, trouble for an empty one, for a server named twice, whose
-// vote would count twice, and for a password in an option, because everybody on the machine can read a command line.
+// Throws holdfast::error for a URL that is not understood, trouble for an empty one, for a server named twice, which
+// would count twice, and for a password in an option, because everybody on the machine can read a command line.
 server_choice choose_servers(const server_words& options, notices wanted);
 
 // True if it is the local server that is used, asked for or not.

@@ -50,14 +50,15 @@ std::string describe_wait(const lock_state& lock, const client_facts& self, mill
     const auto us = std::ranges::find_if(lock.waiters, [&self](const lock_waiter& waiter) {
         return waiter.client && waiter.client->pid == self.pid && waiter.client->host == self.host;
     });
-    std::string place;
+    std::string position;
     if (us != lock.waiters.end()) {
-        place = fmt::format(", place {} of {}", us - lock.waiters.begin() + 1, lock.waiters.size());
+        position = fmt::format(", position {} of {}", us - lock.waiters.begin() + 1, lock.waiters.size());
     } else if (!lock.waiters.empty()) {
-        place = fmt::format(", {} in line", lock.waiters.size());
+        position = fmt::format(", {} in the queue", lock.waiters.size());
     }
     const std::string who = lock.is_free() ? "is about to be handed over" : "is " + describe_holders(lock);
-    return fmt::format("holdfast: '{}' {}; waiting {}{}", excerpt(lock.where.name.text()), who, about(waited), place);
+    return fmt::format("holdfast: '{}' {}; waiting {}{}", excerpt(lock.where.name.text()), who, about(waited),
+                       position);
 }
 
 std::string describe_recovery(const engine::recovery& found, milliseconds max_lease, naming how) {
@@ -66,7 +67,7 @@ std::string describe_recovery(const engine::recovery& found, milliseconds max_le
     const bool one = names.size() == 1;
     const std::string who = how == naming::counted ? counted(names.size(), "server")
                                                    : fmt::format("server{} {}", one ? "" : "s", fmt::join(names, ", "));
-    return fmt::format("{} started {} ago and vote{} in {} (--max-lease)", who,
+    return fmt::format("{} started {} ago and grant{} no locks for {} (--max-lease)", who,
                        about(std::max(max_lease - found.enough_in, 0ms)), one ? "s" : "", about(found.enough_in));
 }
 

@@ -1,9 +1,9 @@
-// What a person at a terminal sees of a long wait: who holds the lock, for how long, and the place in line.
+// The status line of a long wait at a terminal: who holds the lock, for how long, and the position in the queue.
 //
-//     holdfast: 'a' is held by alice@web-1 backup[4242] for 2m3s, 28s of its lease left; waiting 12s, place 2 of 5
+//     holdfast: 'a' is held by alice@web-1 backup[4242] for 2m3s, 28s of its lease left; waiting 12s, position 2 of 5
 //
-// One line, drawn again and again in its place and gone when the wait is over. To look
-// disturbs nobody in line. Nothing is shown in the first second, in a pipe, or by a job in the background.
+// The line is redrawn in place and removed when the wait ends. Reading the lock does not affect the queue. Nothing is
+// shown in the first second, in a pipe, or by a background job.
 #pragma once
 
 #include "cli/inspect/lock_state.hpp"
@@ -39,7 +39,7 @@ private:
     const client& waiter_;
     const milliseconds max_lease_;
     std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
-    std::mutex mutex_;  // guards the terminal's line: drawn_ is true while something stands there
+    std::mutex mutex_;  // guards the terminal's line: drawn_ is true while it shows text
     std::condition_variable_any wake_;
     bool drawn_ = false;
     std::jthread thread_;
@@ -48,7 +48,7 @@ private:
 // The text of that line; `self` is who waits, as it calls itself.
 std::string describe_wait(const lock_state& lock, const client_facts& self, milliseconds waited);
 
-// What is waited for where too few servers vote yet: "servers a, b, c started 8s ago and vote in 52s (--max-lease)", or
+// While too few servers grant: "servers a, b, c started 8s ago and grant no locks for 52s (--max-lease)", or
 // "3 servers started ..." where there is no room for names.
 enum class naming { by_name, counted };
 std::string describe_recovery(const engine::recovery& found, milliseconds max_lease, naming how);

@@ -124,10 +124,10 @@ http_server::http_server(asio::io_context& context, const std::string& address, 
     : acceptor_(context), handle_(std::move(handle)), open_(std::make_shared<std::size_t>(0)) {
     const auto [host, port] = split(address);
     try {
-        const tcp::endpoint place = tcp::resolver(context).resolve(host, port, tcp::resolver::passive)->endpoint();
-        acceptor_.open(place.protocol());
+        const tcp::endpoint local = tcp::resolver(context).resolve(host, port, tcp::resolver::passive)->endpoint();
+        acceptor_.open(local.protocol());
         acceptor_.set_option(tcp::acceptor::reuse_address(true));
-        acceptor_.bind(place);
+        acceptor_.bind(local);
         acceptor_.listen();
     } catch (const boost::system::system_error& why) {
         throw trouble(fmt::format("--listen {}: {}", address, why.code().message()));

@@ -20,7 +20,7 @@ struct http_answer {
 
 class http_server {
 public:
-    // Asked for what stands behind GET; runs on the thread that runs the context.
+    // Answers a GET of `path`; runs on the thread that runs the context.
     using handler = std::function<http_answer(const std::string& path)>;
 
     // `address` is HOST:PORT or [IPV6]:PORT; port 0 takes a free one. Throws trouble if it cannot listen there.
