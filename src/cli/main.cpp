@@ -1,27 +1,18 @@
 // The holdfast command: words in, a subcommand, an exit status out.
-//
-// What follows "--" belongs to somebody else's command, so it is cut off before our own options are looked for.
 #include "cli/commands/commands.hpp"
 #include "cli/commands/exit_code.hpp"
-#include "cli/commands/run_command.hpp"
-#include "cli/commands/server_command.hpp"
 #include "cli/terminal/system.hpp"
 
 #include <holdfast/errors.hpp>
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
-#include <iostream>
-#include <string>
-#include <vector>
 
 namespace holdfast::cli {
 namespace {
 
 struct split_words {
     std::vector<std::string> ours;
-    std::vector<std::string> behind_dashes;
+    std::vector<std::string> behind_dashes;  // another program's command and options
 };
 
 split_words split(int argc, char** argv) {
@@ -53,15 +44,10 @@ int command(int argc, char** argv) {
     app.set_version_flag("--version", "holdfast " HOLDFAST_VERSION);
     app.require_subcommand(1);
     add_run(app, words.behind_dashes, status);
-    add_ls(app, status);
-    add_show(app, status);
-    add_top(app, status);
-    add_watch(app, status);
-    add_release(app, status);
-    add_metrics(app, status);
-    add_doctor(app, status);
-    add_bench(app, status);
-    add_server(app, status);
+    for (const auto add :
+         {add_ls, add_show, add_top, add_watch, add_release, add_metrics, add_doctor, add_bench, add_server}) {
+        add(app, status);
+    }
     app.footer("holdfast run NAME -- COMMAND acquires the lock NAME, runs COMMAND and releases the lock.");
     const int parsed = parse_and_run(app, words.ours);
     return parsed == all_well ? status : parsed;

@@ -1,5 +1,5 @@
 // What several servers say of one lock, as one.
-#include "cli/inspect/lock_merge.hpp"
+#include "cli/inspect/locks/lock_state.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

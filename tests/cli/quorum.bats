@@ -139,18 +139,18 @@ load common
     export HOLDFAST_URL=$servers HOLDFAST_MAX_LEASE=1h
     run --separate-stderr holdfast run --no-wait a -- touch "$BOX/ran"
     [ "$status" -eq 125 ]
-    [[ "$stderr" =~ "redis.sock grants no locks for "(1h|3[0-9]+s).*"redis.sock grants no locks for "(1h|3[0-9]+s) ]]
+    [[ "$stderr" =~ "redis.sock grants in "(1h|3[0-9]+s).*"redis.sock grants in "(1h|3[0-9]+s) ]]
     run --separate-stderr holdfast run --wait 100ms a -- touch "$BOX/ran"
     [ "$status" -eq 125 ]
-    [[ "$stderr" == *"s1/redis.sock grants no locks for "* ]]
+    [[ "$stderr" == *"s1/redis.sock grants in "* ]]
     [ ! -e "$BOX/ran" ]
     open_terminal
     terminal resize-window -t t -x 250
     type_line "HOLDFAST_MAX_LEASE=1h HOLDFAST_URL='$HOLDFAST_URL' \"\$HOLDFAST_BIN\" run a -- echo acquired-it"
-    wait_until shows "waiting .* for 'a': servers .*s1/redis.sock.*s2/redis.sock.*s3/redis.sock.* started .* ago and grant no locks for [0-9]*m.* (--max-lease)"
+    wait_until shows "waiting .* for 'a': servers .*s1/redis.sock.*s2/redis.sock.*s3/redis.sock.* started .* ago and grant in [0-9]*m.* (--max-lease)"
     ! shows 'about to be handed over'
     terminal resize-window -t t -x 80
-    wait_until shows "waiting .* for 'a': 3 servers started .* ago and grant no locks for [0-9]*m"
+    wait_until shows "waiting .* for 'a': 3 servers started .* ago and grant in [0-9]*m"
 }
 
 @test "Quorum.StatusLineTellsHolderAndPosition" {

@@ -1,5 +1,5 @@
 // The doctor's probe tries exactly the commands that the library sends.
-#include "cli/inspect/rights_probe.hpp"
+#include "cli/doctor/server_survey.hpp"
 
 #include <gtest/gtest.h>
 

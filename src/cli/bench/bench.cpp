@@ -1,9 +1,8 @@
 #include "cli/bench/bench.hpp"
 
 #include "cli/commands/exit_code.hpp"
-#include "cli/inspect/ask.hpp"
-#include "cli/inspect/lock_state.hpp"
-#include "cli/terminal/live.hpp"
+#include "cli/inspect/locks/lock_state.hpp"
+#include "cli/inspect/servers/ask.hpp"
 #include "cli/terminal/text.hpp"
 
 #include <holdfast/mutex.hpp>

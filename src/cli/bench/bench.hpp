@@ -6,8 +6,8 @@
 #pragma once
 
 #include "cli/bench/latency_counts.hpp"
-#include "cli/inspect/server_set.hpp"
-#include "cli/run/signals.hpp"
+#include "cli/inspect/servers/server_set.hpp"
+#include "cli/terminal/signals.hpp"
 #include "wire/keys.hpp"
 
 #include <holdfast/client.hpp>

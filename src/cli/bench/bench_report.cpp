@@ -103,8 +103,7 @@ std::string report(const std::vector<measurement>& all, const palette& colours) 
                      {short_time(one.latency.largest())},
                      {one.effort ? fmt::format("{:.2f}", per_cycle(one.effort->commands, one)) : "not told"}});
     }
-    std::string text;
-    for (const std::string& line : figures.lines(colours)) text += line + "\n";
+    std::string text = figures.text(colours);
     for (const measurement& one : all) text += "\n" + picture(one, colours);
     return text;
 }

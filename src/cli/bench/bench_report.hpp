@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/bench/bench.hpp"
-#include "cli/inspect/json_form.hpp"
+#include "cli/inspect/output/json_form.hpp"
 #include "cli/terminal/text.hpp"
 
 #include <string>

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <memory>
 #include <optional>
 
 namespace holdfast::cli {
@@ -130,8 +129,8 @@ int bench(const bench_options& options) {
 }  // namespace
 
 void add_bench(CLI::App& app, int& status) {
-    CLI::App* const command = app.add_subcommand("bench", "measure locks on the server");
-    const auto options = std::make_shared<bench_options>();
+    const auto [command, options] =
+        add_command<bench_options>(app, "bench", "measure locks on the server", status, bench);
     command->add_option("--seconds", options->seconds, "for each workload (1)")->type_name("N");
     command->add_option("--threads", options->threads, "that compete (16)")->type_name("N");
     command->add_option("--workload", options->workloads, "only this one; may be repeated")->type_name("NAME");
@@ -144,7 +143,6 @@ void add_bench(CLI::App& app, int& status) {
     command->footer(footer +
                     "Of several servers the first is used, and all of them by quorum.\nIt removes the keys it has "
                     "used. Do not run it beside work that matters: it is load.");
-    command->callback([options, &status] { status = bench(*options); });
 }
 
 }  // namespace holdfast::cli

@@ -1,10 +1,15 @@
-// The subcommands for operators. Each adds itself to the command line; `status` is set when it has run.
+// The subcommands. Each adds itself to the command line; `status` is set when it has run.
 #pragma once
 
 #include <CLI/CLI.hpp>
 
+#include <string>
+#include <vector>
+
 namespace holdfast::cli {
 
+// `words` is the command, from behind "--".
+void add_run(CLI::App& app, const std::vector<std::string>& words, int& status);
 void add_ls(CLI::App& app, int& status);
 void add_show(CLI::App& app, int& status);
 void add_top(CLI::App& app, int& status);
@@ -13,5 +18,6 @@ void add_release(CLI::App& app, int& status);
 void add_metrics(CLI::App& app, int& status);
 void add_doctor(CLI::App& app, int& status);
 void add_bench(CLI::App& app, int& status);
+void add_server(CLI::App& app, int& status);
 
 }  // namespace holdfast::cli

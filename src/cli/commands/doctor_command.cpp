@@ -3,7 +3,7 @@
 #include "cli/commands/exit_code.hpp"
 #include "cli/commands/view_options.hpp"
 #include "cli/doctor/doctor.hpp"
-#include "cli/inspect/json_form.hpp"
+#include "cli/inspect/output/json_form.hpp"
 #include "cli/terminal/text.hpp"
 
 #include <fmt/format.h>
@@ -207,8 +207,8 @@ int examine_servers(const doctor_options& options) {
 }  // namespace
 
 void add_doctor(CLI::App& app, int& status) {
-    CLI::App* const command = app.add_subcommand("doctor", "look for what endangers locks on the servers");
-    const auto options = std::make_shared<doctor_options>();
+    const auto [command, options] = add_command<doctor_options>(
+        app, "doctor", "look for what endangers locks on the servers", status, examine_servers);
     declare_max_lease(*command, options->max_lease);
     declare_json(*command, *options);
     declare_server(*command, *options);
@@ -216,7 +216,6 @@ void add_doctor(CLI::App& app, int& status) {
         "Exit status: 0 nothing found; 1 warnings; 2 dangers; 125 holdfast itself failed.\n"
         "Of several servers each is examined, and all of them together; of a Cluster every primary, and the Cluster\n"
         "as a whole. It changes nothing.");
-    command->callback([options, &status] { status = examine_servers(*options); });
 }
 
 }  // namespace holdfast::cli

@@ -2,12 +2,11 @@
 #include "cli/commands/commands.hpp"
 #include "cli/commands/exit_code.hpp"
 #include "cli/commands/view_options.hpp"
-#include "cli/inspect/json_form.hpp"
-#include "cli/inspect/lock_merge.hpp"
-#include "cli/inspect/lock_table.hpp"
+#include "cli/inspect/locks/lock_search.hpp"
+#include "cli/inspect/output/json_form.hpp"
+#include "cli/inspect/output/lock_text.hpp"
 #include "cli/server/local_home.hpp"
 #include "cli/terminal/system.hpp"
-#include "cli/terminal/text.hpp"
 
 #include <fmt/format.h>
 #include <fnmatch.h>
@@ -15,7 +14,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <memory>
 
 namespace holdfast::cli {
 namespace {
@@ -44,7 +42,7 @@ void print_table(const std::vector<lock_state>& locks, const server_set& servers
         tell(fmt::format("{}: nothing is locked{}", servers.text(), all_answered ? "" : " where somebody answers"));
         return;
     }
-    for (const std::string& line : tabulate(locks).lines(palette::of(STDOUT_FILENO))) std::cout << line << "\n";
+    std::cout << tabulate(locks).text(palette::of(STDOUT_FILENO));
 }
 
 // Somebody's Tab key is to start no server.
@@ -73,8 +71,8 @@ int list(const ls_options& options) {
 }  // namespace
 
 void add_ls(CLI::App& app, int& status) {
-    CLI::App* const ls = app.add_subcommand("ls", "list the locks that are held or waited for");
-    const auto options = std::make_shared<ls_options>();
+    const auto [ls, options] =
+        add_command<ls_options>(app, "ls", "list the locks that are held or waited for", status, list);
     ls->add_option("PATTERN", options->pattern, "only names that match, as in 'stock:*'")->type_name("");
     ls->add_flag("-a,--all", options->all, "also free ones that were held within the last hour");
     ls->add_flag("--names", options->names, "only the names, one on each line");
@@ -83,7 +81,6 @@ void add_ls(CLI::App& app, int& status) {
     ls->footer(
         "FOR, LEFT (of the lease) and TOKEN are those of the first holder; LONGEST is the longest wait.\n"
         "Of several servers: SERVERS is how many of them say that this holder has it; a majority makes it a hold.");
-    ls->callback([options, &status] { status = list(*options); });
 }
 
 }  // namespace holdfast::cli

@@ -2,7 +2,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/commands/exit_code.hpp"
 #include "cli/commands/view_options.hpp"
-#include "cli/inspect/lock_merge.hpp"
+#include "cli/inspect/locks/lock_search.hpp"
 #include "cli/terminal/system.hpp"
 #include "cli/web/http_server.hpp"
 #include "cli/web/prometheus.hpp"
@@ -11,7 +11,6 @@
 
 #include <csignal>
 #include <iostream>
-#include <memory>
 
 namespace holdfast::cli {
 namespace {
@@ -71,15 +70,14 @@ int write_metrics(const metrics_options& options) {
 }  // namespace
 
 void add_metrics(CLI::App& app, int& status) {
-    CLI::App* const command = app.add_subcommand("metrics", "write what the server holds, for Prometheus");
-    const auto options = std::make_shared<metrics_options>();
+    const auto [command, options] = add_command<metrics_options>(
+        app, "metrics", "write what the server holds, for Prometheus", status, write_metrics);
     command->add_option("--listen", options->listen, "serve it over HTTP there, as in 127.0.0.1:9421")
         ->type_name("ADDR");
     declare_server(*command, *options);
     command->footer(
         "Locks, holders, waiters, the oldest wait and the longest hold, by the part of the name before the first ':'.\n"
         "With --listen: at /metrics, until a signal. Whoever can connect can read it: listen on 127.0.0.1.");
-    command->callback([options, &status] { status = write_metrics(*options); });
 }
 
 }  // namespace holdfast::cli

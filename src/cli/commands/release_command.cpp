@@ -1,16 +1,12 @@
 // holdfast release: releases a lock that somebody else holds.
 #include "cli/commands/commands.hpp"
-#include "cli/commands/confirm.hpp"
 #include "cli/commands/exit_code.hpp"
 #include "cli/commands/view_options.hpp"
-#include "cli/inspect/json_form.hpp"
-#include "cli/inspect/lock_look.hpp"
-#include "cli/inspect/lock_merge.hpp"
-#include "cli/inspect/lock_report.hpp"
-#include "cli/inspect/person.hpp"
-#include "cli/inspect/revoke.hpp"
+#include "cli/inspect/locks/lock_look.hpp"
+#include "cli/inspect/locks/revoke.hpp"
+#include "cli/inspect/output/json_form.hpp"
+#include "cli/inspect/output/lock_text.hpp"
 #include "cli/terminal/system.hpp"
-#include "cli/terminal/text.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -18,7 +14,6 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <set>
 #include <thread>
@@ -216,8 +211,8 @@ int release(const release_options& options) {
 }  // namespace
 
 void add_release(CLI::App& app, int& status) {
-    CLI::App* const command = app.add_subcommand("release", "release a lock that somebody else holds");
-    const auto options = std::make_shared<release_options>();
+    const auto [command, options] =
+        add_command<release_options>(app, "release", "release a lock that somebody else holds", status, release);
     declare_lock(*command, *options);
     command->add_flag("--force", options->force, "needed: without it nothing is done");
     command->add_flag("--yes", options->yes, "do not ask");
@@ -233,7 +228,6 @@ void add_release(CLI::App& app, int& status) {
         "is\n"
         "told, but may go on for a while beside the next one. Only the grants that are shown are ended.\n"
         "Exit status: 0 released; 1 not: nobody holds it, it ended meanwhile, or the answer was no; 125 failed.");
-    command->callback([options, &status] { status = release(*options); });
 }
 
 }  // namespace holdfast::cli

@@ -1,16 +1,15 @@
 // One run: choose a server; borrow the hold if a process above this one has it; else wait in the queue, run the command
 // while guard and supervisor watch it, and release the lock.
-#include "cli/commands/run_command.hpp"
+#include "cli/commands/commands.hpp"
 
 #include "api/runtime/client_access.hpp"
 #include "api/runtime/core.hpp"
 #include "cli/commands/exit_code.hpp"
 #include "cli/commands/run_options.hpp"
-#include "cli/inspect/held_list.hpp"
-#include "cli/inspect/holder.hpp"
-#include "cli/inspect/lock_look.hpp"
-#include "cli/inspect/lock_merge.hpp"
+#include "cli/inspect/locks/lock_look.hpp"
+#include "cli/inspect/output/lock_text.hpp"
 #include "cli/run/child.hpp"
+#include "cli/run/held_list.hpp"
 #include "cli/terminal/system.hpp"
 #include "redis/url/duration.hpp"
 

@@ -1,6 +1,5 @@
-#include "cli/commands/server_command.hpp"
+#include "cli/commands/commands.hpp"
 
-#include "cli/commands/confirm.hpp"
 #include "cli/commands/exit_code.hpp"
 #include "cli/server/local_server.hpp"
 #include "cli/terminal/system.hpp"

@@ -2,14 +2,13 @@
 #include "cli/commands/commands.hpp"
 #include "cli/commands/exit_code.hpp"
 #include "cli/commands/view_options.hpp"
-#include "cli/inspect/json_form.hpp"
-#include "cli/inspect/lock_merge.hpp"
-#include "cli/inspect/lock_report.hpp"
+#include "cli/inspect/locks/lock_look.hpp"
+#include "cli/inspect/output/json_form.hpp"
+#include "cli/inspect/output/lock_text.hpp"
 
 #include <unistd.h>
 
 #include <iostream>
-#include <memory>
 
 namespace holdfast::cli {
 namespace {
@@ -30,13 +29,12 @@ int show(const view_options& options) {
 }  // namespace
 
 void add_show(CLI::App& app, int& status) {
-    CLI::App* const command = app.add_subcommand("show", "show a lock: who holds it, who waits");
-    const auto options = std::make_shared<view_options>();
+    const auto [command, options] =
+        add_command<view_options>(app, "show", "show a lock: who holds it, who waits", status, show);
     declare_lock(*command, *options);
     declare_json(*command, *options);
     declare_server(*command, *options);
     command->footer("Exit status: 0 held or waited for; 1 free; 125 holdfast itself failed.");
-    command->callback([options, &status] { status = show(*options); });
 }
 
 }  // namespace holdfast::cli

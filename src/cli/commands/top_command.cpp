@@ -3,16 +3,15 @@
 #include "cli/commands/commands.hpp"
 #include "cli/commands/exit_code.hpp"
 #include "cli/commands/view_options.hpp"
-#include "cli/inspect/json_form.hpp"
-#include "cli/inspect/lock_merge.hpp"
-#include "cli/terminal/live.hpp"
+#include "cli/inspect/locks/lock_search.hpp"
+#include "cli/inspect/output/json_form.hpp"
 #include "cli/terminal/screen.hpp"
+#include "cli/terminal/signals.hpp"
 #include "cli/terminal/top_page.hpp"
 
 #include <unistd.h>
 
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -133,8 +132,8 @@ int top(const top_options& options) {
 }  // namespace
 
 void add_top(CLI::App& app, int& status) {
-    CLI::App* const command = app.add_subcommand("top", "show the locks live, the most wanted first");
-    const auto options = std::make_shared<top_options>();
+    const auto [command, options] =
+        add_command<top_options>(app, "top", "show the locks live, the most wanted first", status, top);
     command->add_option("--interval", options->interval, "look so often (1s)")->type_name("TIME");
     command->add_option("--count", options->count, "with --json: end after so many lines")->type_name("N");
     declare_json(*command, *options);
@@ -143,7 +142,6 @@ void add_top(CLI::App& app, int& status) {
         "Keys: q quit; s sort by the next of w waiters, o longest wait, h time held, l lease left, n name;\n"
         "r reverse; / filter by a part of the name, Esc drops it; a free ones too; arrows and space scroll.\n"
         "With --json: what ls --json writes, one line for each look, also without a terminal.");
-    command->callback([options, &status] { status = top(*options); });
 }
 
 }  // namespace holdfast::cli

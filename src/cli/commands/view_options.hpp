@@ -1,8 +1,8 @@
-// What the subcommands that look at locks have in common: which server, which lock, for whom the output is.
+// What the subcommands have in common: which server, which lock, for whom the output is.
 #pragma once
 
-#include "cli/inspect/lock_state.hpp"
-#include "cli/inspect/server_set.hpp"
+#include "cli/inspect/locks/lock_state.hpp"
+#include "cli/inspect/servers/server_set.hpp"
 #include "wire/keys.hpp"
 
 #include <holdfast/options.hpp>
@@ -10,8 +10,9 @@
 #include <CLI/CLI.hpp>
 
 #include <chrono>
+#include <memory>
 #include <string>
-#include <vector>
+#include <utility>
 
 namespace holdfast::cli {
 
@@ -28,6 +29,15 @@ struct view_options {
     // Of a command that looks at one server only; throws trouble if more are named.
     std::string only_url(const char* command) const;
 };
+
+// Adds a subcommand and its options, which live as long as `app`; `run` is called when the subcommand was chosen.
+template <typename Options, typename Run>
+std::pair<CLI::App*, Options*> add_command(CLI::App& app, const char* name, const char* text, int& status, Run run) {
+    CLI::App* const command = app.add_subcommand(name, text);
+    const auto options = std::make_shared<Options>();
+    command->callback([options, run, &status] { status = run(*options); });
+    return {command, options.get()};
+}
 
 // --url and --local, of a command of its own.
 void declare_servers(CLI::App& command, server_words& servers);

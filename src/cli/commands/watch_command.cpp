@@ -2,19 +2,17 @@
 #include "cli/commands/commands.hpp"
 #include "cli/commands/exit_code.hpp"
 #include "cli/commands/view_options.hpp"
-#include "cli/inspect/json_form.hpp"
-#include "cli/inspect/lock_events.hpp"
-#include "cli/inspect/lock_look.hpp"
-#include "cli/terminal/live.hpp"
-#include "cli/terminal/system.hpp"
+#include "cli/inspect/locks/lock_events.hpp"
+#include "cli/inspect/locks/lock_look.hpp"
+#include "cli/inspect/output/json_form.hpp"
+#include "cli/terminal/signals.hpp"
 #include "cli/terminal/text.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
-#include <algorithm>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <iostream>
-#include <memory>
 
 namespace holdfast::cli {
 namespace {
@@ -24,16 +22,12 @@ struct watch_options : view_options {
     std::uint64_t count = 0;
 };
 
-std::string rough(microseconds span) {
-    return about(std::chrono::floor<milliseconds>(span));
-}
-
 std::string details(const lock_event& event) {
     std::vector<std::string> facts;
     if (event.mode != "exclusive" && event.mode != "write" && !event.mode.empty()) facts.push_back("to " + event.mode);
     if (event.position) facts.push_back(fmt::format("position {}", *event.position));
-    if (event.waited && event.what != happening::waiting) facts.push_back("waited " + rough(*event.waited));
-    if (event.held) facts.push_back("held " + rough(*event.held));
+    if (event.waited && event.what != happening::waiting) facts.push_back("waited " + about(*event.waited));
+    if (event.held) facts.push_back("held " + about(*event.held));
     if (event.token) facts.push_back(fmt::format("token {}", *event.token));
     return fmt::format("{}", fmt::join(facts, ", "));
 }
@@ -136,8 +130,9 @@ private:
 }  // namespace
 
 void add_watch(CLI::App& app, int& status) {
-    CLI::App* const command = app.add_subcommand("watch", "print a line for everything that happens to a lock");
-    const auto options = std::make_shared<watch_options>();
+    const auto [command, options] =
+        add_command<watch_options>(app, "watch", "print a line for everything that happens to a lock", status,
+                                   [](const watch_options& chosen) { return watcher(chosen).watch(); });
     declare_lock(*command, *options);
     command->add_option("--interval", options->interval, "look so often (100ms)")->type_name("TIME");
     command->add_option("--count", options->count, "end after so many lines")->type_name("N");
@@ -146,7 +141,6 @@ void add_watch(CLI::App& app, int& status) {
     command->footer(
         "Events: held (at the start), acquired, handed over, upgraded, downgraded, released, expired, waiting,\n"
         "gave up, missed (a hold that was over before the next look). Ends by Ctrl-C, with status 0.");
-    command->callback([options, &status] { status = watcher(*options).watch(); });
 }
 
 }  // namespace holdfast::cli

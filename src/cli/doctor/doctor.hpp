@@ -6,10 +6,11 @@
 // Of a Cluster every primary is surveyed, and then all of them as one thing: it counts once, however many they are.
 #pragma once
 
-#include "cli/inspect/server_survey.hpp"
+#include "cli/doctor/server_survey.hpp"
 
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace holdfast::cli {
@@ -29,12 +30,15 @@ finding fine(const char* check, std::string what);
 finding unknown(const char* check, const char* what);
 
 std::vector<finding> examine(const server_survey& survey);
+// Of a server that refused the survey: what that tells about it, if anything.
+std::optional<finding> examine(const error& why);
+
 // One server of those that are examined.
 struct patient {
     bool answers() const noexcept { return survey.has_value(); }
 
     std::string server;
-    std::optional<server_survey> survey;  // none: it did not answer, or would not have us
+    std::optional<server_survey> survey;  // none: it did not answer, or refused
     std::vector<finding> findings = {};
 };
 
@@ -56,14 +60,22 @@ std::vector<finding> examine_cluster(const std::vector<patient>& primaries);
 // The settings that are not the same on all: "name (this, that)".
 std::vector<std::string> different_settings(const std::vector<patient>& all, const std::vector<const char*>& names);
 
+// What the surveys tell, of those servers that answer and tell it.
+template <typename Question>
+auto told_by(const std::vector<patient>& all, const Question& question) {
+    std::vector<typename std::invoke_result_t<const Question&, const server_survey&>::value_type> told;
+    for (const patient& one : all) {
+        if (!one.answers()) continue;
+        if (auto value = question(*one.survey)) told.push_back(std::move(*value));
+    }
+    return told;
+}
+
 // How far apart the clocks are.
 struct clock_spread {
     std::chrono::milliseconds apart{0};  // as measured
     std::chrono::milliseconds error{0};  // it may be that much more or less
 };
 clock_spread spread_of_clocks(const std::vector<patient>& all);
-
-// Of a server that would not have us: what that tells about it, if anything.
-std::optional<finding> examine(const error& why);
 
 }  // namespace holdfast::cli

@@ -3,8 +3,8 @@
 #include "redis/session/greeting.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -42,8 +42,7 @@ finding check_version(const server_survey& survey) {
     if (parsed_version(*version) >= std::pair(7, 0)) return fine("version", "redis " + *version);
     return {"version", severity::warning, "redis " + *version + " is old",
             "Locks work from 6.2 on, but releases before 7.0 get no more fixes, and in their scripts keys may expire "
-            "between "
-            "two steps.",
+            "between two steps.",
             "upgrade to Redis 7 or later"};
 }
 
@@ -75,8 +74,7 @@ finding check_eviction(const server_survey& survey) {
     }
     return {"eviction", severity::danger, what,
             "A full server drops keys to make room. Every key of a lock has an expiry, so volatile-* drops them as "
-            "readily as "
-            "allkeys-*: a lock that is held is gone, and somebody else gets it.",
+            "readily as allkeys-*: a lock that is held is gone, and somebody else gets it.",
             fix};
 }
 
@@ -110,8 +108,7 @@ finding check_marks(const server_survey& survey) {
     if (!is_much(found.bytes, survey.info_number("maxmemory").value_or(0))) return fine("marks", std::move(what));
     return {"marks", severity::warning, std::move(what),
             "Every name of a lock leaves a mark of about 110 bytes and its key's name, for fence_retention (an hour) "
-            "after its "
-            "last grant. Names that are used once add up.",
+            "after its last grant. Names that are used once add up.",
             "use fewer names, lower fence_retention in all clients (at least max_lease), or raise maxmemory "
             "(docs/deployment.md)"};
 }
@@ -119,8 +116,7 @@ finding check_marks(const server_survey& survey) {
 finding check_persistence(const server_survey& survey) {
     constexpr const char* meaning =
         "After a restart the server has forgotten locks that are still held, and gives them to others. Holders learn "
-        "it at their "
-        "next renewal; fencing tokens still tell them apart.";
+        "it at their next renewal; fencing tokens still tell them apart.";
     constexpr const char* fix =
         "CONFIG SET appendonly yes (appendfsync always forgets nothing), or use restarted_server::mistrusted in all "
         "clients";
@@ -139,10 +135,11 @@ finding check_persistence(const server_survey& survey) {
     if (survey.terms.origin == server_origin::local)
         return fine("persistence", "none, on purpose: the local server's locks end with it");
     const auto save = survey.setting("save");
-    if (save && !save->empty()) {
-        return {"persistence", severity::warning, "snapshots only (save " + *save + ")", meaning, fix};
-    }
-    return {"persistence", severity::warning, save ? "none" : "no append-only file", meaning, fix};
+    return {"persistence", severity::warning,
+            !save           ? "no append-only file"
+            : save->empty() ? "none"
+                            : "snapshots only (save " + *save + ")",
+            meaning, fix};
 }
 
 finding check_saving(const server_survey& survey) {
@@ -179,8 +176,7 @@ finding check_replicas(const server_survey& survey) {
     if (*needed > 0 || is_just_one) return fine("replicas", std::move(what));
     return {"replicas", severity::warning, many + ", but min-replicas-to-write is 0",
             "Replication is not waited for. A primary that is cut off goes on granting locks that its successor knows "
-            "nothing of, "
-            "without any limit in time.",
+            "nothing of, without any limit in time.",
             "CONFIG SET min-replicas-to-write 1 and min-replicas-max-lag 3 bound that time (docs/deployment.md); a "
             "quorum of servers avoids it"};
 }
@@ -193,46 +189,39 @@ finding check_clock(const server_survey& survey) {
             fmt::format("the server's clock is {} {} this machine's", about(apart),
                         survey.skew > 0us ? "ahead of" : "behind"),
             "Leases are not affected: nobody compares the two clocks. But tokens are made of the server's time; when "
-            "such a clock is "
-            "set right, leases end early or late, and servers of a quorum disagree about tokens.",
+            "such a clock is set right, leases end early or late, and servers of a quorum disagree about tokens.",
             "run chrony or another NTP client on both machines"};
 }
 
-std::string join(const std::vector<std::string>& words) {
-    return fmt::format("{}", fmt::join(words, ", "));
-}
-
-const char* rights_fix(const server_survey& survey) {
-    if (survey.terms.kind == server_kind::member) {
-        return "ACL SETUSER on every member with the rights of docs/deployment.md, \"The least rights\"";
-    }
-    return "ACL SETUSER with the rights of docs/deployment.md, \"The least rights\"";
+std::string rights_fix(const server_survey& survey) {
+    return fmt::format("ACL SETUSER {}with the rights of docs/deployment.md, \"The least rights\"",
+                       survey.terms.kind == server_kind::member ? "on every member " : "");
 }
 
 finding check_rights(const server_survey& survey) {
-    if (survey.unprobed) {
-        return {"rights", severity::warning, "could not be looked at: " + *survey.unprobed,
+    if (survey.rights.unprobed) {
+        return {"rights", severity::warning, "could not be looked at: " + *survey.rights.unprobed,
                 "Whether this user may do all that locks need will show when it does it.",
                 "allow this user COMMAND, MULTI and DISCARD"};
     }
     std::vector<std::string> needed;
     std::vector<std::string> useful;
     std::string reason;
-    for (const missing_right& right : survey.missing) {
+    for (const missing_right& right : survey.rights.missing) {
         if (right.is_needed && reason.empty()) reason = right.reason;
         (right.is_needed ? needed : useful).push_back(right.command);
     }
     if (!needed.empty()) {
         return {
-            "rights", severity::danger, fmt::format("missing: {} ({})", join(needed), reason),
+            "rights", severity::danger, fmt::format("missing: {} ({})", fmt::join(needed, ", "), reason),
             "Locks do not work for this user, or fail in the middle of a step, which the server does not roll back.",
             rights_fix(survey)};
     }
     if (!useful.empty()) {
-        return {"rights", severity::warning, "missing: " + join(useful),
-                "Locks work. Without INFO and CLIENT an old link is not dropped on reconnect, without PUBSUB a "
-                "dead waiter is found out later, without hf:client:* tools cannot tell who holds a lock, without WAIT "
-                "and hf:ack:* locks with .replicas are refused.",
+        return {"rights", severity::warning, fmt::format("missing: {}", fmt::join(useful, ", ")),
+                "Locks work. Without INFO and CLIENT an old link is not dropped on reconnect, without PUBSUB a dead "
+                "waiter is found out later, without hf:client:* tools cannot tell who holds a lock, without WAIT and "
+                "hf:ack:* locks with .replicas are refused.",
                 rights_fix(survey)};
     }
     return fine("rights", "all that locks need");
@@ -257,8 +246,7 @@ finding check_buffers(const server_survey& survey) {
     if (!low(limits->first) && !low(limits->second)) return fine("buffers", what);
     return {"buffers", severity::warning, "client-output-buffer-limit is low: " + what,
             "A client that waits for locks listens on the link it asks by. If its answers pile up beyond the limit, "
-            "the server cuts the "
-            "link; it heals, but holds are not renewed meanwhile.",
+            "the server cuts the link; it heals, but holds are not renewed meanwhile.",
             "CONFIG SET client-output-buffer-limit \"pubsub 32mb 8mb 60\""};
 }
 

@@ -15,23 +15,18 @@ using std::chrono::milliseconds;
 constexpr std::int64_t all_slots = 16384;
 const milliseconds usual_lease = mutex_options{}.lease;
 
-// As the one has it who sees least of it.
+// As the primary has it that sees fewest slots.
 finding check_coverage(const std::vector<patient>& primaries) {
-    std::int64_t served = all_slots;
-    bool is_told = false;
-    bool is_down = false;
-    for (const patient& one : primaries) {
-        const auto state = one.answers() ? one.survey->cluster_info("cluster_state") : std::nullopt;
-        const auto ok = state ? whole_number(one.survey->cluster_info("cluster_slots_ok").value_or("")) : std::nullopt;
-        if (!ok) continue;
-        is_told = true;
-        is_down = is_down || *state != "ok";
-        served = std::min(served, *ok);
-    }
-    if (!is_told) {
+    const auto states = told_by(primaries, [](const server_survey& one) { return one.cluster_info("cluster_state"); });
+    const auto slots = told_by(primaries, [](const server_survey& one) {
+        return whole_number(one.cluster_info("cluster_slots_ok").value_or(""));
+    });
+    if (states.empty() || slots.empty()) {
         return {"coverage", severity::warning, "the state of the Cluster could not be read",
                 "Nobody knows whether every lock can be acquired.", "allow this user CLUSTER INFO"};
     }
+    const std::int64_t served = std::ranges::min(slots);
+    const bool is_down = std::ranges::any_of(states, [](const std::string& state) { return state != "ok"; });
     if (served == all_slots && !is_down) return fine("coverage", "every slot has a primary that answers");
     const std::string what =
         fmt::format("{} of {} slots are served{}", served, all_slots, is_down ? ", it is down" : "");
@@ -63,19 +58,14 @@ finding check_spares(const std::vector<patient>& primaries) {
 }
 
 finding check_full_coverage(const std::vector<patient>& primaries) {
-    bool is_told = false;
-    for (const patient& one : primaries) {
-        const auto setting = one.answers() ? one.survey->setting("cluster-require-full-coverage") : std::nullopt;
-        if (!setting) continue;
-        is_told = true;
-        if (*setting == "no") continue;
-        return {
-            "full-coverage", severity::warning, "cluster-require-full-coverage is " + *setting,
+    const auto settings =
+        told_by(primaries, [](const server_survey& one) { return one.setting("cluster-require-full-coverage"); });
+    if (settings.empty()) return unknown("full-coverage", "cluster-require-full-coverage");
+    const auto on = std::ranges::find_if(settings, [](const std::string& value) { return value != "no"; });
+    if (on == settings.end()) return fine("full-coverage", "a primary that fails stops nobody else's locks");
+    return {"full-coverage", severity::warning, "cluster-require-full-coverage is " + *on,
             "While one primary is being replaced the locks of all the others cannot be used either, and may be lost.",
             "CONFIG SET cluster-require-full-coverage no on every member"};
-    }
-    if (!is_told) return unknown("full-coverage", "cluster-require-full-coverage");
-    return fine("full-coverage", "a primary that fails stops nobody else's locks");
 }
 
 // Twice as long as a failover takes, as docs/deployment.md has it; in whole seconds, as it is told.
@@ -86,27 +76,25 @@ std::chrono::seconds shortest_lease_that_outlives(milliseconds node_timeout) {
 }
 
 finding check_node_timeout(const std::vector<patient>& primaries) {
-    std::optional<milliseconds> longest;
-    for (const patient& one : primaries) {
-        const auto setting = one.answers() ? one.survey->setting_number("cluster-node-timeout") : std::nullopt;
-        if (setting) longest = std::max(longest.value_or(milliseconds(0)), milliseconds(*setting));
-    }
-    if (!longest) return unknown("failover", "cluster-node-timeout");
-    const std::string what = "cluster-node-timeout is " + about(*longest);
-    const auto needed = shortest_lease_that_outlives(*longest);
+    const auto timeouts =
+        told_by(primaries, [](const server_survey& one) { return one.setting_number("cluster-node-timeout"); });
+    if (timeouts.empty()) return unknown("failover", "cluster-node-timeout");
+    const milliseconds longest(std::ranges::max(timeouts));
+    const std::string what = "cluster-node-timeout is " + about(longest);
+    const auto needed = shortest_lease_that_outlives(longest);
     if (needed <= usual_lease) return fine("failover", what);
     return {"failover", severity::warning, what,
             fmt::format("A failover takes up to one and a half times that, two seconds for the election and one until "
                         "the client has heard of it. Holders live through it if leases are twice as long: {}. The "
                         "usual lease is {}.",
                         about(needed), about(usual_lease)),
-            fmt::format("CONFIG SET cluster-node-timeout {} on every member, or take leases of {}",
+            fmt::format("CONFIG SET cluster-node-timeout {} on every member, or use leases of {}",
                         milliseconds(usual_lease / 6).count(), about(needed))};
 }
 
-// A holder believes a hundredth of its lease less than the server: so much the clocks may differ. It is the replicas'
-// that matter at a failover, and they answer no client of ours; but who keeps the clocks of the primaries together will
-// keep theirs.
+// The validity of a hold is a hundredth of the lease shorter than the lease: by that much clocks may differ. At a
+// failover the clocks of the replicas matter, which are not asked; whoever synchronises the primaries synchronises
+// them, too.
 finding check_clocks(const std::vector<patient>& primaries) {
     const auto [apart, error] = spread_of_clocks(primaries);
     if (apart - error <= usual_lease / 100) {
@@ -115,7 +103,7 @@ finding check_clocks(const std::vector<patient>& primaries) {
     }
     return {"clocks", severity::warning,
             fmt::format("the primaries' are {} apart from each other; replicas are not asked", about(apart)),
-            "Replicas have the ends of leases as times of day. After a failover leases end that much earlier or later "
+            "Replicas store absolute expiry times. After a failover leases end that much earlier or later "
             "than their holders believe, and tokens may shrink. A slot that is moved cuts nothing short.",
             "run chrony or another NTP client on all members"};
 }

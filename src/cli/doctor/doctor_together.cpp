@@ -11,16 +11,15 @@
 namespace holdfast::cli {
 namespace {
 
-using std::chrono::microseconds;
 using namespace std::chrono_literals;
 
-constexpr auto token_window = 1s;  // a server takes a token that is proposed if it is no further from its clock
+constexpr auto token_window = 1s;  // a server accepts a proposed token that is no further from its clock
 
 finding check_majority(const std::vector<surveyed_node>& all) {
     const auto answering = static_cast<std::size_t>(std::ranges::count_if(all, &surveyed_node::answers));
     const std::size_t needed = all.size() / 2 + 1;
     const std::string what = fmt::format("{} of {} servers answer, {} are needed", answering, all.size(), needed);
-    if (answering == all.size()) return {"majority", severity::fine, what, {}, {}};
+    if (answering == all.size()) return fine("majority", what);
     if (answering < needed) {
         return {"majority", severity::danger, what, "No lock can be acquired or renewed.", "bring the others back"};
     }
@@ -32,7 +31,7 @@ finding check_majority(const std::vector<surveyed_node>& all) {
 
 finding check_number(const std::vector<surveyed_node>& all) {
     const std::string what = counted(all.size(), "server");
-    if (all.size() % 2 == 1) return {"number", severity::fine, what, {}, {}};
+    if (all.size() % 2 == 1) return fine("number", what);
     return {"number", severity::warning, what, "No more of them may fail than with one server less.",
             "use an odd number: three, or five"};
 }
@@ -47,14 +46,12 @@ finding check_twins(const std::vector<patient>& all) {
                     "It counts twice: when it fails or forgets, so does a majority.", "name each server once"};
         }
     }
-    return {"twins", severity::fine, "each is a server of its own", {}, {}};
+    return fine("twins", "each is a server of its own");
 }
 
 finding check_clocks(const std::vector<patient>& all, std::chrono::milliseconds max_lease) {
     const auto [apart, error] = spread_of_clocks(all);
-    if (apart < token_window) {
-        return {"clocks", severity::fine, fmt::format("within {} of each other", about(apart + error)), {}, {}};
-    }
+    if (apart < token_window) return fine("clocks", fmt::format("within {} of each other", about(apart + error)));
     const std::string what = fmt::format("{} apart from each other", about(apart));
     const std::string fix = "run chrony or another NTP client on all of them";
     if (apart < max_lease) {
@@ -86,14 +83,10 @@ bool surveyed_node::answers() const noexcept {
 
 std::vector<std::string> different_settings(const std::vector<patient>& all, const std::vector<const char*>& names) {
     std::vector<std::string> different;
-    const auto compare = [&](const char* name, auto&& value_of) {
-        std::optional<std::string> first;
-        for (const patient& one : all) {
-            const std::optional<std::string> value = one.answers() ? value_of(*one.survey) : std::nullopt;
-            if (!value) continue;
-            if (!first) first = value;
-            if (first != value) return different.push_back(fmt::format("{} ({}, {})", name, *first, *value));
-        }
+    const auto compare = [&](const char* name, const auto& value_of) {
+        const std::vector<std::string> values = told_by(all, value_of);
+        const auto other = std::ranges::find_if(values, [&](const std::string& one) { return one != values.front(); });
+        if (other != values.end()) different.push_back(fmt::format("{} ({}, {})", name, values.front(), *other));
     };
     const auto compare_setting = [&](const char* name) {
         compare(name, [name](const server_survey& one) { return one.setting(name); });
@@ -108,16 +101,11 @@ std::vector<std::string> different_settings(const std::vector<patient>& all, con
 }
 
 clock_spread spread_of_clocks(const std::vector<patient>& all) {
-    std::vector<microseconds> skews;
-    microseconds unsure{0};
-    for (const patient& one : all) {
-        if (!one.answers()) continue;
-        skews.push_back(one.survey->skew);
-        unsure = std::max(unsure, one.survey->skew_error);
-    }
+    const auto skews = told_by(all, [](const server_survey& one) { return std::optional(one.skew); });
+    const auto errors = told_by(all, [](const server_survey& one) { return std::optional(one.skew_error); });
     const auto [least, most] = std::ranges::minmax(skews);
     return {std::chrono::floor<std::chrono::milliseconds>(most - least),
-            std::chrono::ceil<std::chrono::milliseconds>(2 * unsure)};
+            std::chrono::ceil<std::chrono::milliseconds>(2 * std::ranges::max(errors))};
 }
 
 std::vector<finding> examine_together(const std::vector<surveyed_node>& all, std::chrono::milliseconds max_lease) {

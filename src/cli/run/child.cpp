@@ -3,11 +3,8 @@
 #include "cli/run/child.hpp"
 
 #include "cli/commands/exit_code.hpp"
-#include "cli/terminal/system.hpp"
 
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
@@ -16,18 +13,9 @@
 namespace holdfast::cli {
 namespace {
 
-// What exec wants: pointers into the strings, and a null behind the last.
-std::vector<char*> pointers(const std::vector<std::string>& strings) {
-    std::vector<char*> result;
-    result.reserve(strings.size() + 1);
-    for (const std::string& text : strings) result.push_back(const_cast<char*>(text.c_str()));
-    result.push_back(nullptr);
-    return result;
-}
-
 struct prepared {
     explicit prepared(const command_line& command)
-        : words(pointers(command.words)), environment(pointers(command.environment)) {}
+        : words(exec_words(command.words)), environment(exec_words(command.environment)) {}
 
     void exec() const noexcept { ::execvpe(words[0], words.data(), environment.data()); }
 
@@ -36,7 +24,7 @@ struct prepared {
 };
 
 [[noreturn]] void run_in_child(const prepared& command, const parentage& parent, pid_t parents_pid, int takes_terminal,
-                               int trouble_line) noexcept {
+                               int trouble_pipe) noexcept {
     ::setpgid(0, 0);
     parent.watcher.enlist_this_process();
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -45,7 +33,7 @@ struct prepared {
     parent.signals.restore_inherited();
     command.exec();
     const int why = errno;
-    if (::write(trouble_line, &why, sizeof why) < 0) ::_exit(own_failure);
+    if (::write(trouble_pipe, &why, sizeof why) < 0) ::_exit(own_failure);
     ::_exit(not_found);
 }
 
@@ -57,22 +45,22 @@ exec_failed::exec_failed(const std::string& program, int error)
 
 pid_t start_child(const command_line& command, const parentage& parent) {
     const prepared ready(command);
-    pipe_ends trouble_line = make_pipe();
+    pipe_ends trouble_pipe = make_pipe();
     const bool takes_terminal = parent.tty.is_wanted_at_once();
     const pid_t self = ::getpid();
     const pid_t child = ::fork();
     if (child < 0) throw_errno("fork");
     if (child == 0) {
-        run_in_child(ready, parent, self, takes_terminal ? parent.tty.fd() : -1, trouble_line.write.get());
+        run_in_child(ready, parent, self, takes_terminal ? parent.tty.fd() : -1, trouble_pipe.write.get());
     }
     ::setpgid(child, child);  // whoever comes first, parent or child
     if (takes_terminal) parent.tty.was_taken();
-    trouble_line.write.reset();
+    trouble_pipe.write.reset();
     int why = 0;
     ssize_t size = 0;
-    while ((size = ::read(trouble_line.read.get(), &why, sizeof why)) < 0 && errno == EINTR) continue;
+    while ((size = ::read(trouble_pipe.read.get(), &why, sizeof why)) < 0 && errno == EINTR) continue;
     if (size == 0) return child;
-    while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) continue;
+    wait_for_end(child);
     parent.tty.take_back();
     throw exec_failed(command.words.front(), why);
 }

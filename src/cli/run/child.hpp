@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/run/guard.hpp"
-#include "cli/run/signals.hpp"
+#include "cli/terminal/signals.hpp"
 #include "cli/terminal/terminal.hpp"
 
 #include <sys/types.h>

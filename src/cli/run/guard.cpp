@@ -3,15 +3,12 @@
 #include "cli/run/guard.hpp"
 
 #include "base/boot_clock.hpp"
-#include "cli/terminal/system.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -30,17 +27,17 @@ struct message {
 
 constexpr int guards_end = 3;
 
-void write_message(int line, message text) noexcept {
+void write_message(int pipe, message text) noexcept {
     // Fails only if the guard is gone; then the command's own death signal is all that is left.
-    if (::write(line, &text, sizeof text) < 0) return;
+    if (::write(pipe, &text, sizeof text) < 0) return;
 }
 
-void let_go_of_everything(int line, int nowhere) noexcept {
+void close_inherited(int pipe, int nowhere) noexcept {
     ::setsid();
     ::prctl(PR_SET_NAME, "holdfast-guard");
     // Whoever waits for the end of our output or for a lock on an inherited file must not wait for the guard.
     for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, standard);
-    const int kept = ::fcntl(line, F_DUPFD, guards_end + 1);
+    const int kept = ::fcntl(pipe, F_DUPFD, guards_end + 1);
     ::dup2(kept, guards_end);
     ::close_range(guards_end + 1, std::numeric_limits<unsigned>::max(), 0);
     if (::chdir("/") != 0) return;  // keeps a file system busy, no more
@@ -55,8 +52,8 @@ void let_go_of_everything(int line, int nowhere) noexcept {
     pid_t group = 0;
     instant deadline = never;
     for (;;) {
-        pollfd line{guards_end, POLLIN, 0};
-        const int ready = ::poll(&line, 1, timeout_ms(deadline));
+        pollfd messages{guards_end, POLLIN, 0};
+        const int ready = ::poll(&messages, 1, timeout_ms(deadline));
         if (ready == 0 && boot_now() >= deadline) kill_and_exit(group);
         if (ready <= 0) continue;
         message text{};
@@ -79,23 +76,22 @@ void let_go_of_everything(int line, int nowhere) noexcept {
 }  // namespace
 
 guard::guard() {
-    pipe_ends line = make_pipe();
-    const unique_fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
-    if (!nowhere) throw_errno("/dev/null");
+    pipe_ends messages = make_pipe();
+    const unique_fd nowhere = open_nowhere();
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_ = ::fork();
     if (pid_ == 0) {
-        let_go_of_everything(line.read.get(), nowhere.get());
+        close_inherited(messages.read.get(), nowhere.get());
         stand_guard();
     }
     const int why = errno;
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     errno = why;
     if (pid_ < 0) throw_errno("fork");
-    line_ = std::move(line.write);
+    pipe_ = std::move(messages.write);
 }
 
 guard::~guard() {
@@ -103,18 +99,17 @@ guard::~guard() {
 }
 
 void guard::enlist_this_process() const noexcept {
-    write_message(line_.get(), {kind::group, ::getpid()});
+    write_message(pipe_.get(), {kind::group, ::getpid()});
 }
 
 void guard::allow_until(instant deadline) noexcept {
-    write_message(line_.get(), {kind::deadline, deadline.time_since_epoch().count()});
+    write_message(pipe_.get(), {kind::deadline, deadline.time_since_epoch().count()});
 }
 
 guard::verdict guard::finish() noexcept {
     if (pid_ < 0) return verdict::kept_still;
-    write_message(line_.get(), {kind::finished, 0});
-    int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
+    write_message(pipe_.get(), {kind::finished, 0});
+    const int status = wait_for_end(pid_);
     pid_ = -1;
     return WIFEXITED(status) && WEXITSTATUS(status) == 1 ? verdict::killed : verdict::kept_still;
 }

@@ -8,20 +8,15 @@
 // PR_SET_PDEATHSIG alone would not do: it reaches the command itself but not what the command has started.
 #pragma once
 
-#include "base/clock.hpp"
-#include "cli/terminal/unique_fd.hpp"
-
-#include <sys/types.h>
+#include "cli/terminal/system.hpp"
 
 namespace holdfast::cli {
 
 class guard {
 public:
     guard();
-    // Lets it go without killing, if finish() has not.
+    // Ends the guard without killing, if finish() has not.
     ~guard();
-    guard(const guard&) = delete;
-    guard& operator=(const guard&) = delete;
 
     // In the command's process, between fork and exec: from now on this group is guarded.
     void enlist_this_process() const noexcept;
@@ -33,7 +28,7 @@ public:
     verdict finish() noexcept;
 
 private:
-    unique_fd line_;
+    unique_fd pipe_;
     pid_t pid_ = -1;
 };
 

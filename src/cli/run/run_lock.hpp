@@ -5,7 +5,7 @@
 // both kinds at the same time; the refusal names the option that the others have chosen.
 #pragma once
 
-#include "cli/inspect/lock_state.hpp"
+#include "cli/inspect/locks/lock_state.hpp"
 
 #include <holdfast/mutex.hpp>
 #include <holdfast/shared_mutex.hpp>

@@ -13,15 +13,11 @@
 //  (2) A stopped command is continued only after the server has confirmed the hold.
 #pragma once
 
-#include "base/clock.hpp"
 #include "cli/run/guard.hpp"
-#include "cli/run/signals.hpp"
-#include "cli/terminal/system.hpp"
+#include "cli/terminal/signals.hpp"
 #include "cli/terminal/terminal.hpp"
 
 #include <holdfast/lease.hpp>
-
-#include <sys/types.h>
 
 #include <chrono>
 #include <string>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/run/run_lock.hpp"
-#include "cli/run/signals.hpp"
+#include "cli/terminal/signals.hpp"
 #include "cli/terminal/waiting_display.hpp"
 
 #include <optional>

@@ -6,8 +6,6 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
@@ -23,12 +21,12 @@ void report(daemon_start facts) noexcept {
     if (::write(report_end, &facts, sizeof facts) < 0) ::_exit(1);
 }
 
-void leave_everything(int line, int mark, int nowhere) noexcept {
+void leave_everything(int reports, int mark, int nowhere) noexcept {
     ::setsid();
     for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, standard);
-    const int kept_line = ::fcntl(line, F_DUPFD, mark_end + 1);
+    const int kept_reports = ::fcntl(reports, F_DUPFD, mark_end + 1);
     const int kept_mark = ::fcntl(mark, F_DUPFD, mark_end + 1);
-    ::dup3(kept_line, report_end, O_CLOEXEC);
+    ::dup3(kept_reports, report_end, O_CLOEXEC);
     ::dup2(kept_mark, mark_end);
     ::close_range(mark_end + 1, std::numeric_limits<unsigned>::max(), 0);
     sigset_t none;
@@ -46,11 +44,11 @@ void leave_everything(int line, int mark, int nowhere) noexcept {
 }
 
 // All that was reported before every end of the pipe was closed, by the exec or by the failure.
-daemon_start read_reports(int line) {
+daemon_start read_reports(int reports) {
     daemon_start latest;
     daemon_start next;
     for (;;) {
-        const ssize_t size = ::read(line, &next, sizeof next);
+        const ssize_t size = ::read(reports, &next, sizeof next);
         if (size < 0 && errno == EINTR) continue;
         if (size != sizeof next) return latest;
         latest = next;
@@ -60,24 +58,21 @@ daemon_start read_reports(int line) {
 }  // namespace
 
 daemon_start start_daemon(const std::vector<std::string>& words, const std::string& directory, int mark) {
-    std::vector<char*> pointers;
-    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-    pointers.push_back(nullptr);
-    pipe_ends line = make_pipe();
-    const unique_fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
-    if (!nowhere) throw_errno("/dev/null");
+    const std::vector<char*> pointers = exec_words(words);
+    pipe_ends reports = make_pipe();
+    const unique_fd nowhere = open_nowhere();
     const pid_t first = ::fork();
     if (first < 0) throw_errno("fork");
     if (first == 0) {
-        leave_everything(line.write.get(), mark, nowhere.get());
+        leave_everything(reports.write.get(), mark, nowhere.get());
         const pid_t second = ::fork();
         if (second == 0) exec_daemon(pointers.data(), directory.c_str());
         if (second < 0) report({-1, errno});
         ::_exit(0);
     }
-    line.write.reset();
-    const daemon_start result = read_reports(line.read.get());
-    while (::waitpid(first, nullptr, 0) < 0 && errno == EINTR) continue;
+    reports.write.reset();
+    const daemon_start result = read_reports(reports.read.get());
+    wait_for_end(first);
     return result;
 }
 

@@ -1,7 +1,6 @@
 #include "cli/server/local_home.hpp"
 
 #include "cli/commands/exit_code.hpp"
-#include "cli/terminal/system.hpp"
 #include "redis/url/url_text.hpp"
 
 #include <fcntl.h>

@@ -12,9 +12,7 @@
 // link to one, ours, and closed to all others.
 #pragma once
 
-#include "cli/terminal/unique_fd.hpp"
-
-#include <sys/types.h>
+#include "cli/terminal/system.hpp"
 
 #include <optional>
 #include <string>

@@ -2,10 +2,9 @@
 
 #include "base/boot_clock.hpp"
 #include "cli/commands/exit_code.hpp"
-#include "cli/inspect/ask.hpp"
-#include "cli/inspect/lock_search.hpp"
+#include "cli/inspect/locks/lock_search.hpp"
+#include "cli/inspect/servers/ask.hpp"
 #include "cli/server/daemon.hpp"
-#include "cli/terminal/system.hpp"
 #include "cli/terminal/text.hpp"
 
 #include <fmt/format.h>

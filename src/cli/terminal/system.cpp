@@ -4,12 +4,14 @@
 
 #include <fcntl.h>
 #include <sys/eventfd.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <iostream>
 #include <system_error>
 
 namespace holdfast::cli {
@@ -24,6 +26,25 @@ pipe_ends make_pipe() {
     return {unique_fd(ends[0]), unique_fd(ends[1])};
 }
 
+unique_fd open_nowhere() {
+    unique_fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    if (!nowhere) throw_errno("/dev/null");
+    return nowhere;
+}
+
+std::vector<char*> exec_words(const std::vector<std::string>& words) {
+    std::vector<char*> result;
+    for (const std::string& word : words) result.push_back(const_cast<char*>(word.c_str()));
+    result.push_back(nullptr);
+    return result;
+}
+
+int wait_for_end(pid_t child) noexcept {
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+    return status;
+}
+
 void tell(std::string_view message) noexcept {
     try {
         // One write, so that the lines of processes that compete for a lock do not mix.
@@ -32,6 +53,13 @@ void tell(std::string_view message) noexcept {
     } catch (const std::bad_alloc&) {
         return;
     }
+}
+
+bool user_agrees(const std::string& question) {
+    if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDERR_FILENO) != 1) return false;
+    std::cerr << question << " [y/N] ";
+    std::string line;
+    return std::getline(std::cin, line) && (line == "y" || line == "Y" || line == "yes");
 }
 
 int timeout_ms(instant deadline) noexcept {

@@ -2,12 +2,39 @@
 #pragma once
 
 #include "base/clock.hpp"
-#include "cli/terminal/unique_fd.hpp"
+
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace holdfast::cli {
+
+// A file descriptor that is closed once.
+class unique_fd {
+public:
+    unique_fd() = default;
+    explicit unique_fd(int fd) noexcept : fd_(fd) {}
+    ~unique_fd() { reset(); }
+    unique_fd(unique_fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    unique_fd& operator=(unique_fd&& other) noexcept {
+        std::swap(fd_, other.fd_);
+        return *this;
+    }
+
+    int get() const noexcept { return fd_; }
+    explicit operator bool() const noexcept { return fd_ >= 0; }
+    void reset() noexcept {
+        if (fd_ >= 0) ::close(fd_);
+        fd_ = -1;
+    }
+
+private:
+    int fd_ = -1;
+};
 
 // Both ends are closed by exec.
 struct pipe_ends {
@@ -16,11 +43,23 @@ struct pipe_ends {
 };
 pipe_ends make_pipe();
 
+// /dev/null, for reading and writing; closed by exec.
+unique_fd open_nowhere();
+
+// What exec wants: pointers into the strings, and a null behind the last.
+std::vector<char*> exec_words(const std::vector<std::string>& words);
+
+// Waits until that child has ended; returns its status as waitpid() gives it.
+int wait_for_end(pid_t child) noexcept;
+
 // Throws std::system_error with errno; `what` says what was tried.
 [[noreturn]] void throw_errno(const std::string& what);
 
 // A line on stderr behind "holdfast: ". Never fails: a message that nobody can read must not end a job.
 void tell(std::string_view message) noexcept;
+
+// Asks at the terminal before what cannot be undone. False also if input or error output is no terminal.
+bool user_agrees(const std::string& question);
 
 // For poll(): the milliseconds until then, rounded up, a minute at most; -1 for never. Safe between fork and exec.
 int timeout_ms(instant deadline) noexcept;

@@ -8,9 +8,7 @@
 // command gets the foreground only when it was stopped for want of it.
 #pragma once
 
-#include "cli/terminal/unique_fd.hpp"
-
-#include <sys/types.h>
+#include "cli/terminal/system.hpp"
 
 namespace holdfast::cli {
 
@@ -18,8 +16,6 @@ class terminal {
 public:
     terminal();
     ~terminal() { take_back(); }
-    terminal(const terminal&) = delete;
-    terminal& operator=(const terminal&) = delete;
 
     // Both ends of the conversation are the terminal, and it is ours.
     bool is_wanted_at_once() const noexcept;

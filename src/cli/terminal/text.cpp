@@ -51,23 +51,14 @@ std::size_t width_of(char32_t code) noexcept {
 }
 
 std::string_view code_of(emphasis how) {
-    switch (how) {
-        case emphasis::none:
-            return "";
-        case emphasis::bold:
-            return "1";
-        case emphasis::dim:
-            return "2";
-        case emphasis::good:
-            return "32";
-        case emphasis::warning:
-            return "33";
-        case emphasis::danger:
-            return "1;31";
-        case emphasis::reversed:
-            return "7";
-    }
-    return "";
+    constexpr std::array<std::string_view, 7> codes{"", "1", "2", "32", "33", "1;31", "7"};
+    return codes[static_cast<std::size_t>(how)];
+}
+
+// "3m5s", and "3m" without a rest.
+std::string in_two_units(std::int64_t count, std::int64_t size, std::string_view units) {
+    const std::string large = fmt::format("{}{}", count / size, units[0]);
+    return count % size == 0 ? large : fmt::format("{}{}{}", large, count % size, units[1]);
 }
 
 }  // namespace
@@ -96,14 +87,9 @@ std::string about(milliseconds duration) {
     if (duration < seconds(2)) return redis::format_duration(duration);
     const auto whole = floor<seconds>(duration).count();
     if (whole < 60) return fmt::format("{}s", whole);
-    if (whole < 3600)
-        return whole % 60 == 0 ? fmt::format("{}m", whole / 60) : fmt::format("{}m{}s", whole / 60, whole % 60);
-    const auto minutes = whole / 60;
-    if (minutes < 24 * 60) {
-        return minutes % 60 == 0 ? fmt::format("{}h", minutes / 60) : fmt::format("{}h{}m", minutes / 60, minutes % 60);
-    }
-    const auto hours = minutes / 60;
-    return hours % 24 == 0 ? fmt::format("{}d", hours / 24) : fmt::format("{}d{}h", hours / 24, hours % 24);
+    if (whole < 3600) return in_two_units(whole, 60, "ms");
+    if (whole < 24 * 3600) return in_two_units(whole / 60, 60, "hm");
+    return in_two_units(whole / 3600, 24, "dh");
 }
 
 std::optional<std::int64_t> whole_number(std::string_view text) noexcept {
@@ -183,6 +169,12 @@ std::vector<std::string> table::lines(const palette& colours, std::size_t most) 
         }
         result.push_back(std::move(line));
     }
+    return result;
+}
+
+std::string table::text(const palette& colours) const {
+    std::string result;
+    for (const std::string& line : lines(colours)) result += line + "\n";
     return result;
 }
 

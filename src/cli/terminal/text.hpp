@@ -18,6 +18,10 @@ std::string excerpt(std::string_view text);
 
 // To the second, once there are seconds: "350ms", "12s", "3m5s", "2h", "4d3h".
 std::string about(std::chrono::milliseconds duration);
+template <typename Duration>
+std::string about(Duration duration) {
+    return about(std::chrono::floor<std::chrono::milliseconds>(duration));
+}
 
 // Nothing if the text is not entirely a whole number.
 std::optional<std::int64_t> whole_number(std::string_view text) noexcept;
@@ -62,6 +66,8 @@ public:
     void add(std::vector<cell> row) { rows_.push_back(std::move(row)); }
     // One line per row, without line ends. No line is wider than `most` columns.
     std::vector<std::string> lines(const palette& colours, std::size_t most = static_cast<std::size_t>(-1)) const;
+    // The same with line ends.
+    std::string text(const palette& colours) const;
 
 private:
     std::vector<align> columns_;

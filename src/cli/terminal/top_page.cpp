@@ -1,6 +1,6 @@
 #include "cli/terminal/top_page.hpp"
 
-#include "cli/inspect/lock_table.hpp"
+#include "cli/inspect/output/lock_text.hpp"
 
 #include <fmt/format.h>
 

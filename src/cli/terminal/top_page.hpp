@@ -1,7 +1,7 @@
 // What top shows, and what keys do to it. Knows no terminal: keys in, lines out.
 #pragma once
 
-#include "cli/inspect/lock_state.hpp"
+#include "cli/inspect/locks/lock_state.hpp"
 #include "cli/terminal/screen.hpp"
 #include "cli/terminal/text.hpp"
 

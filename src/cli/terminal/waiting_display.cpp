@@ -2,9 +2,8 @@
 
 #include "api/runtime/client_access.hpp"
 #include "api/runtime/recovery.hpp"
-#include "cli/inspect/holder.hpp"
-#include "cli/inspect/lock_merge.hpp"
-#include "cli/terminal/text.hpp"
+#include "cli/inspect/locks/lock_look.hpp"
+#include "cli/inspect/output/lock_text.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -67,7 +66,7 @@ std::string describe_recovery(const engine::recovery& found, milliseconds max_le
     const bool one = names.size() == 1;
     const std::string who = how == naming::counted ? counted(names.size(), "server")
                                                    : fmt::format("server{} {}", one ? "" : "s", fmt::join(names, ", "));
-    return fmt::format("{} started {} ago and grant{} no locks for {} (--max-lease)", who,
+    return fmt::format("{} started {} ago and grant{} in {} (--max-lease)", who,
                        about(std::max(max_lease - found.enough_in, 0ms)), one ? "s" : "", about(found.enough_in));
 }
 

@@ -6,8 +6,8 @@
 // shown in the first second, in a pipe, or by a background job.
 #pragma once
 
-#include "cli/inspect/lock_state.hpp"
-#include "cli/inspect/server_set.hpp"
+#include "cli/inspect/locks/lock_state.hpp"
+#include "cli/inspect/servers/server_set.hpp"
 #include "engine/engine.hpp"
 
 #include <condition_variable>
@@ -23,8 +23,6 @@ public:
     // `waiter` is the client that waits, with its longest lease; it must outlive this.
     waiting_display(server_set servers, lock_ref lock, const client& waiter, milliseconds max_lease);
     ~waiting_display();
-    waiting_display(const waiting_display&) = delete;
-    waiting_display& operator=(const waiting_display&) = delete;
 
     // Leaves the terminal's line empty, until it is drawn again.
     void clear() noexcept;
@@ -48,7 +46,7 @@ private:
 // The text of that line; `self` is who waits, as it calls itself.
 std::string describe_wait(const lock_state& lock, const client_facts& self, milliseconds waited);
 
-// While too few servers grant: "servers a, b, c started 8s ago and grant no locks for 52s (--max-lease)", or
+// While too few servers grant: "servers a, b, c started 8s ago and grant in 52s (--max-lease)", or
 // "3 servers started ..." where there is no room for names.
 enum class naming { by_name, counted };
 std::string describe_recovery(const engine::recovery& found, milliseconds max_lease, naming how);

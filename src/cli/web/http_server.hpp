@@ -26,8 +26,6 @@ public:
     // `address` is HOST:PORT or [IPV6]:PORT; port 0 takes a free one. Throws trouble if it cannot listen there.
     http_server(boost::asio::io_context& context, const std::string& address, handler handle);
     ~http_server();
-    http_server(const http_server&) = delete;
-    http_server& operator=(const http_server&) = delete;
 
     // http://HOST:PORT, as it really is.
     std::string url() const;

@@ -2,7 +2,7 @@
 // the first ':'. Names without one share the empty prefix; a series for every name would be too many.
 #pragma once
 
-#include "cli/inspect/lock_state.hpp"
+#include "cli/inspect/locks/lock_state.hpp"
 
 #include <chrono>
 #include <string>

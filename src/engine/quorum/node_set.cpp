@@ -58,8 +58,7 @@ refusal node_set::recovering(const lock_keys& lock, instant now) const {
     refusal why{errc::recovering, "", {}, {}, found.enough_in};
     for (const recovery::node& each : found.nodes) {
         const auto rounded = std::chrono::ceil<std::chrono::seconds>(each.votes_in);
-        why.detail +=
-            (why.detail.empty() ? "" : ", ") + each.server + " grants no locks for " + redis::format_duration(rounded);
+        why.detail += (why.detail.empty() ? "" : ", ") + each.server + " grants in " + redis::format_duration(rounded);
     }
     return why;
 }

@@ -102,7 +102,7 @@ TEST_F(EngineParts, WhoDoesNotWaitIsToldWhenAServerThatIsMistrustedWillVote) {
     subject.acquire(first, {.keys = keys, .limit = {waiting::not_at_all, now + 2s}}, now);
     EXPECT_EQ(first.refusal_code, errc::recovering);
     EXPECT_EQ(first.why.recovers_in, 8s);
-    EXPECT_EQ(first.why.detail, "redis://h grants no locks for 8s");
+    EXPECT_EQ(first.why.detail, "redis://h grants in 8s");
 }
 
 TEST_F(EngineParts, ADeadlineBeforeAServerThatIsMistrustedVotesTellsTheRest) {

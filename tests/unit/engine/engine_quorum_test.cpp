@@ -304,7 +304,7 @@ TEST_F(EngineQuorum, ServersThatAreMistrustedAreNamedWithTheTimeUntilAMajorityVo
     later(2s);
     EXPECT_EQ(first.refusal_code, errc::recovering);
     EXPECT_EQ(first.why.recovers_in, 3s);
-    EXPECT_EQ(first.why.detail, "redis://a grants no locks for 6s, redis://c grants no locks for 3s");
+    EXPECT_EQ(first.why.detail, "redis://a grants in 6s, redis://c grants in 3s");
     servers[2].mistrust("x", now);
     EXPECT_EQ(subject.recovery_of(*keys, now).enough_in, 0s);
 }

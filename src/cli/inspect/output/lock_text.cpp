@@ -1,0 +1,146 @@
+#include "cli/inspect/output/lock_text.hpp"
+
+#include "cli/inspect/locks/lock_look.hpp"
+
+#include <fmt/format.h>
+
+namespace holdfast::cli {
+namespace {
+
+std::string person(const std::string& id, const std::optional<client_facts>& client) {
+    if (!client) return excerpt(id);
+    return excerpt(fmt::format("{}@{} {}[{}]", client->user, client->host, client->program, client->pid));
+}
+
+// "2 of 3": how many servers say that it holds the lock.
+std::string backing_text(const lock_state& lock, const lock_holder& holder) {
+    return fmt::format("{} of {}", holder.backing, lock.servers);
+}
+
+std::string heading(const lock_state& lock, const palette& colours) {
+    std::string text = colours.paint(emphasis::bold, excerpt(lock.where.name.text())) + ": ";
+    if (lock.is_free()) {
+        text += "free";
+    } else if (!lock.is_shared_kind()) {
+        text += "held";
+    } else {
+        text += mode_of(lock) == "write" ? "held for writing" : "held for reading";
+    }
+    if (!lock.is_free() && !lock.is_backed(lock.holders.front())) text += ", but not by a majority of the servers";
+    if (!lock.waiters.empty()) text += fmt::format(", {}", counted(lock.waiters.size(), "waiter"));
+    return text + colours.paint(emphasis::dim, fmt::format("  (key {})", excerpt(lock.where.keys.lock()))) + "\n";
+}
+
+std::string holder_lines(const lock_state& lock, const lock_holder& holder, const palette& colours) {
+    std::string facts;
+    if (holder.held)
+        facts += fmt::format("for {}, since {}, ", about(*holder.held), utc(lock.server_time - *holder.held));
+    facts += holder.left ? fmt::format("lease left {}", about(*holder.left)) : std::string("without a time limit");
+    if (holder.token) facts += fmt::format(", token {}", *holder.token);
+    if (lock.is_shared_kind())
+        facts += fmt::format(", {}", holder.mode == access::both ? "reads and writes" : name_of(holder.mode));
+    if (holder.count > 1) facts += fmt::format(", entered {} times", holder.count);
+    if (lock.servers > 1) facts += fmt::format(", on {} servers", backing_text(lock, holder));
+    return fmt::format("  holder  {}\n          {}\n          {}\n", colours.paint(emphasis::good, person(holder)),
+                       facts, colours.paint(emphasis::dim, "id " + excerpt(holder.id)));
+}
+
+std::string name_text(const lock_state& lock) {
+    const std::string name = excerpt(lock.where.name.text());
+    return lock.where.naming == wire::key_naming::raw ? name + " (raw)" : name;
+}
+
+std::string holder_text(const lock_state& lock) {
+    if (lock.is_free()) return "-";
+    const std::string first = person(lock.holders.front());
+    return lock.holders.size() == 1 ? first : fmt::format("{} and {} more", first, lock.holders.size() - 1);
+}
+
+cell backing_cell(const lock_state& lock) {
+    if (lock.is_free()) return {"-"};
+    const lock_holder& first = lock.holders.front();
+    return {backing_text(lock, first), lock.is_backed(first) ? emphasis::none : emphasis::warning};
+}
+
+std::vector<cell> row(const lock_state& lock) {
+    std::vector<cell> cells{{name_text(lock), emphasis::bold}, {std::string(mode_of(lock))}, {holder_text(lock)}};
+    if (lock.is_free()) {
+        cells.insert(cells.end(), {{"-"}, {"-"}, {"-"}});
+    } else {
+        const lock_holder& first = lock.holders.front();
+        cells.push_back({first.held ? about(*first.held) : "-"});
+        cells.push_back({first.left ? about(*first.left) : "no end", first.left ? emphasis::none : emphasis::warning});
+        cells.push_back({first.token ? std::to_string(*first.token) : "-", emphasis::dim});
+    }
+    const bool waited_for = !lock.waiters.empty();
+    cells.push_back({std::to_string(lock.waiters.size()), waited_for ? emphasis::warning : emphasis::dim});
+    cells.push_back({waited_for ? about(lock.oldest_wait()) : "-"});
+    if (lock.servers > 1) cells.push_back(backing_cell(lock));
+    return cells;
+}
+
+}  // namespace
+
+std::string person(const lock_holder& holder) {
+    return person(holder.id, holder.client) + (holder.is_foreign ? " (another program)" : "");
+}
+
+std::string person(const lock_waiter& waiter) {
+    return person(waiter.id, waiter.client);
+}
+
+std::string describe_holders(const lock_state& lock) {
+    if (lock.is_free()) return "it is free by now";
+    const lock_holder& first = lock.holders.front();
+    std::string text = fmt::format("{} by {}", first.mode == access::read ? "read" : "held", person(first));
+    if (first.held) text += " for " + about(*first.held);
+    if (lock.holders.size() > 1) return text + " and " + counted(lock.holders.size() - 1, "other");
+    if (!first.left) return text + ", without a time limit";
+    return *first.left > milliseconds(0) ? text + fmt::format(", {} of its lease left", about(*first.left)) : text;
+}
+
+std::string describe_holders(server_set& servers, const lock_ref& lock) {
+    try {
+        return describe_holders(look_at(servers, lock));
+    } catch (const error&) {
+        return {};  // it is only a courtesy
+    }
+}
+
+std::string report(const lock_state& lock, const palette& colours) {
+    std::string text = heading(lock, colours);
+    for (const lock_holder& holder : lock.holders) text += holder_lines(lock, holder, colours);
+    if (lock.is_idle() && lock.fence) text += fmt::format("  last token {}\n", *lock.fence);
+    if (lock.waiters.empty()) return text;
+    using enum table::align;
+    table queue({left, right, left, right, left, left});
+    for (std::size_t i = 0; i < lock.waiters.size(); ++i) {
+        const lock_waiter& waiter = lock.waiters[i];
+        queue.add(
+            {{i == 0 ? "  queue" : ""},
+             {std::to_string(i + 1)},
+             {person(waiter), emphasis::warning},
+             {"waits " + about(waiter.waited)},
+             {lock.is_shared_kind() || waiter.wants != wish::write ? fmt::format("to {}", name_of(waiter.wants)) : ""},
+             {waiter.is_silent ? "not heard of; will be passed over" : "", emphasis::danger}});
+    }
+    return text + queue.text(colours);
+}
+
+table tabulate(const std::vector<lock_state>& locks) {
+    using enum table::align;
+    const bool several = !locks.empty() && locks.front().servers > 1;
+    std::vector<table::align> columns{left, left, left, right, right, right, right, right};
+    if (several) columns.push_back(right);
+    table result(std::move(columns));
+    std::vector<cell> heading;
+    for (const char* title : {"NAME", "MODE", "HOLDER", "FOR", "LEFT", "TOKEN", "WAITERS", "LONGEST"}) {
+        heading.push_back({title, emphasis::dim});
+    }
+    if (several) heading.push_back({"SERVERS", emphasis::dim});
+    result.add(std::move(heading));
+    for (const lock_state& lock : locks) result.add(row(lock));
+    return result;
+}
+
+}  // namespace holdfast::cli
