@@ -222,14 +222,14 @@ next_starts_when_the_command_is_dead() {
     held_by 1 a
     open_terminal
     type_line '"$HOLDFAST_BIN" release a --force; echo "status=$?"'
-    wait_until shows 'Take it from this holder? .y/N.'
+    wait_until shows 'End the hold of this holder? .y/N.'
     shows 'user-1@host-1'
     type_line n
     wait_until shows '^status=1'
     ! lock_is_free a
     terminal send-keys -t t C-l
     type_line '"$HOLDFAST_BIN" release a --force; echo "status=$?"'
-    wait_until shows 'Take it from this holder? .y/N. *$'
+    wait_until shows 'End the hold of this holder? .y/N. *$'
     type_line y
     wait_until shows '^status=0'
     lock_is_free a
@@ -240,7 +240,7 @@ next_starts_when_the_command_is_dead() {
     held_by 1 a
     open_terminal
     type_line '"$HOLDFAST_BIN" release a --force; echo "status=$?"'
-    wait_until shows 'Take it from this holder? .y/N.'
+    wait_until shows 'End the hold of this holder? .y/N.'
     # The same id has a newer grant by the time the answer is yes.
     redis set 'hf:{a}:fence' "$(server_us)" px 3600000 >/dev/null
     type_line y

@@ -1,6 +1,5 @@
 #include "cli/bench/bench.hpp"
 
-#include "cli/commands/exit_code.hpp"
 #include "cli/inspect/locks/lock_state.hpp"
 #include "cli/inspect/servers/ask.hpp"
 #include "cli/terminal/text.hpp"
@@ -35,7 +34,6 @@ public:
           prefix_(terms.prefix),
           stem_(fmt::format("bench:{:08x}:{}", std::random_device{}(), workload)) {}
     scratch_names(const scratch_names&) = delete;
-    scratch_names& operator=(const scratch_names&) = delete;
 
     std::string make(unsigned number) {
         const std::string name = fmt::format("{}:{}", stem_, number);
@@ -124,8 +122,6 @@ public:
         }
     }
     ~crew() { finish(); }
-    crew(const crew&) = delete;
-    crew& operator=(const crew&) = delete;
 
     void start() {
         began_ = clock::now();
@@ -240,53 +236,11 @@ std::optional<measurement> run_crew(const client& server, workload which, const 
     return measurement{which, all.took(), all.latency(), std::nullopt};
 }
 
-struct workload_text {
-    workload which;
-    std::string_view name;
-    std::string_view meaning;
-};
-constexpr std::array texts{
-    workload_text{workload::uncontended, "uncontended", "one thread, one lock that nobody else wants"},
-    workload_text{workload::parallel, "parallel", "every thread a lock of its own"},
-    workload_text{workload::contended, "contended", "every thread the same lock"},
-    workload_text{workload::read_mostly, "read-mostly", "every thread the same read-write lock; one in twenty writes"},
-    workload_text{workload::quorum, "quorum", "one thread, one lock, on all servers"}};
-
-const workload_text& text_of(workload which) noexcept {
-    return texts[static_cast<std::size_t>(which)];
-}
-
 }  // namespace
-
-std::string_view name_of(workload which) noexcept {
-    return text_of(which).name;
-}
-
-std::string_view meaning_of(workload which) noexcept {
-    return text_of(which).meaning;
-}
-
-const std::vector<workload>& all_workloads() {
-    static const std::vector<workload> all = [] {
-        std::vector<workload> result;
-        for (const workload_text& one : texts) result.push_back(one.which);
-        return result;
-    }();
-    return all;
-}
-
-workload workload_of(std::string_view name) {
-    std::string known;
-    for (const workload_text& one : texts) {
-        if (one.name == name) return one.which;
-        known += (known.empty() ? "" : ", ") + std::string(one.name);
-    }
-    throw trouble(fmt::format("--workload {}: it is one of {}", name, known));
-}
 
 std::optional<measurement> measure(client& link, server_set& servers, workload which, const bench_terms& terms,
                                    signal_inbox& signals, const bench_listener& listener) {
-    scratch_names names(servers, name_of(which), terms);
+    scratch_names names(servers, text_of(which).name, terms);
     // First some cycles that do not count: the connection comes up, the server learns the scripts.
     bench_terms short_terms = terms;
     short_terms.time = 50ms;

@@ -1,8 +1,8 @@
 // Measures locks on the user's own server.
 //
 // A cycle is acquire and release, by the library as any program uses it: one client, as many threads as asked for.
-// Nothing is cut off when the time is over: every cycle that was begun is finished and counted, so that what the server
-// counted meanwhile, divided by the cycles, is exact. (If others use the server at the same time, theirs is in it.)
+// Every cycle that has begun when the time is over is finished and counted, so that what the server counted meanwhile,
+// divided by the cycles, is exact. (If others use the server at the same time, theirs is in it.)
 #pragma once
 
 #include "cli/bench/latency_counts.hpp"
@@ -10,8 +10,7 @@
 #include "cli/terminal/signals.hpp"
 #include "wire/keys.hpp"
 
-#include <holdfast/client.hpp>
-
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -22,20 +21,23 @@
 
 namespace holdfast::cli {
 
-enum class workload {
-    uncontended,  // one thread, one lock that nobody else wants: the price of a lock
-    parallel,     // every thread a lock of its own: what one connection carries
-    contended,    // every thread the same lock: hand-over from one to the next
-    read_mostly,  // every thread the same read-write lock; one cycle in twenty writes
-    quorum,       // as uncontended, but on all servers: the price of a majority
-};
+enum class workload { uncontended, parallel, contended, read_mostly, quorum };
 
-// For people, and for --workload.
-std::string_view name_of(workload which) noexcept;
-std::string_view meaning_of(workload which) noexcept;
-const std::vector<workload>& all_workloads();
-// Throws trouble that lists the names.
-workload workload_of(std::string_view name);
+struct workload_text {
+    workload which;
+    std::string_view name;  // also for --workload
+    std::string_view meaning;
+};
+// In the order of the enumeration.
+inline constexpr std::array workload_texts{
+    workload_text{workload::uncontended, "uncontended", "one thread, one lock that nobody else wants"},
+    workload_text{workload::parallel, "parallel", "every thread a lock of its own"},
+    workload_text{workload::contended, "contended", "every thread the same lock"},
+    workload_text{workload::read_mostly, "read-mostly", "every thread the same read-write lock; one in twenty writes"},
+    workload_text{workload::quorum, "quorum", "one thread, one lock, on all servers"}};
+constexpr const workload_text& text_of(workload which) {
+    return workload_texts[static_cast<std::size_t>(which)];
+}
 
 struct bench_terms {
     std::chrono::milliseconds time;  // for each workload

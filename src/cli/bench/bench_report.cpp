@@ -45,14 +45,13 @@ std::string drawn(double columns) {
 
 std::string picture(const measurement& one, const palette& colours) {
     const auto bars = one.latency.bars();
-    std::uint64_t most = 1;
-    for (const auto& bar : bars) most = std::max(most, bar.count);
+    const std::uint64_t most = bars.empty() ? 1 : std::ranges::max(bars, {}, &latency_counts::bar::count).count;
     const auto total = static_cast<double>(std::max<std::uint64_t>(one.latency.count(), 1));
     const auto is_seen = [total](const latency_counts::bar& bar) {
         return static_cast<double>(bar.count) >= total / 1000;
     };
-    std::string text = fmt::format("{}  {}\n", colours.paint(emphasis::bold, name_of(one.which)),
-                                   colours.paint(emphasis::dim, meaning_of(one.which)));
+    std::string text = fmt::format("{}  {}\n", colours.paint(emphasis::bold, text_of(one.which).name),
+                                   colours.paint(emphasis::dim, text_of(one.which).meaning));
     const auto last = std::find_if(bars.rbegin(), bars.rend(), is_seen).base();
     for (auto bar = std::ranges::find_if(bars, is_seen); bar < last; ++bar) {
         const double share = static_cast<double>(bar->count) / total;
@@ -77,24 +76,21 @@ std::string short_time(std::chrono::nanoseconds time) {
 std::string progress_line(workload which, double part, std::uint64_t cycles) {
     constexpr int width = 32;
     const int done = static_cast<int>(std::clamp(part, 0.0, 1.0) * width);
-    return fmt::format("{:<12} [{:#<{}}{:.<{}}] {:3.0f}%  {} cycles", name_of(which), "", done, "", width - done,
+    return fmt::format("{:<12} [{:#<{}}{:.<{}}] {:3.0f}%  {} cycles", text_of(which).name, "", done, "", width - done,
                        std::clamp(part, 0.0, 1.0) * 100, grouped(cycles));
 }
 
 std::string report(const std::vector<measurement>& all, const palette& colours) {
     using enum table::align;
     table figures({left, right, right, right, right, right, right, right});
-    figures.add({{"WORKLOAD", emphasis::bold},
-                 {"CYCLES/S", emphasis::bold},
-                 {"P50", emphasis::bold},
-                 {"P90", emphasis::bold},
-                 {"P99", emphasis::bold},
-                 {"P99.9", emphasis::bold},
-                 {"MAX", emphasis::bold},
-                 {"COMMANDS/CYCLE", emphasis::bold}});
+    std::vector<cell> heading;
+    for (const char* title : {"WORKLOAD", "CYCLES/S", "P50", "P90", "P99", "P99.9", "MAX", "COMMANDS/CYCLE"}) {
+        heading.push_back({title, emphasis::bold});
+    }
+    figures.add(std::move(heading));
     for (const measurement& one : all) {
         const auto part = [&one](double q) { return cell{short_time(one.latency.quantile(q))}; };
-        figures.add({{std::string(name_of(one.which))},
+        figures.add({{std::string(text_of(one.which).name)},
                      {grouped(static_cast<std::uint64_t>(rate(one)))},
                      part(0.5),
                      part(0.9),
@@ -122,7 +118,7 @@ json to_json(const measurement& one) {
                        {"p99", part(0.99)},
                        {"p99_9", part(0.999)},
                        {"max", microseconds_of(one.latency.largest())}};
-    return {{"workload", name_of(one.which)},
+    return {{"workload", text_of(one.which).name},
             {"servers", one.servers},
             {"cycles", one.latency.count()},
             {"took_ms", std::chrono::round<std::chrono::milliseconds>(one.took).count()},

@@ -6,12 +6,14 @@
 #include "cli/terminal/system.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <optional>
+#include <ranges>
 
 namespace holdfast::cli {
 namespace {
@@ -33,7 +35,15 @@ struct bench_options : view_options {
     }
     std::vector<workload> chosen() const {
         std::vector<workload> result;
-        for (const std::string& word : workloads) result.push_back(workload_of(word));
+        for (const std::string& word : workloads) {
+            const auto known = std::ranges::find(workload_texts, word, &workload_text::name);
+            if (known == workload_texts.end()) {
+                throw trouble(
+                    fmt::format("--workload {}: it is one of {}", word,
+                                fmt::join(workload_texts | std::views::transform(&workload_text::name), ", ")));
+            }
+            result.push_back(known->which);
+        }
         return result;
     }
     client_options link_options() const {
@@ -43,7 +53,7 @@ struct bench_options : view_options {
     }
 };
 
-// A line on the terminal that is gone when it is no longer needed.
+// A status line at the terminal, removed at the end.
 class progress {
 public:
     ~progress() { write("\r\x1b[K"); }
@@ -58,15 +68,16 @@ private:
     bool seen_ = ::isatty(STDERR_FILENO) == 1;
 };
 
-// Of what was asked for, what these servers are enough for.
+// Of what was asked for, or of all, what these servers are enough for.
 std::vector<workload> possible(std::vector<workload> chosen, const server_set& servers) {
-    if (servers.size() > 1) return chosen.empty() ? all_workloads() : chosen;
-    if (std::ranges::find(chosen, workload::quorum) != chosen.end()) {
+    const bool is_quorum_chosen = std::ranges::find(chosen, workload::quorum) != chosen.end();
+    if (servers.size() == 1 && is_quorum_chosen) {
         throw trouble("--workload quorum: it takes several servers; repeat --url");
     }
     if (!chosen.empty()) return chosen;
-    chosen = all_workloads();
-    std::erase(chosen, workload::quorum);
+    for (const workload_text& one : workload_texts) {
+        if (servers.size() > 1 || one.which != workload::quorum) chosen.push_back(one.which);
+    }
     return chosen;
 }
 
@@ -95,18 +106,16 @@ private:
 
 int bench(const bench_options& options) {
     const bench_terms terms = options.terms();
-    const std::vector<workload> wanted = options.chosen();
+    std::vector<workload> chosen = options.chosen();
     const server_choice choice = choose_servers(options.servers, notices::shown);
     signal_inbox signals;  // before the clients, whose threads must not get them
     subjects servers(choice, options.link_options());
-    const std::vector<workload> chosen = possible(wanted, servers.all());
+    chosen = possible(std::move(chosen), servers.all());
     std::vector<measurement> results;
     {
         progress line;
         for (const workload which : chosen) {
-            auto result = servers.measure(
-                which, terms, signals,
-                [&line](workload now, double part, std::uint64_t cycles) { line.show(now, part, cycles); });
+            auto result = servers.measure(which, terms, signals, [&line](auto... news) { line.show(news...); });
             if (!result) return killed_by_signal + SIGINT;
             results.push_back(std::move(*result));
         }
@@ -138,8 +147,7 @@ void add_bench(CLI::App& app, int& status) {
     declare_json(*command, *options);
     declare_server(*command, *options);
     std::string footer = "A cycle is acquire and release. Workloads:\n";
-    for (const workload which : all_workloads())
-        footer += fmt::format("  {:12} {}\n", name_of(which), meaning_of(which));
+    for (const workload_text& one : workload_texts) footer += fmt::format("  {:12} {}\n", one.name, one.meaning);
     command->footer(footer +
                     "Of several servers the first is used, and all of them by quorum.\nIt removes the keys it has "
                     "used. Do not run it beside work that matters: it is load.");

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -203,8 +202,8 @@ private:
 };
 
 int run_and_report(const run_options& options) {
-    bool interrupted = false;
     int status = own_failure;
+    bool interrupted = false;
     try {
         run job(options);
         status = job.go();
@@ -213,7 +212,7 @@ int run_and_report(const run_options& options) {
         tell(why.what());
         return why.status();
     }
-    // The terminal sent Ctrl-C to the command alone. A script that we are a part of is to end by it, too.
+    // The terminal sent Ctrl-C to the command alone. The script around this run has to end by it, too.
     if (interrupted) ::kill(0, SIGINT);
     return status;
 }
@@ -221,15 +220,12 @@ int run_and_report(const run_options& options) {
 }  // namespace
 
 void add_run(CLI::App& app, const std::vector<std::string>& words, int& status) {
-    CLI::App* const subcommand = app.add_subcommand("run", "run a command under a lock");
-    const auto options = std::make_shared<run_options>();
-    declare(*subcommand, *options);
-    subcommand->formatter(std::make_shared<run_help>());
-    subcommand->footer(footer);
-    subcommand->callback([options, &words, &status] {
-        options->words = words;
-        status = run_and_report(*options);
-    });
+    const auto [command, options] =
+        add_command<run_options>(app, "run", "run a command under a lock", status, run_and_report);
+    options->words = words;
+    declare(*command, *options);
+    command->formatter(std::make_shared<run_help>());
+    command->footer(footer);
 }
 
 }  // namespace holdfast::cli

@@ -1,25 +1,13 @@
 #include "cli/commands/run_options.hpp"
 
 #include "cli/commands/exit_code.hpp"
-#include "cli/commands/view_options.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 namespace holdfast::cli {
 namespace {
-
-using std::chrono::milliseconds;
-
-// One of a few words.
-bool is_second(const std::string& text, const char* option, std::pair<const char*, const char*> words) {
-    if (text != words.first && text != words.second) {
-        throw trouble(fmt::format("{} {}: it is {} or {}", option, text, words.first, words.second));
-    }
-    return text == words.second;
-}
 
 holdfast::prefer preference(const std::string& text) {
     if (text.empty() || text == "arrival") return prefer::arrival;
@@ -37,16 +25,10 @@ patience run_options::wait_limit() const {
     return duration_of(wait, "--wait");
 }
 
-lock_ref run_options::lock() const {
-    using wire::key_naming;
-    const bool raw = is_second(keys, "--keys", {"tagged", "raw"});
-    return {wire::lock_name(name), raw ? key_naming::raw : key_naming::tagged, prefix};
-}
-
 side run_options::lock_side() const {
     if (shared && exclusive) throw trouble("either --shared or --exclusive, not both");
     if (shared) return side::reading;
-    // Who cares whether readers go first means a lock that has readers.
+    // A preference makes sense only for a lock that has readers.
     return exclusive || !prefer.empty() ? side::writing : side::plain;
 }
 
@@ -60,16 +42,16 @@ std::chrono::milliseconds run_options::lease_time() const {
 }
 
 shared_mutex_options run_options::lock_options() const {
-    const bool raw = is_second(keys, "--keys", {"tagged", "raw"});
     return {.lease = lease_time(),
-            .keys = raw ? holdfast::keys::raw : holdfast::keys::tagged,
+            .keys = lock().naming == wire::key_naming::raw ? holdfast::keys::raw : holdfast::keys::tagged,
             .prefix = prefix,
             .prefer = preference(prefer)};
 }
 
 supervision run_options::terms() const {
-    return {name, lease_time(), duration_of(grace, "--grace"),
-            is_second(reaction, "--on-lost", {"kill", "warn"}) ? on_lost::warn : on_lost::kill};
+    if (reaction != "kill" && reaction != "warn")
+        throw trouble(fmt::format("--on-lost {}: it is kill or warn", reaction));
+    return {name, lease_time(), duration_of(grace, "--grace"), reaction == "warn" ? on_lost::warn : on_lost::kill};
 }
 
 std::vector<std::string> run_options::command() const {

@@ -1,32 +1,21 @@
 // What `holdfast run` was asked to do, from words to values.
 #pragma once
 
+#include "cli/commands/view_options.hpp"
+#include "cli/run/run_lock.hpp"
 #include "cli/run/supervisor.hpp"
-#include "cli/run/waiting.hpp"
-#include "cli/server/server_choice.hpp"
-#include "wire/keys.hpp"
 
-#include <holdfast/options.hpp>
-
-#include <CLI/CLI.hpp>
-
-#include <chrono>
-#include <string>
 #include <vector>
 
 namespace holdfast::cli {
 
-struct run_options {
-    std::string name;
-    server_words servers;
-    std::string prefix = std::string(wire::default_prefix);
+struct run_options : view_options {
     std::string shell;
     std::string wait;
     std::string lease;
     std::string max_lease;
     std::string fence_retention;
     std::string grace = "5s";
-    std::string keys = "tagged";
     std::string reaction = "kill";
     std::string prefer;
     bool shared = false;
@@ -38,7 +27,6 @@ struct run_options {
 
     // Each throws trouble with the option's name if its value makes no sense.
     patience wait_limit() const;
-    lock_ref lock() const;
     side lock_side() const;
     client_options link_options() const;
     std::chrono::milliseconds lease_time() const;

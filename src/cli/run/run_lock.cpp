@@ -1,8 +1,60 @@
 #include "cli/run/run_lock.hpp"
 
+#include <poll.h>
+
+#include <array>
+#include <thread>
 #include <utility>
 
 namespace holdfast::cli {
+namespace {
+
+// Reads signals while the main thread waits in the queue.
+class signal_reader {
+public:
+    signal_reader(signal_inbox& signals, waiting_display* display)
+        : signals_(signals), display_(display), thread_([this] { read(); }) {}
+    ~signal_reader() { finish(); }
+
+    std::stop_token asked_to_stop() const { return stop_.get_token(); }
+
+    // Ends the reading; then what has come is known.
+    std::optional<int> finish() {
+        done_.raise();
+        if (thread_.joinable()) thread_.join();
+        return signal_;
+    }
+
+private:
+    void read() {
+        for (;;) {
+            std::array<pollfd, 2> events{{{signals_.fd(), POLLIN, 0}, {done_.fd(), POLLIN, 0}}};
+            if (::poll(events.data(), events.size(), -1) < 0) continue;
+            while (const auto signal = signals_.take()) {
+                // All others are meant for the command, which does not exist yet.
+                if (*signal == SIGTSTP) stop();
+                if (!asks_to_end(*signal) || signal_) continue;
+                signal_ = signal;
+                stop_.request_stop();
+            }
+            if (events[1].revents != 0) return;
+        }
+    }
+
+    void stop() {
+        if (display_ != nullptr) display_->clear();
+        stop_this_process();
+    }
+
+    signal_inbox& signals_;
+    waiting_display* display_;
+    event done_;
+    std::stop_source stop_;
+    std::optional<int> signal_;
+    std::thread thread_;
+};
+
+}  // namespace
 
 run_lock::run_lock(const client& link, const std::string& name, side which, const shared_mutex_options& options)
     : side_(which) {
@@ -21,6 +73,19 @@ holdfast::lease run_lock::acquire(patience limit, std::stop_token stop) {
                      : shared_->acquire_shared(std::move(options));
     }
     return limit ? exclusive().try_acquire_for(*limit, std::move(options)) : exclusive().acquire(std::move(options));
+}
+
+waited wait_for_lock(run_lock& lock, patience limit, signal_inbox& signals, waiting_display* display) {
+    signal_reader reader(signals, display);
+    waited result;
+    try {
+        result.hold = lock.acquire(limit, reader.asked_to_stop());
+    } catch (const error& why) {
+        if (why.condition() != errc::cancelled) throw;
+    }
+    result.signal = reader.finish();
+    if (result.signal) result.hold.release();
+    return result;
 }
 
 std::string advice_on_kind(const lock_state& found, side wanted) {

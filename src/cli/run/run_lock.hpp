@@ -6,6 +6,8 @@
 #pragma once
 
 #include "cli/inspect/locks/lock_state.hpp"
+#include "cli/terminal/signals.hpp"
+#include "cli/terminal/waiting_display.hpp"
 
 #include <holdfast/mutex.hpp>
 #include <holdfast/shared_mutex.hpp>
@@ -37,6 +39,15 @@ private:
     std::optional<mutex> plain_;
     std::optional<shared_mutex> shared_;
 };
+
+struct waited {
+    holdfast::lease hold;       // empty: not acquired in time
+    std::optional<int> signal;  // asked to end; the hold is empty then
+};
+
+// Waits in the queue, and leaves it when a signal asks to end. `display` shows the wait at a terminal; may be null.
+// Throws holdfast::error if the server cannot be asked.
+waited wait_for_lock(run_lock& lock, patience limit, signal_inbox& signals, waiting_display* display);
 
 // What to do about a key that is not of the wanted kind.
 std::string advice_on_kind(const lock_state& found, side wanted);

@@ -8,6 +8,7 @@
 #include <boost/asio/write.hpp>
 
 #include <chrono>
+#include <map>
 #include <sstream>
 #include <utility>
 
@@ -22,22 +23,11 @@ constexpr std::size_t longest_head = 8 * 1024;
 constexpr std::size_t most_connections = 64;
 constexpr auto longest_talk = std::chrono::seconds(10);
 
-const char* reason_of(int status) {
-    switch (status) {
-        case 200:
-            return "OK";
-        case 400:
-            return "Bad Request";
-        case 404:
-            return "Not Found";
-        case 405:
-            return "Method Not Allowed";
-        case 431:
-            return "Request Header Fields Too Large";
-        default:
-            return "Internal Server Error";
-    }
-}
+const std::map<int, const char*> reasons{{200, "OK"},
+                                         {400, "Bad Request"},
+                                         {404, "Not Found"},
+                                         {405, "Method Not Allowed"},
+                                         {431, "Request Header Fields Too Large"}};
 
 struct host_and_port {
     std::string host;
@@ -66,8 +56,6 @@ public:
         ++*open_;
     }
     ~connection() { --*open_; }
-    connection(const connection&) = delete;
-    connection& operator=(const connection&) = delete;
 
     void start() {
         timer_.expires_after(longest_talk);
@@ -104,7 +92,7 @@ private:
         reply_ = fmt::format(
             "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nCache-Control: no-store\r\nConnection: "
             "close\r\n{}\r\n",
-            what.status, reason_of(what.status), what.type, what.body.size(),
+            what.status, reasons.at(what.status), what.type, what.body.size(),
             what.status == 405 ? "Allow: GET, HEAD\r\n" : "");
         if (!without_body_) reply_ += what.body;
         asio::async_write(socket_, asio::buffer(reply_),

@@ -59,53 +59,44 @@ std::string head(const char* name, const char* help) {
     return fmt::format("# HELP {} {}\n# TYPE {} gauge\n", name, help, name);
 }
 
-std::string up(int value) {
-    return head("holdfast_up", "Whether the server, or a majority of several, could be asked.") +
-           fmt::format("holdfast_up {}\n", value);
+template <typename Number>
+std::string gauge(const char* name, const char* help, Number value) {
+    return head(name, help) + fmt::format("{} {}\n", name, value);
 }
 
-// One series for every prefix.
-struct family {
-    const char* name;
-    const char* help;
-    std::function<double(const totals&)> value;
-};
-
-std::string lines_of(const family& one, const by_prefix& sums) {
-    std::string text = head(one.name, one.help);
-    for (const auto& [prefix, sum] : sums) {
-        text += fmt::format("{}{{prefix=\"{}\"}} {}\n", one.name, prefix, one.value(sum));
-    }
-    return text;
+std::string up(int value) {
+    return gauge("holdfast_up", "Whether the server, or a majority of several, could be asked.", value);
 }
 
 }  // namespace
 
 std::string prometheus_text(const scrape& seen) {
     const by_prefix sums = add_up(seen.locks);
-    std::string text = up(1) + head("holdfast_servers_up", "How many servers could be asked.") +
-                       fmt::format("holdfast_servers_up {}\n", seen.servers_up);
-    text += head("holdfast_members_silent",
-                 "How many primaries of a Cluster could not be asked; their locks are missing here.") +
-            fmt::format("holdfast_members_silent {}\n", seen.members_silent);
-    text += head("holdfast_locks", "Locks that are held, by mode.");
+    std::string text = up(1) + gauge("holdfast_servers_up", "How many servers could be asked.", seen.servers_up) +
+                       gauge("holdfast_members_silent",
+                             "How many primaries of a Cluster could not be asked; their locks are missing here.",
+                             seen.members_silent) +
+                       head("holdfast_locks", "Locks that are held, by mode.");
     for (const auto& [prefix, sum] : sums) {
         for (const auto& [mode, count] : sum.held) {
             text += fmt::format("holdfast_locks{{prefix=\"{}\",mode=\"{}\"}} {}\n", prefix, mode, count);
         }
     }
-    const auto number = [](std::size_t count) { return static_cast<double>(count); };
-    const std::vector<family> families{
-        {"holdfast_holders", "Who holds a lock; a lock held for reading may have many.",
-         [&](const totals& sum) { return number(sum.holders); }},
-        {"holdfast_waiters", "Who waits for a lock.", [&](const totals& sum) { return number(sum.waiters); }},
-        {"holdfast_oldest_wait_seconds", "How long the one who has waited longest has waited.",
-         [](const totals& sum) { return in_seconds(sum.oldest_wait); }},
-        {"holdfast_longest_hold_seconds", "How long the one who has held longest has held.",
-         [](const totals& sum) { return in_seconds(sum.longest_hold); }}};
-    for (const family& one : families) text += lines_of(one, sums);
-    text += head("holdfast_scrape_duration_seconds", "How long it took to look at all locks.");
-    return text + fmt::format("holdfast_scrape_duration_seconds {}\n", in_seconds(seen.took));
+    const auto add_family = [&](const char* name, const char* help, const auto& value_of) {
+        text += head(name, help);
+        for (const auto& [prefix, sum] : sums) {
+            text += fmt::format("{}{{prefix=\"{}\"}} {}\n", name, prefix, value_of(sum));
+        }
+    };
+    add_family("holdfast_holders", "Number of holders; a lock held for reading may have many.",
+               [](const totals& sum) { return sum.holders; });
+    add_family("holdfast_waiters", "Number of waiters.", [](const totals& sum) { return sum.waiters; });
+    add_family("holdfast_oldest_wait_seconds", "The longest wait.",
+               [](const totals& sum) { return in_seconds(sum.oldest_wait); });
+    add_family("holdfast_longest_hold_seconds", "The longest hold.",
+               [](const totals& sum) { return in_seconds(sum.longest_hold); });
+    return text +
+           gauge("holdfast_scrape_duration_seconds", "How long it took to look at all locks.", in_seconds(seen.took));
 }
 
 std::string prometheus_down() {
