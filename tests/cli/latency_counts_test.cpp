@@ -1,5 +1,4 @@
-#include "cli/bench/latency_counts.hpp"
-#include "cli/bench/bench_report.hpp"
+#include "cli/bench/bench.hpp"
 
 #include <gtest/gtest.h>
 

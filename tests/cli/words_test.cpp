@@ -1,5 +1,4 @@
 // What the command makes of words: options, the list of what is held above, the status line of a wait.
-#include "cli/commands/exit_code.hpp"
 #include "cli/commands/run_options.hpp"
 #include "cli/run/held_list.hpp"
 #include "cli/terminal/waiting_display.hpp"

@@ -2,7 +2,6 @@
 
 #include "cli/inspect/locks/lock_state.hpp"
 #include "cli/inspect/servers/ask.hpp"
-#include "cli/terminal/text.hpp"
 
 #include <holdfast/mutex.hpp>
 #include <holdfast/shared_mutex.hpp>

@@ -6,8 +6,10 @@
 #pragma once
 
 #include "cli/bench/latency_counts.hpp"
+#include "cli/inspect/output/json_form.hpp"
 #include "cli/inspect/servers/server_set.hpp"
 #include "cli/terminal/signals.hpp"
+#include "cli/terminal/text.hpp"
 #include "wire/keys.hpp"
 
 #include <array>
@@ -67,5 +69,15 @@ using bench_listener = std::function<void(workload, double, std::uint64_t)>;
 // Locks are acquired over `link`; `servers` are the servers behind it.
 std::optional<measurement> measure(client& link, server_set& servers, workload which, const bench_terms& terms,
                                    signal_inbox& signals, const bench_listener& listener);
+
+// Figures in a table, latencies as a picture.
+std::string report(const std::vector<measurement>& all, const palette& colours);
+json to_json(const measurement& one);
+
+// "contended    [########........]  50%  12,345 cycles", so many columns at most.
+std::string progress_line(workload which, double part, std::uint64_t cycles);
+
+// "850ns", "123µs", "4.56ms", "1.20s".
+std::string short_time(std::chrono::nanoseconds time);
 
 }  // namespace holdfast::cli

@@ -1,4 +1,4 @@
-#include "cli/bench/bench_report.hpp"
+#include "cli/bench/bench.hpp"
 
 #include <fmt/format.h>
 

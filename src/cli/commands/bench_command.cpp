@@ -1,7 +1,5 @@
 // holdfast bench: how fast locks are on this server.
-#include "cli/bench/bench_report.hpp"
-#include "cli/commands/commands.hpp"
-#include "cli/commands/exit_code.hpp"
+#include "cli/bench/bench.hpp"
 #include "cli/commands/view_options.hpp"
 #include "cli/terminal/system.hpp"
 
@@ -81,41 +79,27 @@ std::vector<workload> possible(std::vector<workload> chosen, const server_set& s
     return chosen;
 }
 
-// The first server alone, or a majority of all: whichever a workload is about.
-class subjects {
-public:
-    subjects(const server_choice& choice, const client_options& options)
-        : all_(choice.urls), first_link_(choice.urls.front(), options), first_(first_link_) {
-        if (choice.urls.size() > 1) all_link_.emplace(choice.urls, options);
-        (all_link_ ? *all_link_ : first_link_).ping();  // a server that is not there is said at once
-    }
-
-    const server_set& all() const noexcept { return all_; }
-    std::optional<measurement> measure(workload which, const bench_terms& terms, signal_inbox& signals,
-                                       const bench_listener& listener) {
-        if (which == workload::quorum) return cli::measure(*all_link_, all_, which, terms, signals, listener);
-        return cli::measure(first_link_, first_, which, terms, signals, listener);
-    }
-
-private:
-    server_set all_;
-    client first_link_;
-    server_set first_;
-    std::optional<client> all_link_;
-};
-
 int bench(const bench_options& options) {
     const bench_terms terms = options.terms();
     std::vector<workload> chosen = options.chosen();
     const server_choice choice = choose_servers(options.servers, notices::shown);
     signal_inbox signals;  // before the clients, whose threads must not get them
-    subjects servers(choice, options.link_options());
-    chosen = possible(std::move(chosen), servers.all());
+    // The first server alone, or a majority of all: the subject of a workload.
+    const client_options link_options = options.link_options();
+    server_set all(choice.urls);
+    client first_link(choice.urls.front(), link_options);
+    server_set first(first_link);
+    std::optional<client> all_link;
+    if (all.size() > 1) all_link.emplace(choice.urls, link_options);
+    (all_link ? *all_link : first_link).ping();  // a server that is away is reported at once
+    chosen = possible(std::move(chosen), all);
     std::vector<measurement> results;
     {
         progress line;
         for (const workload which : chosen) {
-            auto result = servers.measure(which, terms, signals, [&line](auto... news) { line.show(news...); });
+            const bool on_all = which == workload::quorum;
+            auto result = measure(on_all ? *all_link : first_link, on_all ? all : first, which, terms, signals,
+                                  [&line](auto... news) { line.show(news...); });
             if (!result) return killed_by_signal + SIGINT;
             results.push_back(std::move(*result));
         }
@@ -123,12 +107,12 @@ int bench(const bench_options& options) {
     if (options.json) {
         json list = json::array();
         for (const measurement& one : results) list.push_back(to_json(one));
-        json told = document(servers.all(), "workloads", std::move(list));
+        json told = document(all, "workloads", std::move(list));
         told["seconds"] = options.seconds;
         told["threads"] = options.threads;
         std::cout << indented(told);
     } else {
-        std::cout << fmt::format("{}, {} s each, {}\n\n", servers.all().text(), options.seconds,
+        std::cout << fmt::format("{}, {} s each, {}\n\n", all.text(), options.seconds,
                                  counted(options.threads, "thread"))
                   << report(results, palette::of(STDOUT_FILENO));
     }

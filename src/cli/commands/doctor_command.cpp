@@ -1,30 +1,27 @@
 // holdfast doctor: what on this server endangers locks.
-#include "cli/commands/commands.hpp"
-#include "cli/commands/exit_code.hpp"
 #include "cli/commands/view_options.hpp"
 #include "cli/doctor/doctor.hpp"
 #include "cli/inspect/output/json_form.hpp"
-#include "cli/terminal/text.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <sstream>
 
 namespace holdfast::cli {
 namespace {
 
-const char* word_for(severity how_bad) {
-    return how_bad == severity::fine ? "ok" : how_bad == severity::warning ? "warning" : "danger";
-}
+// In the order of `severity`.
+constexpr std::array words{"ok", "warning", "danger"};
+constexpr std::array emphases{emphasis::good, emphasis::warning, emphasis::danger};
 
-emphasis colour_for(severity how_bad) {
-    return how_bad == severity::fine      ? emphasis::good
-           : how_bad == severity::warning ? emphasis::warning
-                                          : emphasis::danger;
+std::size_t index_of(const finding& one) {
+    return static_cast<std::size_t>(one.how_bad);
 }
 
 std::size_t count(const std::vector<finding>& findings, severity how_bad) {
@@ -35,7 +32,7 @@ json to_json(const std::vector<finding>& findings) {
     json checks = json::array();
     for (const finding& one : findings) {
         checks.push_back({{"check", one.check},
-                          {"severity", word_for(one.how_bad)},
+                          {"severity", words[index_of(one)]},
                           {"finding", one.what},
                           {"meaning", one.meaning},
                           {"fix", one.fix}});
@@ -45,31 +42,28 @@ json to_json(const std::vector<finding>& findings) {
             {"checks", std::move(checks)}};
 }
 
-// Words in lines of at most so many columns, each behind the margin.
-std::string folded(std::string_view text, std::string_view margin) {
+// Words in lines of at most so many columns, each behind a margin.
+std::string folded(const std::string& text) {
     constexpr std::size_t columns = 88;
+    const std::string margin(22, ' ');
     std::string lines;
     std::string line;
-    while (!text.empty()) {
-        const std::size_t end = std::min(text.find(' '), text.size());
-        if (line.size() + end > columns) lines += std::string(margin) + std::exchange(line, {}) + "\n";
-        if (!line.empty()) line += ' ';
-        line += text.substr(0, end);
-        text.remove_prefix(std::min(end + 1, text.size()));
+    std::istringstream in(text);
+    for (std::string word; in >> word;) {
+        if (line.size() + word.size() > columns) lines += margin + std::exchange(line, {}) + "\n";
+        line += (line.empty() ? "" : " ") + word;
     }
-    return lines + std::string(margin) + line + "\n";
+    return lines + margin + line + "\n";
 }
 
 void print(const std::string& title, const std::vector<finding>& findings) {
     const palette colours = palette::of(STDOUT_FILENO);
-    constexpr const char* margin = "                      ";
     std::cout << colours.paint(emphasis::bold, title) << "\n";
     for (const finding& one : findings) {
-        const std::string word = fmt::format("{:8}", word_for(one.how_bad));
-        std::cout << "  " << colours.paint(colour_for(one.how_bad), word) << fmt::format("{:12}", one.check)
+        const std::string word = fmt::format("{:8}", words[index_of(one)]);
+        std::cout << "  " << colours.paint(emphases[index_of(one)], word) << fmt::format("{:12}", one.check)
                   << printable(one.what) << "\n";
-        if (one.how_bad == severity::fine) continue;
-        std::cout << folded(one.meaning, margin) << folded("Fix: " + one.fix, margin);
+        if (one.how_bad != severity::fine) std::cout << folded(one.meaning) << folded("Fix: " + one.fix);
     }
 }
 
@@ -87,7 +81,7 @@ struct doctor_options : view_options {
     std::string max_lease;
 };
 
-// One that answers, though not as we want, is a finding, too.
+// A server that refuses the survey is a finding, too.
 patient examine(const client& server, const survey_terms& terms) {
     patient one{server.server(), std::nullopt};
     try {
@@ -101,9 +95,10 @@ patient examine(const client& server, const survey_terms& terms) {
     return one;
 }
 
-finding no_answer(const silence& why) {
-    return {"answer", severity::warning, why.why, "It grants no locks; the others go on without it.",
-            "see whether it runs, and whether this machine may reach it"};
+patient without_answer(const std::string& server, severity how_bad, const std::string& why, const char* meaning) {
+    return {server,
+            std::nullopt,
+            {{"answer", how_bad, why, meaning, "see whether it runs, and whether this machine may reach it"}}};
 }
 
 // Every primary; one that does not answer is a finding, as long as another one does.
@@ -115,11 +110,8 @@ std::vector<patient> examine_each(const member_list& primaries, const survey_ter
             result.push_back(examine(*each, terms));
         } catch (const error& why) {
             silent = std::current_exception();
-            result.push_back(
-                {each->server(),
-                 std::nullopt,
-                 {{"answer", severity::danger, why.what(), "Its locks can be neither acquired nor renewed.",
-                   "see whether it runs, and whether this machine may reach it"}}});
+            result.push_back(without_answer(each->server(), severity::danger, why.what(),
+                                            "Its locks can be neither acquired nor renewed."));
         }
     }
     if (silent && std::ranges::none_of(result, &patient::answers)) std::rethrow_exception(silent);
@@ -140,14 +132,16 @@ surveyed_node examine(server_set& servers, std::size_t which, survey_terms terms
 
 std::vector<surveyed_node> examine(server_set& servers, const survey_terms& terms) {
     std::vector<surveyed_node> result;
-    auto silent = [&servers, next = std::size_t(0)]() mutable { return servers.silent()[next++]; };
-    for (auto& one : servers.ask_by_number([&](std::size_t i) { return examine(servers, i, terms); })) {
-        if (one) {
-            result.push_back(std::move(*one));
-            continue;
+    auto surveyed = servers.ask_by_number([&](std::size_t i) { return examine(servers, i, terms); });
+    auto silent = servers.silent().begin();
+    for (auto& one : surveyed) {
+        if (!one) {
+            one = surveyed_node{silent->server,
+                                {without_answer(silent->server, severity::warning, silent->why,
+                                                "It grants no locks; the others go on without it.")}};
+            ++silent;
         }
-        const silence why = silent();
-        result.push_back({why.server, {{why.server, std::nullopt, {no_answer(why)}}}});
+        result.push_back(std::move(*one));
     }
     return result;
 }
@@ -167,15 +161,13 @@ std::vector<page> pages_of(const std::vector<surveyed_node>& nodes) {
     return pages;
 }
 
-json to_json(const page& one) {
-    json out{{"server", one.title}};
-    out.update(to_json(*one.findings));
-    return out;
-}
-
 void print_json(const std::vector<page>& pages, const std::vector<finding>& together) {
     json rows = json::array();
-    for (const page& one : pages) rows.push_back(to_json(one));
+    for (const page& one : pages) {
+        json row{{"server", one.title}};
+        row.update(to_json(*one.findings));
+        rows.push_back(std::move(row));
+    }
     std::cout << indented({{"servers", std::move(rows)}, {"together", together.empty() ? json() : to_json(together)}});
 }
 

@@ -1,6 +1,4 @@
 // holdfast ls: all locks of a server.
-#include "cli/commands/commands.hpp"
-#include "cli/commands/exit_code.hpp"
 #include "cli/commands/view_options.hpp"
 #include "cli/inspect/locks/lock_search.hpp"
 #include "cli/inspect/output/json_form.hpp"
@@ -58,9 +56,7 @@ int list(const ls_options& options) {
     if (options.names) {
         print_names(locks);
     } else if (options.json) {
-        json rows = json::array();
-        for (const lock_state& lock : locks) rows.push_back(to_json(lock));
-        std::cout << indented(document(servers, "locks", std::move(rows)));
+        std::cout << indented(document(servers, "locks", to_json(locks)));
     } else {
         print_table(locks, servers);
     }

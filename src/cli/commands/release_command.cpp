@@ -1,6 +1,4 @@
 // holdfast release: releases a lock that somebody else holds.
-#include "cli/commands/commands.hpp"
-#include "cli/commands/exit_code.hpp"
 #include "cli/commands/view_options.hpp"
 #include "cli/inspect/locks/lock_look.hpp"
 #include "cli/inspect/locks/revoke.hpp"
@@ -12,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <iostream>
 #include <optional>
@@ -31,17 +30,9 @@ struct release_options : view_options {
     bool yes = false;
 };
 
-const char* word_for(revocation outcome) {
-    switch (outcome) {
-        case revocation::done:
-            return "released";
-        case revocation::too_late:
-            return "had ended already";
-        case revocation::impossible:
-            return "cannot be ended: another program's part in a read-write lock ends by itself";
-    }
-    return "";
-}
+// In the order of `revocation`.
+constexpr std::array outcome_texts{"released", "had ended already",
+                                   "cannot be ended: another program's part in a read-write lock ends by itself"};
 
 // What was seen, asked about, and is ended: the same list all the way. Of each server, because tokens and leases are
 // its own.
@@ -154,7 +145,7 @@ bool is_agreed(const lock_state& lock, const release_options& options) {
 
 std::string sentence_for(const outcome& one, const server_set& servers) {
     if (one.gave_back && one.ended == 0) return "stopped, and released it";
-    std::string text = word_for(one.what);
+    std::string text = outcome_texts[static_cast<std::size_t>(one.what)];
     if (servers.size() > 1 && one.ended > 0) text += fmt::format(" on {} of {} servers", one.ended, servers.size());
     if (one.what == revocation::done && !one.is_over(servers)) text += "; a majority may have it still";
     return one.trouble.empty() ? text : text + ": " + one.trouble;

@@ -1,10 +1,7 @@
 // One run: choose a server; borrow the hold if a process above this one has it; else wait in the queue, run the command
 // while guard and supervisor watch it, and release the lock.
-#include "cli/commands/commands.hpp"
-
 #include "api/runtime/client_access.hpp"
 #include "api/runtime/core.hpp"
-#include "cli/commands/exit_code.hpp"
 #include "cli/commands/run_options.hpp"
 #include "cli/inspect/locks/lock_look.hpp"
 #include "cli/inspect/output/lock_text.hpp"

@@ -1,7 +1,5 @@
 #include "cli/commands/run_options.hpp"
 
-#include "cli/commands/exit_code.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -46,9 +46,9 @@ void print(const local_home& home, const std::optional<local_status>& status) {
         std::cout << "not running; it starts when it is needed\n";
         return;
     }
-    std::cout << fmt::format("running: {}\n  pid {}, redis {}, up {}, {} lock{} held\n", home.url(), status->pid,
-                             status->version, redis::format_duration(status->uptime), status->held.size(),
-                             status->held.size() == 1 ? "" : "s");
+    std::cout << fmt::format("running: {}\n  pid {}, redis {}, up {}, {} held\n", home.url(), status->pid,
+                             status->version, redis::format_duration(status->uptime),
+                             counted(status->held.size(), "lock"));
     for (const std::string& key : status->held) std::cout << "  " << key << "\n";
 }
 
@@ -67,6 +67,12 @@ std::string are_held(std::size_t count) {
     return fmt::format("{} {} held", counted(count, "lock"), count == 1 ? "is" : "are");
 }
 
+int stop_now(const local_home& home) {
+    stop_local_server(home);
+    std::cout << "stopped\n";
+    return all_well;
+}
+
 // Its files were removed: nobody can ask it what is held.
 int stop_out_of_reach(const local_home& home, const bool& force) {
     if (!force &&
@@ -74,9 +80,7 @@ int stop_out_of_reach(const local_home& home, const bool& force) {
         tell("not stopped: its socket was removed, so nobody knows which locks are held there; use --force");
         return not_acquired;
     }
-    stop_local_server(home);
-    std::cout << "stopped\n";
-    return all_well;
+    return stop_now(home);
 }
 
 int stop(const bool& force) {
@@ -94,9 +98,7 @@ int stop(const bool& force) {
                          status->held.front(), held == 1 ? "" : ", ..."));
         return not_acquired;
     }
-    stop_local_server(home);
-    std::cout << "stopped\n";
-    return all_well;
+    return stop_now(home);
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // holdfast show: one lock, its holders and its queue.
-#include "cli/commands/commands.hpp"
-#include "cli/commands/exit_code.hpp"
 #include "cli/commands/view_options.hpp"
 #include "cli/inspect/locks/lock_look.hpp"
 #include "cli/inspect/output/json_form.hpp"

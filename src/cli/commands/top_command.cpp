@@ -1,7 +1,5 @@
 // holdfast top: the locks of a server, live.
 #include "base/boot_clock.hpp"
-#include "cli/commands/commands.hpp"
-#include "cli/commands/exit_code.hpp"
 #include "cli/commands/view_options.hpp"
 #include "cli/inspect/locks/lock_search.hpp"
 #include "cli/inspect/output/json_form.hpp"
@@ -91,28 +89,15 @@ private:
     std::optional<screen> screen_;
 };
 
-// To people only when it has changed: every line has it for programs.
-class silence_teller {
-public:
-    void tell(const server_set& servers) {
+int write_lines(server_set& servers, const top_options& options, signal_inbox& signals) {
+    std::vector<std::string> told;  // people hear of silent servers only when that has changed
+    for (std::uint64_t written = 1;; ++written) {
+        std::vector<lock_state> locks = find_locks(servers, options.prefix);
+        std::erase_if(locks, [](const lock_state& lock) { return lock.is_idle(); });
+        std::cout << one_line(document(servers, "locks", to_json(locks))) << std::flush;
         std::vector<std::string> silent;
         for (const silence& one : servers.all_silent()) silent.push_back(one.server);
-        if (silent != std::exchange(told_, silent)) servers.tell_silent();
-    }
-
-private:
-    std::vector<std::string> told_;
-};
-
-int write_lines(server_set& servers, const top_options& options, signal_inbox& signals) {
-    silence_teller silent;
-    for (std::uint64_t written = 1;; ++written) {
-        json rows = json::array();
-        for (const lock_state& lock : find_locks(servers, options.prefix)) {
-            if (!lock.is_idle()) rows.push_back(to_json(lock));
-        }
-        std::cout << one_line(document(servers, "locks", std::move(rows))) << std::flush;
-        silent.tell(servers);
+        if (silent != std::exchange(told, silent)) servers.tell_silent();
         if (!std::cout || written == options.count) return all_well;
         const woken why = rest(signals, options.pause());
         if (why == woken::by_end) return all_well;

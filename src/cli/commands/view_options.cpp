@@ -1,6 +1,5 @@
 #include "cli/commands/view_options.hpp"
 
-#include "cli/commands/exit_code.hpp"
 #include "cli/terminal/system.hpp"
 #include "redis/url/duration.hpp"
 

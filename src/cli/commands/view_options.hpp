@@ -1,13 +1,13 @@
 // What the subcommands have in common: which server, which lock, for whom the output is.
 #pragma once
 
+#include "cli/commands/commands.hpp"
+#include "cli/commands/exit_code.hpp"
 #include "cli/inspect/locks/lock_state.hpp"
 #include "cli/inspect/servers/server_set.hpp"
 #include "wire/keys.hpp"
 
 #include <holdfast/options.hpp>
-
-#include <CLI/CLI.hpp>
 
 #include <chrono>
 #include <memory>

@@ -1,6 +1,4 @@
 // holdfast watch: a line for everything that happens to a lock.
-#include "cli/commands/commands.hpp"
-#include "cli/commands/exit_code.hpp"
 #include "cli/commands/view_options.hpp"
 #include "cli/inspect/locks/lock_events.hpp"
 #include "cli/inspect/locks/lock_look.hpp"

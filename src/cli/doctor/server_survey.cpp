@@ -3,7 +3,6 @@
 #include "cli/terminal/text.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace holdfast::cli {
 namespace {
@@ -13,18 +12,6 @@ using std::chrono::microseconds;
 using std::chrono::steady_clock;
 using std::chrono::system_clock;
 
-constexpr std::array wanted_settings{"save",
-                                     "appendonly",
-                                     "appendfsync",
-                                     "maxmemory",
-                                     "maxmemory-policy",
-                                     "maxclients",
-                                     "timeout",
-                                     "min-replicas-to-write",
-                                     "min-replicas-max-lag",
-                                     "client-output-buffer-limit",
-                                     "cluster-node-timeout",
-                                     "cluster-require-full-coverage"};
 constexpr int clock_readings = 9;
 constexpr int latency_readings = 200;
 constexpr int pages_of_keys = 10;
@@ -69,7 +56,11 @@ std::optional<std::int64_t> server_survey::setting_number(std::string_view name)
 
 void server_survey::ask_settings(const client& server) {
     std::vector<request> requests;
-    for (const char* name : wanted_settings) requests.push_back({{"CONFIG", "GET", name}});
+    for (const char* name :
+         {"save", "appendonly", "appendfsync", "maxmemory-policy", "maxclients", "timeout", "min-replicas-to-write",
+          "client-output-buffer-limit", "cluster-node-timeout", "cluster-require-full-coverage"}) {
+        requests.push_back({{"CONFIG", "GET", name}});
+    }
     for (const answer& told : ask_all(server, requests)) {
         if (!told.is_error && told.items.size() == 2) settings_[told.items[0].text] = told.items[1].text;
     }

@@ -1,15 +1,12 @@
-// The directory of the local server: its socket, its log, and the file that makes its starters take turns.
+// The directory of the local server: its socket, its log, and the file that serialises its starters.
 //
-// Somebody may remove the directory, or what is in it, while the server runs: a cleaner of /tmp does. A second server
-// would then know nothing of the locks of the first. So the server also has a mark that nobody can remove: a socket
-// with an abstract name, which the server inherits and which exists for as long as the server lives.
+// It is HOLDFAST_HOME, or /tmp/holdfast-<uid>: one directory for a user on a machine. XDG_RUNTIME_DIR is set in a login
+// session and not in cron(8), and two directories would be two servers that do not know each other's locks. Everybody
+// may write to /tmp, so the directory is checked before it is trusted: not a link, ours, and closed to all others.
 //
-// HOLDFAST_HOME, or /tmp/holdfast-<uid>. There is one place for a user on a machine, whatever the
-// environment: XDG_RUNTIME_DIR is set in a login session and not in cron(8), and two places would be two
-// servers that know nothing of each other's locks.
-//
-// /tmp belongs to everybody, so what is found there is looked at before it is trusted: a directory, not a
-// link to one, ours, and closed to all others.
+// A cleaner of /tmp may remove the directory while the server runs. A second server would then not know the locks of
+// the first. So the server also has a mark that nobody can remove: a socket with an abstract name, which the server
+// inherits and which exists as long as the server lives.
 #pragma once
 
 #include "cli/terminal/system.hpp"

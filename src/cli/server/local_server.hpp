@@ -1,8 +1,7 @@
 // A redis-server of the user's own, for locks that need to hold on this machine only.
 //
-// It listens on a unix socket in a private directory and nowhere else, keeps nothing on disk and evicts
-// nothing. The first who needs it starts it, and it goes on after them. However many come first at once,
-// they take turns, and all but one find it running.
+// It listens on a unix socket in a private directory only, keeps nothing on disk and evicts nothing. The first command
+// that needs it starts it, and it goes on after that command. Commands that start it at the same time take turns.
 #pragma once
 
 #include "cli/server/local_home.hpp"

@@ -1,7 +1,7 @@
 // Which servers keep the locks: those of --url, of HOLDFAST_URL, or one of our own on this machine.
 //
-// Our own is for tries and for those who ask for it. Its locks exclude nobody else's commands, so whoever gets it
-// without having asked is told so, every time, and a URL that is empty by mistake is an error.
+// The local server's locks exclude nobody else's commands. So a user who did not ask for it is told so, every time, and
+// an empty URL is an error.
 #pragma once
 
 #include <string>
@@ -26,8 +26,7 @@ struct server_choice {
 };
 
 // HOLDFAST_URL has its URLs separated by blanks; the word `local`, there or in --url, is the same as --local. Starts
-// the local server if it is the one and does not run. `wanted` hides the warning of variables that nobody reads, but
-// not that the local server is used though nobody asked for it.
+// the local server if needed. `wanted` hides the warning of unknown variables, but not the one of the local server.
 //
 // Throws holdfast::error for a URL that is not understood, trouble for an empty one, for a server named twice, which
 // would count twice, and for a password in an option, because everybody on the machine can read a command line.

@@ -119,8 +119,8 @@ void top_page::scroll(std::ptrdiff_t rows) {
 }
 
 bool top_page::comes_first(const lock_state& a, const lock_state& b) const {
-    const auto& [one, other] = reversed_ ? std::pair<const lock_state&, const lock_state&>(b, a)
-                                         : std::pair<const lock_state&, const lock_state&>(a, b);
+    const lock_state& one = reversed_ ? b : a;
+    const lock_state& other = reversed_ ? a : b;
     switch (order_) {
         case top_order::waiters:
             return one.waiters.size() > other.waiters.size();
@@ -138,10 +138,10 @@ bool top_page::comes_first(const lock_state& a, const lock_state& b) const {
 
 // They come sorted by name, and among equals stay so.
 std::vector<lock_state> top_page::chosen() const {
-    std::vector<lock_state> rows;
-    for (const lock_state& lock : locks_) {
-        if ((with_free_ || !lock.is_idle()) && contains(lock.where.name.text(), filter_)) rows.push_back(lock);
-    }
+    std::vector<lock_state> rows = locks_;
+    std::erase_if(rows, [this](const lock_state& lock) {
+        return (!with_free_ && lock.is_idle()) || !contains(lock.where.name.text(), filter_);
+    });
     std::ranges::stable_sort(rows, [this](const lock_state& a, const lock_state& b) { return comes_first(a, b); });
     return rows;
 }

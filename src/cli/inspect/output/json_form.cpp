@@ -81,6 +81,12 @@ json to_json(const lock_state& lock) {
         {"server_time", utc(lock.server_time)}};
 }
 
+json to_json(const std::vector<lock_state>& locks) {
+    json rows = json::array();
+    for (const lock_state& lock : locks) rows.push_back(to_json(lock));
+    return rows;
+}
+
 json to_json(const lock_event& event, const lock_ref& lock) {
     const auto text_or_null = [](const std::string& text) { return text.empty() ? json() : json(text); };
     return {{"time", utc(event.when)},          {"event", name_of(event.what)},    {"name", lock.name.text()},
