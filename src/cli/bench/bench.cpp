@@ -209,17 +209,16 @@ std::optional<server_effort> effort_so_far(server_set& servers) {
     return sum;
 }
 
-enum class ending { time_over, interrupted };
-
-ending let_run(const crew& all, workload which, const bench_terms& terms, signal_inbox& signals,
-               const bench_listener& listener) {
+// Until the time is over. False: a signal asked to end.
+bool let_run(const crew& all, workload which, const bench_terms& terms, signal_inbox& signals,
+             const bench_listener& listener) {
     const auto began = clock::now();
     for (;;) {
         const auto passed = std::chrono::floor<milliseconds>(clock::now() - began);
-        if (passed >= terms.time) return ending::time_over;
+        if (passed >= terms.time) return true;
         listener(which, static_cast<double>(passed.count()) / static_cast<double>(terms.time.count()), all.cycles());
         const woken why = rest(signals, std::min<milliseconds>(100ms, terms.time - passed));
-        if (why == woken::by_end) return ending::interrupted;
+        if (why == woken::by_end) return false;
         if (why == woken::by_stop) stop_this_process();
     }
 }
@@ -228,10 +227,10 @@ std::optional<measurement> run_crew(const client& server, workload which, const 
                                     scratch_names& names, signal_inbox& signals, const bench_listener& listener) {
     crew all(server, which, terms, names);
     all.start();
-    const ending how = let_run(all, which, terms, signals, listener);
-    if (how == ending::interrupted) all.abort();
+    const bool is_complete = let_run(all, which, terms, signals, listener);
+    if (!is_complete) all.abort();
     all.finish_and_check();
-    if (how == ending::interrupted) return std::nullopt;
+    if (!is_complete) return std::nullopt;
     return measurement{which, all.took(), all.latency(), std::nullopt};
 }
 

@@ -1,10 +1,20 @@
 // holdfast release: releases a lock that somebody else holds.
+//
+// recall() asks the holder to stop, by a push on its wake-up channel: its lost() fires, and it releases the lock when
+// it has stopped. So the next holder does not begin before the previous one has ended.
+//
+// revoke() ends exactly the grant that was seen, by id and token, with the release script that the holder itself would
+// use, so the script serves the queue. Then another push tells the holder, so that its lost() fires now and not at its
+// next renewal. See wire/push.hpp.
 #include "cli/commands/view_options.hpp"
 #include "cli/inspect/locks/lock_look.hpp"
-#include "cli/inspect/locks/revoke.hpp"
 #include "cli/inspect/output/json_form.hpp"
 #include "cli/inspect/output/lock_text.hpp"
+#include "cli/inspect/servers/ask.hpp"
 #include "cli/terminal/system.hpp"
+#include "wire/hold_id.hpp"
+#include "wire/kind.hpp"
+#include "wire/push.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -30,6 +40,70 @@ struct release_options : view_options {
     bool yes = false;
 };
 
+enum class revocation {
+    done,
+    too_late,    // the grant had ended already
+    impossible,  // another program's hold of a kind where only that program can end it
+};
+
+// The token names the grant. A mutex compares it with the fence, the token of the last grant. Another program's hold
+// has no token: the fence as it was seen names it, or any number if there is no fence.
+std::uint64_t token_of(const lock_state& lock, const lock_holder& holder) {
+    return holder.token.value_or(lock.fence.value_or(1));
+}
+
+wire::hold_answer end_grant(const client& server, const lock_state& lock, const lock_holder& holder) {
+    const wire::lock_terms terms{.keys = lock.where.keys,
+                                 .kind = lock.kind.value_or(wire::lock_kind::mutex),
+                                 .fence_retention = client_options{}.fence_retention};
+    const api::question release = [&](redis::command& out) {
+        wire::write(out, terms, wire::release_request{.id = holder.id, .token = token_of(lock, holder)});
+    };
+    std::optional<wire::hold_answer> told;
+    const auto why =
+        ask_script(server, release, [&](const redis::reply_view& reply) { told = wire::read_release(reply); });
+    if (why) throw error(why->code, why->detail);
+    if (!told) throw error(errc::protocol_error, server.server());
+    told->holder = {};  // it points into a buffer that is gone
+    return *told;
+}
+
+// Publishes on the holder's wake-up channel. Returns the number of subscribers.
+std::int64_t tell_holder(wire::push_kind what, const client& server, const lock_state& lock,
+                         const lock_holder& holder) {
+    const std::string_view client = wire::client_of(holder.id);
+    const bool sharded = is_cluster(server);
+    const std::string channel = sharded ? wire::channel_of(lock.where.keys, client) : wire::channel_of(client);
+    // 0 means any grant of this id: only the fence knows a mutex's token, and it may expire before a long hold ends.
+    const std::string text = wire::push_text(what, {.id = holder.id, .token = holder.token.value_or(0)});
+    return ask(server, {sharded ? "SPUBLISH" : "PUBLISH", channel, text}).integer.value_or(0);
+}
+
+// False: nobody listens, or the push could not be sent.
+bool recall(const client& server, const lock_state& lock, const lock_holder& holder) {
+    if (holder.is_foreign) return false;
+    try {
+        return tell_holder(wire::push_kind::recall, server, lock, holder) > 0;
+    } catch (const error&) {
+        return false;  // the caller revokes it then, and reports what is wrong
+    }
+}
+
+revocation revoke(const client& server, const lock_state& lock, const lock_holder& holder) {
+    if (holder.is_foreign && lock.kind && !wire::kind_of(*lock.kind).can_end_foreign_holds()) {
+        return revocation::impossible;
+    }
+    if (end_grant(server, lock, holder).what != wire::hold_answer::verdict::done) return revocation::too_late;
+    if (holder.is_foreign) return revocation::done;
+    try {
+        tell_holder(wire::push_kind::revoked, server, lock, holder);
+    } catch (const error& why) {
+        // The grant has ended. The holder learns it at its next renewal.
+        tell(std::string("the holder could not be told: ") + why.what());
+    }
+    return revocation::done;
+}
+
 // In the order of `revocation`.
 constexpr std::array outcome_texts{"released", "had ended already",
                                    "cannot be ended: another program's part in a read-write lock ends by itself"};
@@ -49,25 +123,15 @@ sightings seen_locks(server_set& servers, const release_options& options) {
     });
 }
 
-lock_state merged(const sightings& seen) {
-    std::vector<lock_state> answers;
-    for (const auto& one : seen) {
-        if (one) answers.push_back(*one);
-    }
-    return merge(std::move(answers), seen.size());
-}
-
-// A mutex's token is known by its fencing mark only, which may end between two looks.
-const lock_holder* find_grant(const lock_state& lock, const lock_holder& meant) {
-    const auto same = [&](const lock_holder& one) {
+// The token of a mutex is known by its fencing mark only, which may end between two looks.
+bool has_grant(const lock_state& lock, const lock_holder& meant) {
+    return std::ranges::any_of(lock.holders, [&](const lock_holder& one) {
         return one.id == meant.id && (!one.token || !meant.token || one.token == meant.token);
-    };
-    const auto found = std::ranges::find_if(lock.holders, same);
-    return found == lock.holders.end() ? nullptr : &*found;
+    });
 }
 
 // Asks every holder to stop, and waits until each has released the lock, or the grace is over. Returns the ids of
-// those who have. Nobody is waited for who does not listen.
+// those who have. It does not wait for a holder that does not listen.
 std::set<std::string> recall_holders(server_set& servers, const sightings& seen, milliseconds grace) {
     struct grant {
         std::size_t server;
@@ -89,9 +153,9 @@ std::set<std::string> recall_holders(server_set& servers, const sightings& seen,
         std::this_thread::sleep_for(between_looks);
         std::erase_if(open, [&](const grant& one) {
             try {
-                return find_grant(look_at(servers[one.server], seen[one.server]->where), *one.holder) == nullptr;
+                return !has_grant(look_at(servers[one.server], seen[one.server]->where), *one.holder);
             } catch (const error&) {
-                return false;  // whoever forces it finds out
+                return false;  // revoke() reports what is wrong
             }
         });
     }
@@ -174,7 +238,7 @@ int release(const release_options& options) {
     const milliseconds grace = duration_of(options.grace, "--grace");
     server_set servers = options.open();
     const sightings seen = seen_locks(servers, options);
-    const lock_state lock = merged(seen);
+    const lock_state lock = merge(seen);
     servers.tell_silent();
     if (lock.is_free()) {
         tell(options.holder.empty()

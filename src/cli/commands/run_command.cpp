@@ -15,9 +15,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <optional>
-#include <set>
 #include <utility>
 
 extern char** environ;
@@ -54,15 +54,13 @@ std::vector<std::string> environment_with(const held_lock& held, const held_list
     if (std::string same = url_variable(options.servers); !same.empty()) added.emplace_back("HOLDFAST_URL", same);
     if (!options.max_lease.empty()) added.emplace_back("HOLDFAST_MAX_LEASE", options.max_lease);
     if (!options.fence_retention.empty()) added.emplace_back("HOLDFAST_FENCE_RETENTION", options.fence_retention);
-    std::set<std::string, std::less<>> replaced;
     std::vector<std::string> result;
-    for (const auto& [name, value] : added) {
-        replaced.insert(name);
-        result.push_back(name + "=" + value);
-    }
+    for (const auto& [name, value] : added) result.push_back(name + "=" + value);
     for (char** entry = environ; *entry != nullptr; ++entry) {
         const std::string_view text(*entry);
-        if (!replaced.contains(text.substr(0, text.find('=')))) result.emplace_back(text);
+        const std::string_view name = text.substr(0, text.find('='));
+        if (std::ranges::none_of(added, [name](const auto& one) { return one.first == name; }))
+            result.emplace_back(text);
     }
     return result;
 }
@@ -154,11 +152,8 @@ private:
 
     std::string advice_on(const client& link) const {
         server_set servers = eyes(link);
-        std::vector<lock_state> seen;
-        for (auto& one : servers.ask_each([this](const client& each) { return look_at(each, std::vector{lock_}); })) {
-            if (one) seen.push_back(std::move(one->front()));
-        }
-        return advice_on_kind(merge(std::move(seen), servers.size()), side_);
+        const auto look = [this](const client& each) { return look_at(each, std::vector{lock_}).front(); };
+        return advice_on_kind(merge(servers.ask_each(look)), side_);
     }
 
     int refused(const client& link) const {

@@ -10,7 +10,6 @@
 
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 namespace holdfast::cli {
@@ -56,26 +55,5 @@ std::vector<finding> examine_together(const std::vector<surveyed_node>& all, std
 
 // The same for the primaries of a Cluster.
 std::vector<finding> examine_cluster(const std::vector<patient>& primaries);
-
-// The settings that are not the same on all: "name (this, that)".
-std::vector<std::string> different_settings(const std::vector<patient>& all, const std::vector<const char*>& names);
-
-// What the surveys tell, of those servers that answer and tell it.
-template <typename Question>
-auto told_by(const std::vector<patient>& all, const Question& question) {
-    std::vector<typename std::invoke_result_t<const Question&, const server_survey&>::value_type> told;
-    for (const patient& one : all) {
-        if (!one.answers()) continue;
-        if (auto value = question(*one.survey)) told.push_back(std::move(*value));
-    }
-    return told;
-}
-
-// How far apart the clocks are.
-struct clock_spread {
-    std::chrono::milliseconds apart{0};  // as measured
-    std::chrono::milliseconds error{0};  // it may be that much more or less
-};
-clock_spread spread_of_clocks(const std::vector<patient>& all);
 
 }  // namespace holdfast::cli

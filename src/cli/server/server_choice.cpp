@@ -101,22 +101,15 @@ bool is_local_word(const std::vector<std::string>& named) {
     return named.size() == 1 && named.front() == local_word;
 }
 
-// Variables with our prefix that nothing here reads: misspelt, most likely. Not their values, which may be secrets.
-std::vector<std::string> unknown_variables() {
-    constexpr std::string_view prefix = "HOLDFAST_";
+// Warns of variables with our prefix that nothing reads: misspelt, most likely. Not of their values, which may be
+// secrets.
+void warn_of_unknown_variables() {
     constexpr std::array known{"HOLDFAST_URL",  "HOLDFAST_MAX_LEASE", "HOLDFAST_FENCE_RETENTION",
                                "HOLDFAST_HOME", "HOLDFAST_NAME",      "HOLDFAST_TOKEN",
                                "HOLDFAST_HELD"};
-    std::vector<std::string> unknown;
     for (char** entry = environ; *entry != nullptr; ++entry) {
         const std::string_view name = std::string_view(*entry).substr(0, std::string_view(*entry).find('='));
-        if (name.starts_with(prefix) && std::ranges::find(known, name) == known.end()) unknown.emplace_back(name);
-    }
-    return unknown;
-}
-
-void warn_of(const std::vector<std::string>& unknown) {
-    for (const std::string& name : unknown) {
+        if (!name.starts_with("HOLDFAST_") || std::ranges::find(known, name) != known.end()) continue;
         tell(fmt::format("{} is no variable of holdfast, and nothing reads it; is it misspelt? (holdfast run --help)",
                          printable(name)));
     }
@@ -131,7 +124,7 @@ server_choice choose_servers(const server_words& options, notices wanted) {
     }
     server_choice choice{.urls = named_servers(options)};
     const bool is_fallback = choice.urls.empty();
-    if (is_fallback || wanted == notices::shown) warn_of(unknown_variables());
+    if (is_fallback || wanted == notices::shown) warn_of_unknown_variables();
     if (is_fallback || is_local_word(choice.urls)) {
         choice.origin = server_origin::local;
         choice.urls = {use_local_server()};

@@ -43,6 +43,13 @@ void write_out(std::string_view text) noexcept {
     if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // nobody looks any more
 }
 
+// While too few servers grant: "3 servers started 8s ago and grant in 52s (--max-lease)".
+std::string describe_recovery(const std::string& who, const engine::recovery& found, milliseconds max_lease) {
+    return fmt::format("{} started {} ago and grant{} in {} (--max-lease)", who,
+                       about(std::max(max_lease - found.enough_in, 0ms)), found.nodes.size() == 1 ? "s" : "",
+                       about(found.enough_in));
+}
+
 }  // namespace
 
 std::string describe_wait(const lock_state& lock, const client_facts& self, milliseconds waited) {
@@ -58,16 +65,6 @@ std::string describe_wait(const lock_state& lock, const client_facts& self, mill
     const std::string who = lock.is_free() ? "is about to be handed over" : "is " + describe_holders(lock);
     return fmt::format("holdfast: '{}' {}; waiting {}{}", excerpt(lock.where.name.text()), who, about(waited),
                        position);
-}
-
-std::string describe_recovery(const engine::recovery& found, milliseconds max_lease, naming how) {
-    std::vector<std::string> names;
-    for (const engine::recovery::node& each : found.nodes) names.push_back(each.server);
-    const bool one = names.size() == 1;
-    const std::string who = how == naming::counted ? counted(names.size(), "server")
-                                                   : fmt::format("server{} {}", one ? "" : "s", fmt::join(names, ", "));
-    return fmt::format("{} started {} ago and grant{} in {} (--max-lease)", who,
-                       about(std::max(max_lease - found.enough_in, 0ms)), one ? "s" : "", about(found.enough_in));
 }
 
 waiting_display::waiting_display(server_set servers, lock_ref lock, const client& waiter, milliseconds max_lease)
@@ -104,27 +101,26 @@ void waiting_display::show(const std::stop_token& over) {
 
 std::string waiting_display::text() {
     const auto waited = std::chrono::floor<milliseconds>(std::chrono::steady_clock::now() - began_);
-    std::string trouble;
+    const std::string begin = fmt::format("holdfast: waiting {} for '{}': ", about(waited), excerpt(lock_.name.text()));
     try {
         const engine::recovery starting = api::recovery_of(*api::core_of(waiter_), lock_.keys);
         if (starting.enough_in > 0ms) {
-            const std::string begin =
-                fmt::format("holdfast: waiting {} for '{}': ", about(waited), excerpt(lock_.name.text()));
-            std::string whole = begin + describe_recovery(starting, max_lease_, naming::by_name);
-            if (clip(whole, columns() - 1) == whole) return whole;
-            return begin + describe_recovery(starting, max_lease_, naming::counted);  // the end tells how long
+            std::vector<std::string> names;
+            for (const engine::recovery::node& each : starting.nodes) names.push_back(each.server);
+            const auto all = fmt::format("server{} {}", names.size() == 1 ? "" : "s", fmt::join(names, ", "));
+            std::string whole = begin + describe_recovery(all, starting, max_lease_);
+            if (columns_of(whole) < columns()) return whole;
+            return begin + describe_recovery(counted(names.size(), "server"), starting, max_lease_);
         }
         const lock_state seen = look_at(servers_, lock_);
-        const std::vector<silence>& silent = servers_.silent();
-        const std::size_t answers = servers_.size() - silent.size();
+        const std::size_t answers = servers_.size() - servers_.silent().size();
         if (answers >= servers_.majority()) return describe_wait(seen, self(), waited);
-        trouble = fmt::format("{} of {} servers answered", answers, servers_.size());
-        for (const silence& one : silent) trouble += "; " + one.why;
+        std::string trouble = fmt::format("{} of {} servers answered", answers, servers_.size());
+        for (const silence& one : servers_.silent()) trouble += "; " + one.why;
+        return begin + printable(trouble);
     } catch (const error& why) {
-        trouble = why.what();
+        return begin + printable(why.what());
     }
-    return fmt::format("holdfast: waiting {} for '{}': {}", about(waited), excerpt(lock_.name.text()),
-                       printable(trouble));
 }
 
 void waiting_display::draw(const std::string& text) {

@@ -8,7 +8,6 @@
 
 #include "cli/inspect/locks/lock_state.hpp"
 #include "cli/inspect/servers/server_set.hpp"
-#include "engine/engine.hpp"
 
 #include <condition_variable>
 #include <mutex>
@@ -45,10 +44,5 @@ private:
 
 // The text of that line; `self` is who waits, as it calls itself.
 std::string describe_wait(const lock_state& lock, const client_facts& self, milliseconds waited);
-
-// While too few servers grant: "servers a, b, c started 8s ago and grant in 52s (--max-lease)", or
-// "3 servers started ..." where there is no room for names.
-enum class naming { by_name, counted };
-std::string describe_recovery(const engine::recovery& found, milliseconds max_lease, naming how);
 
 }  // namespace holdfast::cli

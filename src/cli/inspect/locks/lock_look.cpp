@@ -117,11 +117,7 @@ lock_state look_at(const client& server, const lock_ref& lock) {
 }
 
 lock_state look_at(server_set& servers, const lock_ref& lock) {
-    std::vector<lock_state> seen;
-    for (auto& one : servers.ask_each([&lock](const client& server) { return look_at(server, lock); })) {
-        if (one) seen.push_back(std::move(*one));
-    }
-    return merge(std::move(seen), servers.size());
+    return merge(servers.ask_each([&lock](const client& server) { return look_at(server, lock); }));
 }
 
 }  // namespace holdfast::cli

@@ -59,6 +59,14 @@ lock_state merge(std::vector<lock_state> seen, std::size_t servers) {
     return all;
 }
 
+lock_state merge(std::vector<std::optional<lock_state>> answers) {
+    std::vector<lock_state> seen;
+    for (auto& one : answers) {
+        if (one) seen.push_back(std::move(*one));
+    }
+    return merge(std::move(seen), answers.size());
+}
+
 void keep_majorities(std::vector<lock_state>& locks) {
     for (lock_state& lock : locks) {
         std::erase_if(lock.holders, [&lock](const lock_holder& holder) { return !lock.is_backed(holder); });

@@ -76,6 +76,8 @@ struct lock_state {
 // majority backs it. The best backed holder comes first. What else differs from server to server (the time held, what
 // is left of the lease) is told as the first server in order has it.
 lock_state merge(std::vector<lock_state> seen, std::size_t servers);
+// The same of the answers of all servers, at least one of which has answered.
+lock_state merge(std::vector<std::optional<lock_state>> answers);
 // Removes the holders that no majority backs.
 void keep_majorities(std::vector<lock_state>& locks);
 

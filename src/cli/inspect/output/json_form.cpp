@@ -27,6 +27,17 @@ json backing(std::size_t servers, const lock_state& lock) {
     return {{"servers", servers}, {"of", lock.servers}};
 }
 
+json to_json(const lock_waiter& waiter, const lock_state& lock) {
+    return {{"id", waiter.id},
+            {"wants", name_of(waiter.wants)},
+            {"client", to_json(waiter.client)},
+            {"since", utc(lock.server_time - waiter.waited)},
+            {"waited_ms", ms(waiter.waited)},
+            {"last_seen_ms", ms(waiter.unseen)},
+            {"silent", waiter.is_silent},
+            {"backing", backing(waiter.backing, lock)}};
+}
+
 }  // namespace
 
 std::string one_line(const json& value) {
@@ -55,17 +66,6 @@ json to_json(const lock_holder& holder, const lock_state& lock) {
             {"held_ms", ms(holder.held)},
             {"lease_left_ms", holder.left ? json(holder.left->count()) : json()},
             {"backing", backing(holder.backing, lock)}};
-}
-
-json to_json(const lock_waiter& waiter, const lock_state& lock) {
-    return {{"id", waiter.id},
-            {"wants", name_of(waiter.wants)},
-            {"client", to_json(waiter.client)},
-            {"since", utc(lock.server_time - waiter.waited)},
-            {"waited_ms", ms(waiter.waited)},
-            {"last_seen_ms", ms(waiter.unseen)},
-            {"silent", waiter.is_silent},
-            {"backing", backing(waiter.backing, lock)}};
 }
 
 json to_json(const lock_state& lock) {

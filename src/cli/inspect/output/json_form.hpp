@@ -22,7 +22,6 @@ json document(const server_set& servers, const char* what, json content);
 json to_json(const lock_state& lock);
 json to_json(const std::vector<lock_state>& locks);
 json to_json(const lock_holder& holder, const lock_state& lock);
-json to_json(const lock_waiter& waiter, const lock_state& lock);
 
 json to_json(const lock_event& event, const lock_ref& lock);
 
