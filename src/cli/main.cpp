@@ -1,6 +1,5 @@
 // The holdfast command: words in, a subcommand, an exit status out.
 #include "cli/commands/commands.hpp"
-#include "cli/commands/exit_code.hpp"
 #include "cli/terminal/system.hpp"
 
 #include <holdfast/errors.hpp>
@@ -9,20 +8,6 @@
 
 namespace holdfast::cli {
 namespace {
-
-struct split_words {
-    std::vector<std::string> ours;
-    std::vector<std::string> behind_dashes;  // another program's command and options
-};
-
-split_words split(int argc, char** argv) {
-    const std::vector<std::string> all(argv + 1, argv + argc);
-    const auto dashes = std::ranges::find(all, "--");
-    split_words words;
-    words.ours.assign(all.begin(), dashes);
-    if (dashes != all.end()) words.behind_dashes.assign(dashes + 1, all.end());
-    return words;
-}
 
 int parse_and_run(CLI::App& app, std::vector<std::string> words) {
     std::ranges::reverse(words);  // as CLI11 wants them
@@ -40,16 +25,20 @@ int parse_and_run(CLI::App& app, std::vector<std::string> words) {
 int command(int argc, char** argv) {
     CLI::App app("Locks for any program, across machines, kept in Redis.", "holdfast");
     int status = all_well;
-    const split_words words = split(argc, argv);
+    std::vector<std::string> words(argv + 1, argv + argc);
+    const auto dashes = std::ranges::find(words, "--");
+    // Another program's command and options.
+    const std::vector<std::string> behind_dashes(dashes == words.end() ? dashes : dashes + 1, words.end());
+    words.erase(dashes, words.end());
     app.set_version_flag("--version", "holdfast " HOLDFAST_VERSION);
     app.require_subcommand(1);
-    add_run(app, words.behind_dashes, status);
+    add_run(app, behind_dashes, status);
     for (const auto add :
          {add_ls, add_show, add_top, add_watch, add_release, add_metrics, add_doctor, add_bench, add_server}) {
         add(app, status);
     }
     app.footer("holdfast run NAME -- COMMAND acquires the lock NAME, runs COMMAND and releases the lock.");
-    const int parsed = parse_and_run(app, words.ours);
+    const int parsed = parse_and_run(app, std::move(words));
     return parsed == all_well ? status : parsed;
 }
 

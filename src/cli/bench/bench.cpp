@@ -1,6 +1,5 @@
 #include "cli/bench/bench.hpp"
 
-#include "cli/inspect/locks/lock_state.hpp"
 #include "cli/inspect/servers/ask.hpp"
 
 #include <holdfast/mutex.hpp>

@@ -83,11 +83,8 @@ std::string progress_line(workload which, double part, std::uint64_t cycles) {
 std::string report(const std::vector<measurement>& all, const palette& colours) {
     using enum table::align;
     table figures({left, right, right, right, right, right, right, right});
-    std::vector<cell> heading;
-    for (const char* title : {"WORKLOAD", "CYCLES/S", "P50", "P90", "P99", "P99.9", "MAX", "COMMANDS/CYCLE"}) {
-        heading.push_back({title, emphasis::bold});
-    }
-    figures.add(std::move(heading));
+    figures.add_heading({"WORKLOAD", "CYCLES/S", "P50", "P90", "P99", "P99.9", "MAX", "COMMANDS/CYCLE"},
+                        emphasis::bold);
     for (const measurement& one : all) {
         const auto part = [&one](double q) { return cell{short_time(one.latency.quantile(q))}; };
         figures.add({{std::string(text_of(one.which).name)},

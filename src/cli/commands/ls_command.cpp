@@ -1,6 +1,6 @@
 // holdfast ls: all locks of a server.
 #include "cli/commands/view_options.hpp"
-#include "cli/inspect/locks/lock_search.hpp"
+#include "cli/inspect/locks/lock_look.hpp"
 #include "cli/inspect/output/json_form.hpp"
 #include "cli/inspect/output/lock_text.hpp"
 #include "cli/server/local_home.hpp"

@@ -1,7 +1,7 @@
 // holdfast metrics: what a server holds, in Prometheus' text form (version 0.0.4), by the prefix of the locks' names:
 // the part before the first ':'. Names without one share the empty prefix; a series for every name would be too many.
 #include "cli/commands/view_options.hpp"
-#include "cli/inspect/locks/lock_search.hpp"
+#include "cli/inspect/locks/lock_look.hpp"
 #include "cli/terminal/system.hpp"
 #include "cli/terminal/text.hpp"
 #include "cli/web/http_server.hpp"

@@ -1,7 +1,7 @@
 // holdfast top: the locks of a server, live.
 #include "base/boot_clock.hpp"
 #include "cli/commands/view_options.hpp"
-#include "cli/inspect/locks/lock_search.hpp"
+#include "cli/inspect/locks/lock_look.hpp"
 #include "cli/inspect/output/json_form.hpp"
 #include "cli/terminal/screen.hpp"
 #include "cli/terminal/signals.hpp"
@@ -52,21 +52,14 @@ private:
     // Waits for a key, a signal, or the time of the next look. False: it is over.
     bool obey(instant look_at) {
         const auto left = std::chrono::ceil<milliseconds>(look_at - boot_now());
-        switch (rest(signals_, left, STDIN_FILENO)) {
-            case woken::by_end:
-                return false;
-            case woken::by_input:
-                return page_.press(screen_->read_keys());
-            case woken::by_stop:
-                screen_->leave();
-                stop_this_process();
-                screen_->enter();
-                return true;
-            case woken::by_time:
-            case woken::by_resize:
-                return true;
+        const woken why = rest(signals_, left, STDIN_FILENO);
+        if (why == woken::by_input) return page_.press(screen_->read_keys());
+        if (why == woken::by_stop) {
+            screen_->leave();
+            stop_this_process();
+            screen_->enter();
         }
-        return true;
+        return why != woken::by_end;
     }
 
     void look() {

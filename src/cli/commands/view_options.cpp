@@ -1,6 +1,5 @@
 #include "cli/commands/view_options.hpp"
 
-#include "cli/terminal/system.hpp"
 #include "redis/url/duration.hpp"
 
 #include <fmt/format.h>

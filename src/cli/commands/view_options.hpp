@@ -2,9 +2,9 @@
 #pragma once
 
 #include "cli/commands/commands.hpp"
-#include "cli/commands/exit_code.hpp"
 #include "cli/inspect/locks/lock_state.hpp"
 #include "cli/inspect/servers/server_set.hpp"
+#include "cli/terminal/system.hpp"
 #include "wire/keys.hpp"
 
 #include <holdfast/options.hpp>
@@ -45,8 +45,7 @@ void declare_server(CLI::App& command, view_options& options);
 void declare_json(CLI::App& command, view_options& options);
 void declare_lock(CLI::App& command, view_options& options);
 
-// The longest lease of all who use the servers: what --max-lease says, else HOLDFAST_MAX_LEASE, else as the library has
-// it.
+// The longest lease of all who use the servers: --max-lease, else HOLDFAST_MAX_LEASE, else the library's default.
 void declare_max_lease(CLI::App& command, std::string& max_lease);
 client_options options_with(const std::string& max_lease, const std::string& fence_retention = {});
 

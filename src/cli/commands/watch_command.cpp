@@ -31,18 +31,9 @@ std::string details(const lock_event& event) {
 }
 
 emphasis colour_of(happening what) {
-    switch (what) {
-        case happening::expired:
-            return emphasis::danger;
-        case happening::waiting:
-        case happening::gave_up:
-            return emphasis::warning;
-        case happening::missed:
-        case happening::released:
-            return emphasis::dim;
-        default:
-            return emphasis::good;
-    }
+    if (what == happening::expired) return emphasis::danger;
+    if (what == happening::waiting || what == happening::gave_up) return emphasis::warning;
+    return what == happening::missed || what == happening::released ? emphasis::dim : emphasis::good;
 }
 
 std::string line_of(const lock_event& event, const palette& colours) {

@@ -1,9 +1,8 @@
 // What on a server endangers locks.
 //
-// Two steps: a survey asks the server all there is to ask, then every check draws its conclusion from the survey
-// alone. What may not be asked (managed servers forbid CONFIG) is said, as a warning, never taken for good.
-//
-// Of a Cluster every primary is surveyed, and then all of them as one thing: it counts once, however many they are.
+// Two steps: a survey asks the server everything, then every check draws its conclusion from the survey alone. What may
+// not be asked (managed servers forbid CONFIG) is a warning. Of a Cluster every primary is surveyed, and then all of
+// them as one node.
 #pragma once
 
 #include "cli/doctor/server_survey.hpp"

@@ -194,9 +194,8 @@ finding check_node_timeout(const std::vector<patient>& primaries) {
                         milliseconds(usual_lease / 6).count(), about(needed))};
 }
 
-// The validity of a hold is a hundredth of the lease shorter than the lease: by that much clocks may differ. At a
-// failover the clocks of the replicas matter, which are not asked; whoever synchronises the primaries synchronises
-// them, too.
+// A hundredth of the lease is kept as a margin for clocks. At a failover the clocks of the replicas matter, which are
+// not asked; whoever synchronises the primaries synchronises them, too.
 finding check_clocks(const std::vector<patient>& primaries) {
     const auto [apart, error] = spread_of_clocks(primaries);
     if (apart - error <= usual_lease / 100) {

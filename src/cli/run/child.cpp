@@ -2,8 +2,6 @@
 // goes wrong there is told to the parent through a pipe that a successful exec closes.
 #include "cli/run/child.hpp"
 
-#include "cli/commands/exit_code.hpp"
-
 #include <sys/prctl.h>
 
 #include <cerrno>

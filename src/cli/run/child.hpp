@@ -35,7 +35,6 @@ struct parentage {
 };
 
 // Returns the child's pid, which is its group's, once the command itself runs. Throws exec_failed.
-//
 // Called on the main thread: the child's death signal is bound to the thread that forked it.
 pid_t start_child(const command_line& command, const parentage& parent);
 

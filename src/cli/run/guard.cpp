@@ -60,16 +60,9 @@ void close_inherited(int pipe, int nowhere) noexcept {
         const ssize_t size = ::read(guards_end, &text, sizeof text);
         if (size < 0 && errno == EINTR) continue;
         if (size != sizeof text) kill_and_exit(group);
-        switch (text.what) {
-            case kind::group:
-                group = static_cast<pid_t>(text.value);
-                break;
-            case kind::deadline:
-                deadline = instant(std::chrono::nanoseconds(text.value));
-                break;
-            case kind::finished:
-                ::_exit(0);
-        }
+        if (text.what == kind::finished) ::_exit(0);
+        if (text.what == kind::group) group = static_cast<pid_t>(text.value);
+        if (text.what == kind::deadline) deadline = instant(std::chrono::nanoseconds(text.value));
     }
 }
 

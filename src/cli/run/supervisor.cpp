@@ -2,7 +2,6 @@
 
 #include "base/assert.hpp"
 #include "base/boot_clock.hpp"
-#include "cli/commands/exit_code.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>

@@ -1,6 +1,5 @@
 #include "cli/server/local_home.hpp"
 
-#include "cli/commands/exit_code.hpp"
 #include "redis/url/url_text.hpp"
 
 #include <fcntl.h>
@@ -127,10 +126,6 @@ unique_fd local_home::take_mark() const {
     if (::bind(mark.get(), address.generic(), address.size) == 0) return mark;
     if (errno != EADDRINUSE) throw_errno("the mark of the local server");
     return {};
-}
-
-bool local_home::has_living_server() const {
-    return !take_mark();
 }
 
 bool local_home::living_server::sees_our_files() const {

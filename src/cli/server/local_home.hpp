@@ -45,7 +45,7 @@ public:
     };
     std::optional<living_server> find_living_server() const;
     // The same, without asking who it is. Nobody takes the connection that asks, so do not ask in a loop.
-    bool has_living_server() const;
+    bool has_living_server() const { return !take_mark(); }
 
     // Sends the server one command of a single line. Not through a client, which would take the server's
     // hanging up for a broken link and ask again.

@@ -1,8 +1,7 @@
 #include "cli/server/local_server.hpp"
 
 #include "base/boot_clock.hpp"
-#include "cli/commands/exit_code.hpp"
-#include "cli/inspect/locks/lock_search.hpp"
+#include "cli/inspect/locks/lock_look.hpp"
 #include "cli/inspect/servers/ask.hpp"
 #include "cli/server/daemon.hpp"
 #include "cli/terminal/text.hpp"

@@ -1,6 +1,5 @@
 #include "cli/server/server_choice.hpp"
 
-#include "cli/commands/exit_code.hpp"
 #include "cli/server/local_server.hpp"
 #include "cli/terminal/system.hpp"
 #include "cli/terminal/text.hpp"

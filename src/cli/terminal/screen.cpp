@@ -1,6 +1,5 @@
 #include "cli/terminal/screen.hpp"
 
-#include "cli/commands/exit_code.hpp"
 #include "cli/terminal/system.hpp"
 
 #include <sys/ioctl.h>

@@ -146,6 +146,11 @@ std::string palette::paint(emphasis how, std::string_view text) const {
     return fmt::format("\x1b[{}m{}\x1b[0m", code_of(how), text);
 }
 
+void table::add_heading(const std::vector<const char*>& titles, emphasis how) {
+    std::vector<cell>& row = rows_.emplace_back();
+    for (const char* title : titles) row.push_back({title, how});
+}
+
 std::vector<std::string> table::lines(const palette& colours, std::size_t most) const {
     constexpr std::size_t gap = 2;
     std::vector<std::size_t> widths(columns_.size(), 0);

@@ -64,6 +64,7 @@ public:
 
     explicit table(std::vector<align> columns) : columns_(std::move(columns)) {}
     void add(std::vector<cell> row) { rows_.push_back(std::move(row)); }
+    void add_heading(const std::vector<const char*>& titles, emphasis how);
     // One line per row, without line ends. No line is wider than `most` columns.
     std::vector<std::string> lines(const palette& colours, std::size_t most = static_cast<std::size_t>(-1)) const;
     // The same with line ends.

@@ -121,19 +121,11 @@ void top_page::scroll(std::ptrdiff_t rows) {
 bool top_page::comes_first(const lock_state& a, const lock_state& b) const {
     const lock_state& one = reversed_ ? b : a;
     const lock_state& other = reversed_ ? a : b;
-    switch (order_) {
-        case top_order::waiters:
-            return one.waiters.size() > other.waiters.size();
-        case top_order::wait:
-            return one.oldest_wait() > other.oldest_wait();
-        case top_order::held:
-            return held_of(one) > held_of(other);
-        case top_order::left:
-            return left_of(one) < left_of(other);
-        case top_order::name:
-            return one.where.name.text() < other.where.name.text();
-    }
-    return false;
+    if (order_ == top_order::waiters) return one.waiters.size() > other.waiters.size();
+    if (order_ == top_order::wait) return one.oldest_wait() > other.oldest_wait();
+    if (order_ == top_order::held) return held_of(one) > held_of(other);
+    if (order_ == top_order::left) return left_of(one) < left_of(other);
+    return one.where.name.text() < other.where.name.text();
 }
 
 // They come sorted by name, and among equals stay so.

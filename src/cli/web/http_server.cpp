@@ -1,6 +1,6 @@
 #include "cli/web/http_server.hpp"
 
-#include "cli/commands/exit_code.hpp"
+#include "cli/terminal/system.hpp"
 
 #include <fmt/format.h>
 #include <boost/asio/read_until.hpp>
@@ -29,12 +29,8 @@ const std::map<int, const char*> reasons{{200, "OK"},
                                          {405, "Method Not Allowed"},
                                          {431, "Request Header Fields Too Large"}};
 
-struct host_and_port {
-    std::string host;
-    std::string port;
-};
-
-host_and_port split(const std::string& address) {
+// Host and port.
+std::pair<std::string, std::string> split(const std::string& address) {
     const std::size_t colon = address.rfind(':');
     std::string host = address.substr(0, colon == std::string::npos ? 0 : colon);
     if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);

@@ -12,18 +12,8 @@
 
 namespace holdfast::cli {
 
-enum class happening {
-    held,  // at the first look
-    acquired,
-    handed_over,
-    upgraded,
-    downgraded,
-    released,
-    expired,
-    waiting,
-    gave_up,
-    missed,  // tokens were given out that no look has seen in use
-};
+// `held`: at the first look. `missed`: tokens were given out that no look has seen in use.
+enum class happening { held, acquired, handed_over, upgraded, downgraded, released, expired, waiting, gave_up, missed };
 
 struct lock_event {
     happening what;

@@ -1,5 +1,3 @@
-#include "cli/inspect/locks/lock_search.hpp"
-
 #include "cli/inspect/locks/lock_look.hpp"
 #include "cli/inspect/servers/ask.hpp"
 #include "wire/hold_id.hpp"

@@ -69,8 +69,7 @@ struct lock_state {
     std::size_t servers = 1;             // number of servers, those included that did not answer
 };
 
-// What several servers say of a lock, as one lock. `seen` is not empty; `servers` counts also those that did not
-// answer.
+// What several servers say of a lock, as one lock. `seen` is not empty; `servers` includes those that did not answer.
 //
 // Every holder and every waiter is there once, with the number of servers that know it: a hold is one only while a
 // majority backs it. The best backed holder comes first. What else differs from server to server (the time held, what

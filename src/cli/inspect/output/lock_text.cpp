@@ -131,14 +131,13 @@ table tabulate(const std::vector<lock_state>& locks) {
     using enum table::align;
     const bool several = !locks.empty() && locks.front().servers > 1;
     std::vector<table::align> columns{left, left, left, right, right, right, right, right};
-    if (several) columns.push_back(right);
-    table result(std::move(columns));
-    std::vector<cell> heading;
-    for (const char* title : {"NAME", "MODE", "HOLDER", "FOR", "LEFT", "TOKEN", "WAITERS", "LONGEST"}) {
-        heading.push_back({title, emphasis::dim});
+    std::vector titles{"NAME", "MODE", "HOLDER", "FOR", "LEFT", "TOKEN", "WAITERS", "LONGEST"};
+    if (several) {
+        columns.push_back(right);
+        titles.push_back("SERVERS");
     }
-    if (several) heading.push_back({"SERVERS", emphasis::dim});
-    result.add(std::move(heading));
+    table result(std::move(columns));
+    result.add_heading(titles, emphasis::dim);
     for (const lock_state& lock : locks) result.add(row(lock));
     return result;
 }
