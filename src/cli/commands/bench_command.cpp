@@ -11,7 +11,6 @@
 #include <cmath>
 #include <iostream>
 #include <optional>
-#include <ranges>
 
 namespace holdfast::cli {
 namespace {
@@ -36,9 +35,9 @@ struct bench_options : view_options {
         for (const std::string& word : workloads) {
             const auto known = std::ranges::find(workload_texts, word, &workload_text::name);
             if (known == workload_texts.end()) {
-                throw trouble(
-                    fmt::format("--workload {}: it is one of {}", word,
-                                fmt::join(workload_texts | std::views::transform(&workload_text::name), ", ")));
+                std::vector<std::string_view> names;
+                for (const workload_text& one : workload_texts) names.push_back(one.name);
+                throw trouble(fmt::format("--workload {}: it is one of {}", word, fmt::join(names, ", ")));
             }
             result.push_back(known->which);
         }

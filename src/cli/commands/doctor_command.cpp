@@ -2,6 +2,7 @@
 #include "cli/commands/view_options.hpp"
 #include "cli/doctor/doctor.hpp"
 #include "cli/inspect/output/json_form.hpp"
+#include "cli/terminal/text.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -10,7 +11,6 @@
 #include <array>
 #include <exception>
 #include <iostream>
-#include <memory>
 #include <sstream>
 
 namespace holdfast::cli {
