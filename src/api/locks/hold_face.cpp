@@ -1,7 +1,5 @@
 #include "api/locks/hold_face.hpp"
 
-#include <utility>
-
 namespace holdfast::api {
 
 hold_face::~hold_face() {

@@ -11,7 +11,6 @@
 #include "api/runtime/thread_locks.hpp"
 #include "api/runtime/thread_owner.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace holdfast {

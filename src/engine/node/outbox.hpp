@@ -7,7 +7,6 @@
 
 #include "base/clock.hpp"
 #include "base/failure.hpp"
-#include "redis/session/acknowledgement.hpp"
 #include "redis/session/command.hpp"
 #include "wire/keys.hpp"
 

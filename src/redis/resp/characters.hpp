@@ -1,5 +1,10 @@
-// Classes of characters, independent of the locale.
+// Characters and numbers in texts, independent of the locale.
 #pragma once
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <system_error>
 
 namespace holdfast::redis {
 
@@ -14,6 +19,15 @@ constexpr bool is_hex_digit(char c) noexcept {
 }
 constexpr bool is_control(char c) noexcept {
     return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
+/// The whole text as a number; none if it is anything else.
+template <class Number>
+std::optional<Number> number_in(std::string_view text) noexcept {
+    Number value{};
+    const char* const end = text.data() + text.size();
+    const auto [stopped, error] = std::from_chars(text.data(), end, value);
+    return error == std::errc() && stopped == end ? std::optional(value) : std::nullopt;
 }
 
 }  // namespace holdfast::redis

@@ -29,9 +29,8 @@
 
 #include "base/clock.hpp"
 #include "base/failure.hpp"
-#include "redis/resp/info_text.hpp"
-#include "redis/session/acknowledgement.hpp"
 #include "redis/session/command.hpp"
+#include "redis/session/greeting.hpp"
 
 #include <list>
 #include <memory>

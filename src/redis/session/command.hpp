@@ -31,6 +31,14 @@ struct script {
     std::string_view text;
 };
 
+// How many replicas must acknowledge a write, and within what time.
+struct acknowledgement {
+    unsigned replicas = 0;  // 0: none is asked
+    std::chrono::milliseconds within{0};
+
+    friend bool operator==(const acknowledgement&, const acknowledgement&) = default;
+};
+
 class command {
 public:
     enum class state : std::uint8_t { idle, waiting, written, done };

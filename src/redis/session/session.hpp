@@ -112,17 +112,11 @@ private:
     enum class state : std::uint8_t { resting, seeking, connecting, greeting, settling, up, closed };
     class greeting_command;
     class subscribe_command;
-    using answer = void (session::*)(const reply_view&, instant);
 
     void start_attempt(instant now);
     void start_connecting();
-    void send_greeting(std::string payload, answer then);
-    void greeted(const reply_view& reply, instant now);
-    void selected(const reply_view& reply, instant now);
-    void told_client_info(const reply_view& reply, instant now);
-    void told_server_info(const reply_view& reply, instant now);
-    void told_shards(const reply_view& reply, instant now);
-    void ignored(const reply_view& reply, instant now);
+    void send_greeting(std::string payload, greeting::reader* read);
+    void answered(greeting::reader* read, const reply_view& reply, instant now);
     void subscribed(const std::string& channel, const reply_view& reply, instant now);
     void greeting_answered(instant now);
     void settle(instant now);

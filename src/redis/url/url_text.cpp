@@ -3,7 +3,6 @@
 #include "redis/url/url_text.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <holdfast/errors.hpp>
 
 #include "redis/resp/characters.hpp"
@@ -63,11 +62,8 @@ std::string percent_encode(std::string_view text, std::string_view also_plain) {
 }
 
 std::optional<std::uint32_t> parse_number(std::string_view text, std::uint32_t largest) noexcept {
-    std::uint32_t value = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, problem] = std::from_chars(text.data(), end, value);
-    if (problem != std::errc{} || stop != end || value > largest) return std::nullopt;
-    return value;
+    const auto value = number_in<std::uint32_t>(text);
+    return value && *value <= largest ? value : std::nullopt;
 }
 
 bool may_be_host(std::string_view text) noexcept {
