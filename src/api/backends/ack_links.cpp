@@ -18,7 +18,7 @@ redis::server_settings alone(redis::server_settings server) {
     return server;
 }
 
-redis::ack_queue line_on(redis::session& link, const std::string& client_id) {
+redis::ack_queue queue_on(redis::session& link, const std::string& client_id) {
     if (link.settings().use == redis::link_use::server) {
         return redis::ack_queue(link, wire::ack_channel_of(client_id));
     }
@@ -35,7 +35,7 @@ struct ack_links::one final : redis::session_listener {
           told(owner.told_),
           link(owner.context_, owner.section_, alone(std::move(server)), *this,
                owner.jitter_seed_ + owner.links_.size()),
-          line(line_on(link.session(), client_id)) {}
+          queue(queue_on(link.session(), client_id)) {}
 
     void on_link_up(const redis::server_facts& facts, instant now) override { told.on_ack_link_up(facts, now); }
     void on_link_down(const failure&, instant) override {}
@@ -45,7 +45,7 @@ struct ack_links::one final : redis::session_listener {
     const redis::acknowledgement wanted;
     ack_listener& told;
     redis::connection link;
-    redis::ack_queue line;
+    redis::ack_queue queue;
 };
 
 ack_links::ack_links(boost::asio::io_context& context, serial_section& section, ack_listener& told,
@@ -64,14 +64,14 @@ void ack_links::submit(redis::command& request, const redis::ack_queue::question
     if (found == links_.end()) {
         links_.push_back(std::make_unique<one>(*this, about.wanted, server, client_id));
         found = std::prev(links_.end());
-        if (links_.size() > 1) (*found)->line.know_history_of(links_.front()->line);
+        if (links_.size() > 1) (*found)->queue.know_history_of(links_.front()->queue);
         (*found)->link.session().on_timer(boot_now());  // connects
     }
-    (*found)->line.submit(request, about);
+    (*found)->queue.submit(request, about);
 }
 
 bool ack_links::withdraw(redis::command& request) {
-    return std::any_of(links_.begin(), links_.end(), [&](const auto& each) { return each->line.withdraw(request); });
+    return std::any_of(links_.begin(), links_.end(), [&](const auto& each) { return each->queue.withdraw(request); });
 }
 
 void ack_links::follow(const redis::server_settings& server, const std::string& run_id, instant now) {
@@ -86,12 +86,12 @@ void ack_links::follow(const redis::server_settings& server, const std::string& 
 
 unsigned ack_links::lost_histories() const noexcept {
     unsigned sum = 0;
-    for (const auto& each : links_) sum += each->line.lost_histories();
+    for (const auto& each : links_) sum += each->queue.lost_histories();
     return sum;
 }
 
 void ack_links::flush(instant now) {
-    for (const auto& each : links_) each->line.flush(now);
+    for (const auto& each : links_) each->queue.flush(now);
 }
 
 void ack_links::pump(instant now) {
@@ -104,7 +104,7 @@ void ack_links::close(instant now) {
 
 void ack_links::give_up(const failure& why, instant now) {
     for (const auto& each : links_) {
-        each->line.give_up(why, now);
+        each->queue.give_up(why, now);
         each->link.drop();
     }
 }

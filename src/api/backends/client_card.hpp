@@ -8,7 +8,6 @@
 #include "base/clock.hpp"
 #include "redis/session/command.hpp"
 
-#include <array>
 #include <string>
 
 namespace holdfast::api {
@@ -39,7 +38,9 @@ private:
     void send(backend& where, quiet_command& request, instant now);
 
     std::string key_;
-    std::array<quiet_command, 3> commands_;
+    quiet_command write_;
+    quiet_command expire_;
+    quiet_command remove_;
     instant due_ = never;
 };
 

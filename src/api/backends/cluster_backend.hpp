@@ -4,6 +4,7 @@
 #include "api/backends/backend.hpp"
 #include "api/backends/client_card.hpp"
 #include "api/backends/member_acks.hpp"
+#include "base/boot_clock.hpp"
 #include "engine/cluster_node.hpp"
 #include "redis/session/connection.hpp"
 
@@ -16,12 +17,11 @@ class cluster_backend final : public backend, private engine::cluster_host {
 public:
     cluster_backend(const surroundings& where, redis::server_settings settings);
 
-    engine::node_link link() override;
+    engine::node_link link() override { return {&node_, settings_.display(), engine::channels::one_per_tag}; }
     void attach(engine::node_input& mine, const std::string& client_id) override;
     bool up() const override { return node_.router().anybody_is_up(); }
     void submit(redis::command& request, instant now) override { node_.router().submit(request, now); }
     std::vector<redis::server_settings> members() const override;
-    // Where slots are, and who asks for replicas.
     void look_around(instant now) override;
     void pump(instant now) override;
     bool is_sending() const override;
@@ -32,8 +32,10 @@ public:
 private:
     redis::session& open(const redis::server_settings& member, redis::session_listener& told) override;
     void close(redis::session& link) override;
-    instant now() const override;
-    void on_member_up(const redis::server_address& which, const redis::server_facts& facts) override;
+    instant now() const override { return boot_now(); }
+    void on_member_up(const redis::server_address& which, const redis::server_facts& facts) override {
+        watcher_.on_link_up(settings_.for_member(which).display(), facts.version);
+    }
     void on_member_down(const failure& why) override { watcher_.on_link_down(why); }
     void on_slots_up(const redis::slot_set& which, instant now) override;
     void on_map() override { has_new_map_ = true; }
@@ -52,8 +54,7 @@ private:
     engine::cluster_node node_;
     std::unique_ptr<client_card> card_;
     std::vector<std::unique_ptr<redis::connection>> links_;
-    // Closed; freed when no operation on their buffers is under way any more.
-    std::vector<std::unique_ptr<redis::connection>> closed_;
+    std::vector<std::unique_ptr<redis::connection>> closed_;  // freed when no operation uses their buffers any more
     member_acks acks_;
 };
 

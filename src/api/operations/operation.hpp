@@ -1,8 +1,7 @@
-// A user's request on its way through the serial section. The blocking and the asynchronous face differ only
-// in what finished() does: wake a thread, or post a handler.
+// A user's request on its way through the serial section. The blocking and the asynchronous operations differ only in
+// what finished() does: wake a thread, or post a handler.
 //
-// An operation must stay alive from start() until finished() was entered; finished() may destroy it. cancel()
-// may come from any thread, but not after that: the faces see to it.
+// An operation must stay alive from start() until finished() is entered, which may destroy it.
 #pragma once
 
 #include "api/locks/hold_face.hpp"
@@ -14,11 +13,14 @@
 namespace holdfast::api {
 
 // A program that starts many operations would send each by itself: with every completion comes the next request, and
-// the thread that starts it finds the section free. So the request is left behind, and whoever drives the loop is sent
-// for it; until that thread is there, more have come. A lone request is quicker sent at once.
-void enter_in_company(core& where, serial_task& task);
+// the thread that starts it finds the section free. So `with_others` queues the request for the thread that drives the
+// loop, and until it runs, more requests come. A single request is sent faster at once.
+enum class sending { at_once, with_others };
+void enter(core& where, serial_task& task, sending how);
+// For a caller that knows nothing of other requests.
+sending usual_sending(core& where);
 
-// Of a release: nobody waits for its answer longer than the lock is worth.
+// No caller waits for the answer to a release longer than the hold is valid.
 instant answer_by(const core& where, const engine::hold& held, instant now);
 
 // Acquires a lock, or upgrades a hold.
@@ -26,9 +28,7 @@ class acquire_operation : private serial_task, private engine::acquire_completio
 public:
     enum class face { wanted, not_wanted };
 
-    void start();
-    // For one that is not alone: goes out together with others, a little later.
-    void start_in_company();
+    void start(sending how) { enter(*core_, *this, how); }
     // Inside the section.
     void cancel_now(errc why);
 
@@ -73,9 +73,7 @@ public:
         std::uint64_t number = 0;  // of the hold that is meant; 0: whichever the owner has
     };
 
-    void start();
-    // For one that is not alone: goes out together with others, a little later.
-    void start_in_company();
+    void start(sending how) { enter(core_, *this, how); }
 
     // There was something to release or renew.
     bool found() const noexcept { return found_; }

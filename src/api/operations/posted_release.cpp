@@ -37,11 +37,7 @@ posted_release* posted_release::make(core& where, engine::access level) noexcept
 void posted_release::begin() noexcept {
     core& where = core_;  // enter() may destroy this object
     where.release_is_posted();
-    if (where.loop().has_company()) {
-        enter_in_company(where, *this);
-    } else {
-        where.enter(*this);
-    }
+    enter(where, *this, usual_sending(where));
     // Without a thread that drives the loop, the rest of an unfinished write would not be sent.
     if (where.is_sending() && may_block()) where.loop().glance();
 }

@@ -142,7 +142,7 @@ public:
         holders_payload(lock.keys, request.id).token(request.token).write(out, source);
     }
 
-    void write(redis::command& out, const lock_keys& keys, const renew_alone_request& request) const override {
+    void write(redis::command& out, const lock_terms& lock, const renew_alone_request& request) const override {
         static const script& source = find("rw/renew_alone");
         holders_payload(lock.keys, request.id).time(request.lease).write(out, source);
     }
