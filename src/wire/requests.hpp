@@ -121,13 +121,13 @@ struct hold_answer {
         alone,    // release_alone: released, but the queue is still to be served
         unclear,  // renew_alone: nothing was done; send a full renewal
     } what = verdict::not_held;
-    std::optional<milliseconds> holder_left;
-    std::string_view holder;
-    std::size_t waiters = 0;             // release: waiters left in the queue
-    std::size_t holders = 0;             // release: number of holders now
-    shape held = shape::nothing;         // renew, cancel and raise, of a read-write lock
-    std::uint64_t token = 0;             // renew, cancel and raise, of a read-write lock
-    std::optional<milliseconds> cut_to;  // renew, as in acquire_answer
+    std::optional<milliseconds> holder_left = {};
+    std::string_view holder = {};
+    std::size_t waiters = 0;                  // release: waiters left in the queue
+    std::size_t holders = 0;                  // release: number of holders now
+    shape held = shape::nothing;              // renew, cancel and raise, of a read-write lock
+    std::uint64_t token = 0;                  // renew, cancel and raise, of a read-write lock
+    std::optional<milliseconds> cut_to = {};  // renew, as in acquire_answer
 };
 
 // All kinds answer in one form. Nothing if the reply does not have it.

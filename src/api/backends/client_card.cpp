@@ -1,7 +1,6 @@
 #include "api/backends/client_card.hpp"
 
 #include "redis/session/command_writer.hpp"
-#include "wire/client_card.hpp"
 #include "wire/keys.hpp"
 
 #include <pwd.h>

@@ -1,9 +1,9 @@
 // A Cluster that votes: a connection for every link that its router wants. Lives in the core's serial section.
 #pragma once
 
+#include "api/backends/ack_links.hpp"
 #include "api/backends/backend.hpp"
 #include "api/backends/client_card.hpp"
-#include "api/backends/member_acks.hpp"
 #include "base/boot_clock.hpp"
 #include "engine/cluster_node.hpp"
 #include "redis/session/connection.hpp"

@@ -21,8 +21,8 @@ namespace holdfast::redis {
 
 class cluster_channels {
 public:
-    cluster_channels(const std::optional<slot_map>& map, cluster_links& links, map_watch& watch, slot_rests& rests,
-                     link_events& events, cluster_effects& effects);
+    cluster_channels(cluster_links& links, map_watch& watch, slot_rests& rests, link_events& events,
+                     cluster_effects& effects);
     ~cluster_channels();
 
     void subscribe(const std::string& name, instant now);
@@ -64,7 +64,6 @@ private:
     void left_by_server(const cluster_link& by, entry& which, instant now);
     bool is_owner(const cluster_link& which, hash_slot slot) const;
 
-    const std::optional<slot_map>& map_;
     cluster_links& links_;
     map_watch& watch_;
     slot_rests& rests_;

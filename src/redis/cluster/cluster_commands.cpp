@@ -85,7 +85,7 @@ void cluster_commands::want_target(const command& request, instant now) {
 }
 
 void cluster_commands::want_link(hash_slot slot, instant now) {
-    const server_address* const owner = map_ ? map_->owner(slot) : nullptr;
+    const server_address* const owner = links_.owner(slot);
     if (owner == nullptr) return watch_.want();
     links_.reach(*owner, now);
 }
@@ -245,10 +245,6 @@ void cluster_commands::fail_impatient(const failure& why) {
     const bool is_final = is_permanent(why.code);
     effects_.fail_all(queue_.take_if([&](const command& each) { return is_final || !each.waits_for_first_link(); }),
                       why);
-}
-
-bool cluster_commands::needs(const cluster_link& which) const {
-    return asked_.contains(&which);
 }
 
 instant cluster_commands::deadline() const noexcept {

@@ -57,7 +57,7 @@ public:
     void fail_impatient(const failure& why);
 
     // Commands wait for this link alone.
-    bool needs(const cluster_link& which) const;
+    bool needs(const cluster_link& which) const { return asked_.contains(&which); }
     instant deadline() const noexcept;
     // Why nothing for this slot can be sent now, as far as known.
     failure why_not_up(hash_slot slot) const;

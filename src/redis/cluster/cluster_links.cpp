@@ -15,8 +15,8 @@ cluster_link* cluster_links::find(const server_address& address) const {
 }
 
 cluster_link* cluster_links::to_owner(hash_slot slot) const {
-    const server_address* const owner = map_ ? map_->owner(slot) : nullptr;
-    return owner == nullptr ? nullptr : find(*owner);
+    const server_address* const its = owner(slot);
+    return its == nullptr ? nullptr : find(*its);
 }
 
 bool cluster_links::serves(const server_address& address) const {
@@ -32,8 +32,8 @@ const server_address* cluster_links::some_primary() const {
 }
 
 const server_address* cluster_links::whom_to_ask(hash_slot slot) const {
-    const server_address* const owner = map_ ? map_->owner(slot) : nullptr;
-    return owner == nullptr ? some_primary() : owner;
+    const server_address* const its = owner(slot);
+    return its == nullptr ? some_primary() : its;
 }
 
 bool cluster_links::any_is_up() const {

@@ -1,7 +1,7 @@
 // The links to the members of a Cluster: at most one to each, made when something is for it.
 #pragma once
 
-#include "redis/cluster/cluster_effects.hpp"
+#include "redis/cluster/cluster_link.hpp"
 #include "redis/cluster/slot_map.hpp"
 
 #include <map>
@@ -20,6 +20,8 @@ public:
         : map_(map), events_(events), effects_(effects) {}
 
     cluster_link* find(const server_address& address) const;
+    // Null: no known owner.
+    const server_address* owner(hash_slot slot) const { return map_ ? map_->owner(slot) : nullptr; }
     // The link to the owner of a slot; null if there is none.
     cluster_link* to_owner(hash_slot slot) const;
     bool serves(const server_address& address) const;

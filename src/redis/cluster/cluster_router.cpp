@@ -29,7 +29,7 @@ cluster_router::cluster_router(server_settings cluster, std::vector<server_addre
       links_(map_, *this, effects_),
       watch_(cluster_, std::move(seeds), map_, links_, *this, effects_, jitter_),
       rests_(jitter_),
-      channels_(map_, links_, watch_, rests_, *this, effects_),
+      channels_(links_, watch_, rests_, *this, effects_),
       commands_(cluster_, map_, links_, watch_, rests_, channels_, effects_) {}
 
 void cluster_router::start(instant now) {
@@ -52,10 +52,6 @@ void cluster_router::subscribe(const std::string& channel, instant now) {
     if (is_closed_) return;
     channels_.subscribe(channel, now);
     carry_out(now);
-}
-
-void cluster_router::unsubscribe(const std::string& channel, instant now) {
-    channels_.unsubscribe(channel, now);
 }
 
 void cluster_router::want_link(hash_slot slot, instant now) {

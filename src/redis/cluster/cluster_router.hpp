@@ -84,7 +84,7 @@ public:
 
     void subscribe(const std::string& channel, instant now);
     // The channel stays subscribed for a while.
-    void unsubscribe(const std::string& channel, instant now);
+    void unsubscribe(const std::string& channel, instant now) { channels_.unsubscribe(channel, now); }
 
     // The present owner is dialled, or, if nobody knows it, the map is asked for. Not remembered: ask again when there
     // is another map.

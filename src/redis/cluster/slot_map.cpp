@@ -122,10 +122,6 @@ std::optional<slot_map> slot_map::read(const reply_view& shards, const server_ad
     return whole.finish();
 }
 
-void slot_map::assign(hash_slot slot, const server_address& to) {
-    owners_[static_cast<std::size_t>(slot)] = make_primary(to);
-}
-
 std::optional<std::size_t> slot_map::find(const server_address& address) const noexcept {
     const auto found = std::find(members_.begin(), members_.end(), address);
     if (found == members_.end()) return std::nullopt;

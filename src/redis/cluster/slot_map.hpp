@@ -32,7 +32,9 @@ public:
         const index at = owners_[static_cast<std::size_t>(slot)];
         return at == nobody ? nullptr : &members_[at];
     }
-    void assign(hash_slot slot, const server_address& to);
+    void assign(hash_slot slot, const server_address& to) {
+        owners_[static_cast<std::size_t>(slot)] = make_primary(to);
+    }
 
     // True also for a primary without slots, unless it is known to be dead.
     bool is_primary(const server_address& address) const noexcept { return primary_at(address) != nullptr; }

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "base/clock.hpp"
-#include "base/failure.hpp"
-#include "redis/cluster/slot_set.hpp"
+#include "base/errc_table.hpp"
+#include "redis/cluster/hash_slot.hpp"
 #include "redis/session/command.hpp"
 #include "redis/session/jitter.hpp"
 

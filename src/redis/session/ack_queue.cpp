@@ -63,14 +63,9 @@ private:
     milliseconds left_{0};
 };
 
-ack_queue::ack_queue(session& own_link) : ack_queue(own_link, encoded{}) {}
-
 ack_queue::ack_queue(session& own_link, const std::string& channel)
-    : ack_queue(own_link, encoded{encoded_command({"PUBLISH", channel, "1"})}) {}
-
-ack_queue::ack_queue(session& own_link, encoded message)
     : link_(own_link),
-      message_(std::move(message.text)),
+      message_(channel.empty() ? std::string() : encoded_command({"PUBLISH", channel, "1"})),
       say_(std::make_unique<part>(*this, &ack_queue::said, &ack_queue::not_said)),
       look_(std::make_unique<part>(*this, &ack_queue::looked, &ack_queue::not_said)),
       wait_(std::make_unique<part>(*this, &ack_queue::counted, &ack_queue::failed)) {}
@@ -195,10 +190,6 @@ void ack_queue::looked(const reply_view& reply, instant) {
     } else {
         shown_ = read_replication(reply);
     }
-}
-
-void ack_queue::not_said(const failure& why, instant) {
-    why_not_said_ = why;
 }
 
 bool ack_queue::leads_elsewhere(const std::optional<failure>& trouble) const {

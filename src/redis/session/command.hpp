@@ -14,7 +14,7 @@
 #pragma once
 
 #include "base/clock.hpp"
-#include "base/failure.hpp"
+#include "base/errc_table.hpp"
 #include "redis/resp/resp_reply.hpp"
 
 #include <chrono>

@@ -1,11 +1,6 @@
 #include "redis/session/connection.hpp"
 
-#include "base/boot_clock.hpp"
-
 namespace holdfast::redis {
-namespace {
-constexpr std::size_t read_at_least = 16 * 1024;
-}
 
 connection::connection(boost::asio::io_context& context, serial_section& section, server_settings settings,
                        session_listener& listener, std::uint64_t jitter_seed)
@@ -49,16 +44,6 @@ void connection::hang_up() {
     sending_ = false;
 }
 
-void connection::read_more() {
-    stream_->read(session_.prepare(read_at_least));
-}
-
-// A handler may have waited for the section while its occupant gave the link up. Such an event is ignored.
-
-void connection::on_reached() {
-    if (!session_.wishes_hang_up()) session_.reached();
-}
-
 void connection::on_connected() {
     if (session_.wishes_hang_up()) return;
     session_.connected(boot_now());
@@ -77,10 +62,6 @@ void connection::on_sent() {
     if (session_.wishes_hang_up()) return;
     sending_ = false;
     session_.end_write();
-}
-
-void connection::on_stream_failed(failure why) {
-    if (!session_.wishes_hang_up()) session_.failed(std::move(why), boot_now());
 }
 
 }  // namespace holdfast::redis

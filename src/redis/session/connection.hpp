@@ -4,6 +4,7 @@
 // sends its output.
 #pragma once
 
+#include "base/boot_clock.hpp"
 #include "net/stream.hpp"
 #include "redis/session/session.hpp"
 
@@ -34,15 +35,20 @@ public:
     bool is_quiet() const noexcept { return !stream_ && given_up_.expired(); }
 
 private:
-    void on_reached() override;
+    // A handler may wait for the section while its occupant gives the link up. Such an event is ignored.
+    void on_reached() override {
+        if (!session_.wishes_hang_up()) session_.reached();
+    }
     void on_connected() override;
     void on_received(std::size_t count) override;
     void on_sent() override;
-    void on_stream_failed(failure why) override;
+    void on_stream_failed(failure why) override {
+        if (!session_.wishes_hang_up()) session_.failed(std::move(why), boot_now());
+    }
 
     void connect(instant now);
     void hang_up();
-    void read_more();
+    void read_more() { stream_->read(session_.prepare(16 * 1024)); }
 
     boost::asio::io_context& context_;
     serial_section& section_;

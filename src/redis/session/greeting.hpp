@@ -9,7 +9,7 @@
 // Sans-I/O.
 #pragma once
 
-#include "base/failure.hpp"
+#include "base/errc_table.hpp"
 #include "redis/resp/resp_reply.hpp"
 #include "redis/url/server_url.hpp"
 

@@ -59,6 +59,10 @@ bool session::linked() const noexcept {
     return state_ == state::greeting || state_ == state::settling || state_ == state::up;
 }
 
+bool session::is_being_made() const noexcept {
+    return state_ == state::connecting || state_ == state::greeting || state_ == state::settling;
+}
+
 void session::submit(command& request, instant now) {
     wires_.submit(request);
     if (state_ == state::closed) {
@@ -240,10 +244,6 @@ void session::failed(failure why, instant now) {
     end_link(why, news::suspected, now);
 }
 
-void session::lose_link(const failure& why, instant now) {
-    end_link(why, news::failed, now);
-}
-
 // Before the first call of a command or the listener the session rests: it takes commands and starts no attempt.
 // Commands that wait stay in its queue, where their owners may withdraw them, until it is their turn.
 void session::end_link(const failure& why, news what, instant now) {
@@ -307,48 +307,26 @@ void session::check_health(instant now) {
 }
 
 void session::on_timer(instant now) {
-    switch (state_) {
-        case state::resting:
-            if (now >= rest_until_) start_attempt(now);
-            break;
-        case state::seeking:  // the sentinels have timeouts of their own
-            break;
-        case state::connecting:
-        case state::greeting:
-        case state::settling:
-            if (now >= attempt_started_ + settings_.connect_timeout) lose_link(why_too_slow(), now);
-            break;
-        case state::up:
-            check_health(now);
-            break;
-        case state::closed:
-            break;
+    if (state_ == state::resting) {
+        if (now >= rest_until_) start_attempt(now);
+    } else if (is_being_made()) {
+        if (now >= attempt_started_ + settings_.connect_timeout) lose_link(why_too_slow(), now);
+    } else if (state_ == state::up) {
+        check_health(now);
     }
     // Last: if an attempt or a link ends at the same instant, callers get that reason.
     wires_.expire(why_not_up(), now);
 }
 
 instant session::deadline() const noexcept {
+    if (state_ == state::closed) return never;
     const instant waiting = wires_.earliest_deadline();
-    switch (state_) {
-        case state::resting:
-            return std::min(waiting, rest_until_);
-        case state::seeking:
-            return waiting;
-        case state::connecting:
-        case state::greeting:
-        case state::settling:
-            return std::min(waiting, attempt_started_ + settings_.connect_timeout);
-        case state::up: {
-            const instant oldest = wires_.oldest_unanswered();
-            const instant health =
-                oldest == never ? last_heard_ + settings_.health_interval : oldest + settings_.request_timeout;
-            return std::min(waiting, health);
-        }
-        case state::closed:
-            return never;
-    }
-    return never;
+    if (state_ == state::resting) return std::min(waiting, rest_until_);
+    if (is_being_made()) return std::min(waiting, attempt_started_ + settings_.connect_timeout);
+    if (state_ == state::seeking) return waiting;  // the sentinels have timeouts of their own
+    const instant oldest = wires_.oldest_unanswered();
+    const bool is_idle = oldest == never;
+    return std::min(waiting, is_idle ? last_heard_ + settings_.health_interval : oldest + settings_.request_timeout);
 }
 
 }  // namespace holdfast::redis

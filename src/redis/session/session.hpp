@@ -122,10 +122,11 @@ private:
     void settle(instant now);
     void come_up(instant now);
     void send_subscription(const std::string& channel);
-    void lose_link(const failure& why, instant now);
     // suspected: the reason is a guess, and another attempt may succeed.
     enum class news { failed, suspected, moved };
     void end_link(const failure& why, news what, instant now);
+    void lose_link(const failure& why, instant now) { end_link(why, news::failed, now); }
+    bool is_being_made() const noexcept;
     void check_health(instant now);
     failure why_too_slow() const;
     std::chrono::nanoseconds next_rest();

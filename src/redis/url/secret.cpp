@@ -21,20 +21,12 @@ secret::secret(secret&& other) noexcept : text_(std::move(other.text_)) {
     wipe(other.text_);
 }
 
-secret& secret::operator=(const secret& other) {
-    return *this = secret(other);
-}
-
 secret& secret::operator=(secret&& other) noexcept {
     if (this == &other) return *this;
     wipe(text_);
     text_.swap(other.text_);
     wipe(other.text_);
     return *this;
-}
-
-secret::~secret() {
-    wipe(text_);
 }
 
 }  // namespace holdfast::redis

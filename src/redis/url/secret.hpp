@@ -21,9 +21,9 @@ public:
 
     secret(const secret& other) = default;
     secret(secret&& other) noexcept;
-    secret& operator=(const secret& other);
+    secret& operator=(const secret& other) { return *this = secret(other); }
     secret& operator=(secret&& other) noexcept;
-    ~secret();
+    ~secret() { wipe(text_); }
 
     bool empty() const noexcept { return text_.empty(); }
 

@@ -21,14 +21,6 @@ char hex_value(char digit) {
 
 }  // namespace
 
-std::string to_lower(std::string_view text) {
-    std::string lower(text);
-    for (char& c : lower) {
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    }
-    return lower;
-}
-
 std::optional<std::string> percent_decode(std::string_view text) {
     std::string plain;
     plain.reserve(text.size());  // never reallocates: no half-decoded password stays on the heap

@@ -8,8 +8,6 @@
 
 namespace holdfast::redis {
 
-std::string to_lower(std::string_view text);
-
 /// None if a '%' is not followed by two hex digits.
 std::optional<std::string> percent_decode(std::string_view text);
 
