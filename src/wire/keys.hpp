@@ -48,7 +48,7 @@ public:
     lock_keys(const lock_name& name, key_naming naming, std::string_view prefix);
 
     // The name that the user gave.
-    std::string_view name() const noexcept;
+    std::string_view name() const noexcept { return std::string_view(lock_).substr(name_at_, name_size_); }
     const std::string& lock() const noexcept { return lock_; }
     // The key is the name itself, so other programs may use it.
     bool is_raw() const noexcept { return name_at_ == 0; }

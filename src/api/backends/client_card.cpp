@@ -55,9 +55,4 @@ void client_card::refresh(backend& where, instant now) {
     send(where, expire_, now);
 }
 
-void client_card::withdraw(backend& where, instant now) {
-    due_ = never;
-    if (where.up()) send(where, remove_, now);
-}
-
 }  // namespace holdfast::api

@@ -24,7 +24,10 @@ public:
     void on_link_down() noexcept { due_ = never; }
     instant due() const noexcept { return due_; }
     // Sends the removal of the card and does not wait for the answer.
-    void withdraw(backend& where, instant now);
+    void withdraw(backend& where, instant now) {
+        due_ = never;
+        if (where.up()) send(where, remove_, now);
+    }
 
     const std::string& key() const noexcept { return key_; }
 

@@ -22,11 +22,6 @@ cluster_backend::cluster_backend(const surroundings& where, redis::server_settin
       node_(settings_, *this, where.mistrusted_for, where.jitter_seed),
       acks_(where.context, where.section, settings_, where.jitter_seed) {}
 
-void cluster_backend::attach(engine::node_input& mine, const std::string& client_id) {
-    node_.attach(mine);
-    card_ = std::make_unique<client_card>(client_id);
-}
-
 std::vector<redis::server_settings> cluster_backend::members() const {
     std::vector<redis::server_settings> all;
     const redis::slot_map* const map = node_.router().map();
@@ -48,10 +43,6 @@ void cluster_backend::pump(instant now) {
     for (std::size_t i = 0; i < links_.size(); ++i) links_[i]->pump(now);
     std::erase_if(closed_, [](const auto& each) { return each->is_quiet(); });
     acks_.pump(now);
-}
-
-bool cluster_backend::is_sending() const {
-    return std::any_of(links_.begin(), links_.end(), [](const auto& each) { return each->is_sending(); });
 }
 
 void cluster_backend::close(instant now) {

@@ -8,6 +8,7 @@
 #include "engine/cluster_node.hpp"
 #include "redis/session/connection.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -18,13 +19,18 @@ public:
     cluster_backend(const surroundings& where, redis::server_settings settings);
 
     engine::node_link link() override { return {&node_, settings_.display(), engine::channels::one_per_tag}; }
-    void attach(engine::node_input& mine, const std::string& client_id) override;
+    void attach(engine::node_input& mine, const std::string& client_id) override {
+        node_.attach(mine);
+        card_ = std::make_unique<client_card>(client_id);
+    }
     bool up() const override { return node_.router().anybody_is_up(); }
     void submit(redis::command& request, instant now) override { node_.router().submit(request, now); }
     std::vector<redis::server_settings> members() const override;
     void look_around(instant now) override;
     void pump(instant now) override;
-    bool is_sending() const override;
+    bool is_sending() const override {
+        return std::any_of(links_.begin(), links_.end(), [](const auto& each) { return each->is_sending(); });
+    }
     void close(instant now) override;
     void on_timer(instant now) override;
     instant deadline() const noexcept override;

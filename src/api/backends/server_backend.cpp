@@ -29,9 +29,8 @@ void server_backend::look_around(instant now) {
     acks_.flush(now);
 }
 
-// It was a replica for a while, and lacks what it did before. Somebody's request for replicas has shown it; answers
-// that tell others of such deeds may still be under way on our own link, and their requests would find the new history
-// only.
+// The server was a replica for a while and lacks its earlier writes. Answers that tell of them may still be in flight
+// on our own link.
 void server_backend::look_for_lost_history(instant now) {
     const unsigned lost = acks_.lost_histories();
     if (std::exchange(lost_histories_, lost) == lost || !session().up()) return;
@@ -53,7 +52,7 @@ void server_backend::close(instant now) {
 }
 
 void server_backend::on_timer(instant now) {
-    // They first: that they do not answer is the reason to tell where a caller's time ends at the same instant.
+    // Sentinels first: a caller whose deadline is now is told that they do not answer.
     if (sentinels_) {
         sentinels_->on_timer(now);
         sentinels_->look(session(), now);
@@ -63,18 +62,8 @@ void server_backend::on_timer(instant now) {
     acks_.on_timer(now);
 }
 
-instant server_backend::deadline() const noexcept {
-    const instant due = std::min({connection_.session().deadline(), card_->due(), acks_.deadline()});
-    return sentinels_ ? std::min(due, sentinels_->deadline()) : due;
-}
-
-void server_backend::on_primary(const redis::known_primary& found, instant now) {
-    primary_since_ = found.since ? now - *found.since : now;
-    session().found(found.address, now);
-}
-
-// It was replaced and came back, and whoever was asked first has not heard of that: it may lack what was granted
-// meanwhile. The link is made anew, so that nothing that was asked on it is believed.
+// The server was replaced and came back, so it may lack what was granted meanwhile. The link is made anew: no answer to
+// earlier requests on it is believed.
 void server_backend::on_later_take_over(const redis::known_primary& found, instant now) {
     primary_since_ = std::max(primary_since_, found.since ? now - *found.since : now);
     const bool trusted_too_early = primary_since_ + mistrusted_for_ > std::max(now, trusted_from_);
@@ -84,7 +73,7 @@ void server_backend::on_later_take_over(const redis::known_primary& found, insta
     }
 }
 
-// Lower bound for how long the server has kept all that it was told. One that took over may lack what the last one had.
+// Lower bound for how long the server has kept its data. One that took over may lack some of its predecessor's.
 std::chrono::nanoseconds server_backend::known_for(const redis::server_facts& facts, instant now) const {
     const std::chrono::nanoseconds this_run = redis::known_for(facts, run_id_);
     return sentinels_ ? std::min(this_run, now - primary_since_) : this_run;
@@ -108,8 +97,7 @@ void server_backend::on_link_down(const failure& why, instant now) {
     input_->on_link_down(engine::all_locks(), now);
 }
 
-// Where another server answers than the one that our own link goes to, that link is the older one, and the server was
-// replaced.
+// If another server answers than on our own link, that link is older, and its server was replaced.
 void server_backend::on_ack_link_up(const redis::server_facts& facts, instant now) {
     const bool knows_both = !facts.run_id.empty() && !run_id_.empty();
     if (!session().up() || !knows_both || facts.run_id == run_id_) return;

@@ -14,6 +14,8 @@
 
 #include <holdfast/options.hpp>
 
+#include <algorithm>
+
 namespace holdfast::api {
 
 class server_backend final : public backend,
@@ -33,7 +35,10 @@ public:
     bool is_sending() const override { return connection_.is_sending(); }
     void close(instant now) override;
     void on_timer(instant now) override;
-    instant deadline() const noexcept override;
+    instant deadline() const noexcept override {
+        const instant due = std::min({connection_.session().deadline(), card_->due(), acks_.deadline()});
+        return sentinels_ ? std::min(due, sentinels_->deadline()) : due;
+    }
 
 private:
     const redis::server_settings& settings() const noexcept { return connection_.session().settings(); }
@@ -46,7 +51,10 @@ private:
     }
     void on_push(const redis::reply_view& message, instant now) override { input_->on_push(message, now); }
 
-    void on_primary(const redis::known_primary& found, instant now) override;
+    void on_primary(const redis::known_primary& found, instant now) override {
+        primary_since_ = found.since ? now - *found.since : now;
+        session().found(found.address, now);
+    }
     void on_later_take_over(const redis::known_primary& found, instant now) override;
     void on_no_primary(const failure& why, instant now) override { session().failed(why, now); }
 

@@ -1,7 +1,5 @@
 #include "api/operations/asynchronous.hpp"
 
-#include "base/recycled.hpp"
-
 #include <holdfast/detail/completion.hpp>
 
 #include <boost/asio/error.hpp>
@@ -82,14 +80,6 @@ void async_hold_operation::start(std::shared_ptr<hold_face> target, what kind, s
     auto* const operation = new async_hold_operation(std::move(target), kind, std::move(handler));
     const sending how = expect(operation->where());
     operation->hold_operation::start(how);
-}
-
-void* async_hold_operation::operator new(std::size_t) {
-    return recycled<sizeof(async_hold_operation)>::take();
-}
-
-void async_hold_operation::operator delete(void* room) noexcept {
-    recycled<sizeof(async_hold_operation)>::give_back(room);
 }
 
 void async_hold_operation::finished() {

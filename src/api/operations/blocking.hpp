@@ -1,8 +1,7 @@
 // Operations that block their thread: it drives the loop, or follows, until the answer arrives.
 //
 // A thread inside the serial section, or one that drives the loop already, must not block: it would wait for itself.
-// check_may_block() reports that as errc::would_deadlock. User code runs in such a place only if its executor runs
-// posted functions at once.
+// User code runs there only if its executor runs posted functions at once.
 #pragma once
 
 #include "api/operations/operation.hpp"
@@ -16,6 +15,7 @@
 
 namespace holdfast::api {
 
+// Throws errc::would_deadlock.
 void check_may_block();
 bool may_block() noexcept;
 
@@ -50,7 +50,7 @@ public:
     void wait(std::stop_token stop);
 
 private:
-    // Ends the acquisition from another thread. It may enter the section after the answer: wait() waits for that, too.
+    // Ends the acquisition from another thread. wait() waits for it, even if it enters the section after the answer.
     class canceller final : public holdfast::serial_task {
     public:
         explicit canceller(blocking_acquire& owner) : owner_(owner) {}

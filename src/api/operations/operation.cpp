@@ -60,20 +60,11 @@ void acquire_operation::acquired(engine::hold& held) {
     finished();
 }
 
-void acquire_operation::refused(const engine::refusal& why) {
-    why_ = why;
-    finished();
-}
-
 hold_operation::hold_operation(std::shared_ptr<hold_face> target, what kind)
     : face_(std::move(target)), core_(face_->where()), kind_(kind) {}
 
 hold_operation::hold_operation(core& where, owned_hold target, what kind)
     : core_(where), owned_(std::move(target)), kind_(kind) {}
-
-engine::hold* hold_operation::target() const {
-    return face_ ? face_->held() : core_.engine().find(owned_.owner, *owned_.keys);
-}
 
 void hold_operation::run() {
     const instant now = boot_now();
@@ -92,15 +83,6 @@ void hold_operation::run() {
     const instant at_the_latest = answer_by(core_, *held, now);
     if (kind_ == what::downgrade) return core_.engine().downgrade(*held, *this, at_the_latest, now);
     core_.engine().release(*held, level, this, at_the_latest, now);
-}
-
-void hold_operation::answered(const std::optional<engine::refusal>& why_not) {
-    why_not_ = why_not;
-    finished();
-}
-
-boost::system::error_code hold_operation::result() const noexcept {
-    return why_not_ ? make_error_code(why_not_->code) : boost::system::error_code();
 }
 
 }  // namespace holdfast::api

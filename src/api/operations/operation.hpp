@@ -35,7 +35,6 @@ public:
     bool acquired() const noexcept { return !why_; }
     const engine::refusal& why() const { return *why_; }
     const std::shared_ptr<hold_face>& held() const noexcept { return face_; }
-    // Of the hold that was acquired.
     std::uint64_t hold_number() const noexcept { return hold_number_; }
 
 protected:
@@ -50,14 +49,17 @@ private:
 
     void run() override;
     void acquired(engine::hold& held) override;
-    void refused(const engine::refusal& why) override;
+    void refused(const engine::refusal& why) override {
+        why_ = why;
+        finished();
+    }
 
     const std::shared_ptr<core> core_;
     engine::acquire_terms terms_;
     std::shared_ptr<hold_face> face_;  // of what is acquired; of an upgrade, what it upgrades
     const bool upgrades_;
     std::uint64_t hold_number_ = 0;
-    std::optional<errc> cancelled_early_;  // before run(): a stop_token that was stopped already
+    std::optional<errc> cancelled_early_;  // before run()
     bool running_ = false;
     std::optional<engine::refusal> why_;
 };
@@ -65,7 +67,7 @@ private:
 // Releases, renews or downgrades a hold: that of a lease, or the one that an owner has on a lock.
 class hold_operation : private serial_task, private engine::hold_completion {
 public:
-    // What it does; of a release, to which kind of level. A check only looks whether the hold may still be believed in.
+    // `check` only finds out whether the hold is still valid.
     enum class what { release, release_shared, renew, downgrade, check };
     struct owned_hold {
         engine::owner_id owner;
@@ -75,11 +77,13 @@ public:
 
     void start(sending how) { enter(core_, *this, how); }
 
-    // There was something to release or renew.
+    // There was a hold to release or renew.
     bool found() const noexcept { return found_; }
     // Nothing: done.
     const std::optional<engine::refusal>& why_not() const noexcept { return why_not_; }
-    boost::system::error_code result() const noexcept;
+    boost::system::error_code result() const noexcept {
+        return why_not_ ? make_error_code(why_not_->code) : boost::system::error_code();
+    }
     const afterwards& left() const noexcept { return left_; }
 
 protected:
@@ -94,8 +98,11 @@ private:
 
     void run() override;
     void left_behind(std::size_t holders, std::size_t waiters) override { left_ = {holders, waiters}; }
-    void answered(const std::optional<engine::refusal>& why_not) override;
-    engine::hold* target() const;
+    void answered(const std::optional<engine::refusal>& why_not) override {
+        why_not_ = why_not;
+        finished();
+    }
+    engine::hold* target() const { return face_ ? face_->held() : core_.engine().find(owned_.owner, *owned_.keys); }
 
     const std::shared_ptr<hold_face> face_;
     core& core_;

@@ -31,7 +31,6 @@ public:
     void follow(const slot_set& slots, instant now);
     // Subscribes where the slot is moving to. A command that is sent there by ASK must find its client listening.
     void follow_ask(hash_slot slot, cluster_link& there, instant now);
-    // The link ended.
     void forget(const cluster_link& which);
     // Wanted channels are heard on this link. What a replica pushes does not count.
     bool needs(const cluster_link& which) const;

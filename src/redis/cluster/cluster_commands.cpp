@@ -51,10 +51,6 @@ bool cluster_commands::withdraw(command& request) {
     return holder->session().withdraw(request);
 }
 
-bool cluster_commands::must_queue(const command& request) const {
-    return !routing::passes_others(request) && rests_.has(slot_of(request.first_key()));
-}
-
 // Any primary takes a command without a key. Null: there is no link yet.
 cluster_link* cluster_commands::target(const command& request) const {
     const std::string_view key = request.first_key();
@@ -88,10 +84,6 @@ void cluster_commands::want_link(hash_slot slot, instant now) {
     const server_address* const owner = links_.owner(slot);
     if (owner == nullptr) return watch_.want();
     links_.reach(*owner, now);
-}
-
-void cluster_commands::want_links(instant now) {
-    for (const command* request : queue_) want_target(*request, now);
 }
 
 // To the present owner of its key.

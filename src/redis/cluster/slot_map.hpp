@@ -39,7 +39,10 @@ public:
     // True also for a primary without slots, unless it is known to be dead.
     bool is_primary(const server_address& address) const noexcept { return primary_at(address) != nullptr; }
     // The pointer that owner() returns for this primary; null if it is not a primary.
-    const server_address* primary_at(const server_address& address) const noexcept;
+    const server_address* primary_at(const server_address& address) const noexcept {
+        const auto at = find(address);
+        return at && *at < primaries_ ? &members_[*at] : nullptr;
+    }
     std::span<const server_address> primaries() const noexcept { return {members_.data(), primaries_}; }
     // Primaries, then replicas, then members that are known to be dead.
     std::span<const server_address> members() const noexcept { return members_; }

@@ -94,10 +94,6 @@ std::span<char> resp_reader::prepare(std::size_t at_least) {
     return buffer_.make_room(at_least);
 }
 
-void resp_reader::commit(std::size_t n) {
-    if (fault_ == resp_fault::none) buffer_.append(n);
-}
-
 resp_status resp_reader::next(reply_view& out) {
     if (fault_ != resp_fault::none) return resp_status::broken;
     if (complete_) retire_reply();
@@ -186,17 +182,23 @@ resp_reader::progress resp_reader::take_element(const line& header) {
         case '-':
             return take_text(resp_type::simple_error, header);
         case '_':
-            return take_null(header);
+            if (!header.text.empty()) return break_here(resp_fault::malformed, "bad null");
+            add_node(resp_type::null);
+            return progress::element;
         case ',':
-            return take_double(header);
+            if (!is_double(header.text)) return break_here(resp_fault::malformed, "bad double");
+            return take_text(resp_type::double_number, header);
         case '#':
-            return take_boolean(header);
+            if (header.text != "t" && header.text != "f") return break_here(resp_fault::malformed, "bad boolean");
+            add_node(resp_type::boolean).integer = header.text == "t" ? 1 : 0;
+            return progress::element;
         case '!':
             return open_bulk(resp_type::blob_error, header);
         case '=':
             return open_bulk(resp_type::verbatim_string, header);
         case '(':
-            return take_big_number(header);
+            if (!is_big_number(header.text)) return break_here(resp_fault::malformed, "bad big number");
+            return take_text(resp_type::big_number, header);
         case '%':
             return open_aggregate_of(resp_type::map, header);
         case '~':
@@ -220,28 +222,6 @@ resp_reader::progress resp_reader::take_integer(const line& from) {
     std::int64_t value = 0;
     if (!parse_integer(from.text, value)) return break_here(resp_fault::malformed, "bad integer");
     add_node(resp_type::integer).integer = value;
-    return progress::element;
-}
-
-resp_reader::progress resp_reader::take_boolean(const line& from) {
-    if (from.text != "t" && from.text != "f") return break_here(resp_fault::malformed, "bad boolean");
-    add_node(resp_type::boolean).integer = from.text == "t" ? 1 : 0;
-    return progress::element;
-}
-
-resp_reader::progress resp_reader::take_double(const line& from) {
-    if (!is_double(from.text)) return break_here(resp_fault::malformed, "bad double");
-    return take_text(resp_type::double_number, from);
-}
-
-resp_reader::progress resp_reader::take_big_number(const line& from) {
-    if (!is_big_number(from.text)) return break_here(resp_fault::malformed, "bad big number");
-    return take_text(resp_type::big_number, from);
-}
-
-resp_reader::progress resp_reader::take_null(const line& from) {
-    if (!from.text.empty()) return break_here(resp_fault::malformed, "bad null");
-    add_node(resp_type::null);
     return progress::element;
 }
 

@@ -103,11 +103,6 @@ void ack_queue::take_back_burst() {
     link_.withdraw(*wait_);
 }
 
-void ack_queue::give_up(const failure& why, instant now) {
-    while (!queue_.empty()) routing::fail(take_first(queue_), why, now);
-    failed(why, now);
-}
-
 command& ack_queue::take_first(entries& from) {
     command& request = *from.front().request;
     from.pop_front();
@@ -131,13 +126,12 @@ void ack_queue::flush(instant now) {
 }
 
 void ack_queue::refuse_those_without_run(instant now) {
-    while (!nameless_.empty()) {
-        routing::fail(take_first(nameless_),
-                      {errc::no_permission,
-                       link_.settings().display() +
-                           ": replicas can be asked for only if INFO is allowed, which tells one run from another"},
-                      now);
-    }
+    if (nameless_.empty()) return;
+    fail_all(nameless_,
+             {errc::no_permission,
+              link_.settings().display() +
+                  ": replicas can be asked for only if INFO is allowed, which tells one run from another"},
+             now);
 }
 
 // Takes all requests that want the same as the first. The others follow in the next burst.
@@ -244,10 +238,6 @@ std::optional<failure> ack_queue::why_not(const entry& each, unsigned run) const
 failure ack_queue::wrong_server() const {
     return {errc::outcome_unknown,
             link_.settings().display() + ": another server than before was asked for its replicas"};
-}
-
-void ack_queue::failed(const failure& why, instant now) {
-    while (!burst_.empty()) routing::fail(take_first(burst_), why, now);
 }
 
 }  // namespace holdfast::redis

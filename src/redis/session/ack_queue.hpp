@@ -67,7 +67,10 @@ public:
     // Starts a burst for the waiting requests, unless one is in flight.
     void flush(instant now);
     // All requests fail.
-    void give_up(const failure& why, instant now);
+    void give_up(const failure& why, instant now) {
+        fail_all(queue_, why, now);
+        fail_all(burst_, why, now);
+    }
 
     // How often a run of a server had another history than at the last burst. Its earlier writes are lost, and answers
     // that tell of them may still be in flight on other links.
@@ -106,7 +109,10 @@ private:
     void looked(const reply_view& reply, instant now);
     void counted(const reply_view& reply, instant now);
     void not_said(const failure& why, instant) { why_not_said_ = why; }
-    void failed(const failure& why, instant now);
+    void failed(const failure& why, instant now) { fail_all(burst_, why, now); }
+    void fail_all(entries& which, const failure& why, instant now) {
+        while (!which.empty()) routing::fail(take_first(which), why, now);
+    }
     std::optional<failure> why_not(const entry& each, unsigned run) const;
     failure wrong_server() const;
     bool leads_elsewhere(const std::optional<failure>& trouble) const;

@@ -6,10 +6,6 @@ connection::connection(boost::asio::io_context& context, serial_section& section
                        session_listener& listener, std::uint64_t jitter_seed)
     : context_(context), section_(section), session_(std::move(settings), listener, jitter_seed) {}
 
-connection::~connection() {
-    hang_up();
-}
-
 void connection::pump(instant now) {
     if (session_.take_hang_up_wish()) hang_up();
     if (session_.take_connect_wish()) connect(now);
@@ -17,11 +13,6 @@ void connection::pump(instant now) {
         sending_ = stream_->write(session_.begin_write(now)) == net::stream::sending::in_flight;
         if (!sending_) session_.end_write();
     }
-}
-
-void connection::close(instant now) {
-    session_.close(now);
-    pump(now);
 }
 
 void connection::connect(instant now) {

@@ -16,7 +16,7 @@ class connection final : private net::stream_listener {
 public:
     connection(boost::asio::io_context& context, serial_section& section, server_settings settings,
                session_listener& listener, std::uint64_t jitter_seed);
-    ~connection();
+    ~connection() { hang_up(); }
     connection(const connection&) = delete;
     connection& operator=(const connection&) = delete;
 
@@ -28,7 +28,10 @@ public:
     // A write is in flight, and other output waits for its end.
     bool is_sending() const noexcept { return sending_; }
     // Ends the session and the stream at once.
-    void close(instant now);
+    void close(instant now) {
+        session_.close(now);
+        pump(now);
+    }
     // Ends the stream without telling the session.
     void drop() { hang_up(); }
     // No operation uses the buffers of the session any more, not even a cancelled one.

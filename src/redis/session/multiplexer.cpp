@@ -44,11 +44,6 @@ std::deque<command*> multiplexer::take_waiting() {
     return taken;
 }
 
-void multiplexer::expire(const failure& why, instant now) {
-    if (now < earliest_deadline()) return;
-    fail_all(waiting_.take_due(now), why, now);
-}
-
 void multiplexer::fail_impatient(const failure& why, instant now) {
     fail_all(waiting_.take_if([](const command& each) { return !each.waits_for_first_link(); }), why, now);
 }
@@ -142,11 +137,6 @@ std::optional<failure> multiplexer::deliver(push_listener& pushes, instant now) 
         }
         if (link_ != link) return std::nullopt;  // a callback has ended this link
     }
-}
-
-void multiplexer::link_up() {
-    output_.clear();
-    reader_.reset();
 }
 
 void multiplexer::link_down(const failure& why, instant now) {

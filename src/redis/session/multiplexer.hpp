@@ -82,13 +82,13 @@ public:
     std::size_t unanswered() const noexcept { return written_.size(); }
     // When the oldest unanswered command was written; `never` if there is none.
     instant oldest_unanswered() const noexcept { return written_.empty() ? never : written_.front()->written_at_; }
-    // The earliest deadline among the waiting commands.
     instant earliest_deadline() const noexcept { return waiting_.earliest_deadline(); }
-    // Ends every waiting command whose deadline has passed.
-    void expire(const failure& why, instant now);
-    // Ends every waiting command.
+    // These end waiting commands: those whose deadline has passed, all, those that do not wait for the first link.
+    void expire(const failure& why, instant now) {
+        if (now < earliest_deadline()) return;
+        fail_all(waiting_.take_due(now), why, now);
+    }
     void fail_waiting(const failure& why, instant now) { fail_all(waiting_.take_all(), why, now); }
-    // Ends those that do not wait for the first link.
     void fail_impatient(const failure& why, instant now);
 
     // --- writing: begin_write(), move the bytes, end_write()
@@ -108,7 +108,10 @@ public:
     // old stream may still use them until the owner has closed it.
     void link_down(const failure& why, instant now);
     // The old stream is closed, a new one connected.
-    void link_up();
+    void link_up() {
+        output_.clear();
+        reader_.reset();
+    }
 
 private:
     static void fail_all(const std::deque<command*>& ended, const failure& why, instant now);

@@ -55,14 +55,6 @@ session::session(server_settings settings, session_listener& listener, std::uint
 
 session::~session() = default;
 
-bool session::linked() const noexcept {
-    return state_ == state::greeting || state_ == state::settling || state_ == state::up;
-}
-
-bool session::is_being_made() const noexcept {
-    return state_ == state::connecting || state_ == state::greeting || state_ == state::settling;
-}
-
 void session::submit(command& request, instant now) {
     wires_.submit(request);
     if (state_ == state::closed) {

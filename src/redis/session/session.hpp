@@ -59,8 +59,9 @@ public:
     session& operator=(const session&) = delete;
 
     const server_settings& settings() const noexcept { return settings_; }
-    // Between connected() and the loss of that link.
-    bool linked() const noexcept;
+    bool linked() const noexcept {
+        return state_ == state::greeting || state_ == state::settling || state_ == state::up;
+    }
     bool up() const noexcept { return state_ == state::up; }
     // The last link or attempt ended, and none has come up since.
     bool has_failed() const noexcept { return failed_attempts_ > 0; }
@@ -126,7 +127,9 @@ private:
     enum class news { failed, suspected, moved };
     void end_link(const failure& why, news what, instant now);
     void lose_link(const failure& why, instant now) { end_link(why, news::failed, now); }
-    bool is_being_made() const noexcept;
+    bool is_being_made() const noexcept {
+        return state_ == state::connecting || state_ == state::greeting || state_ == state::settling;
+    }
     void check_health(instant now);
     failure why_too_slow() const;
     std::chrono::nanoseconds next_rest();

@@ -3,7 +3,6 @@
 
 #include <openssl/crypto.h>
 
-#include <utility>
 
 namespace holdfast::redis {
 
@@ -11,14 +10,6 @@ void wipe(std::string& text) noexcept {
     text.resize(text.capacity());  // never reallocates, and makes the whole buffer writable
     OPENSSL_cleanse(text.data(), text.size());
     text.clear();
-}
-
-secret::secret(std::string text) : text_(std::move(text)) {
-    wipe(text);  // a short text was copied, not moved
-}
-
-secret::secret(secret&& other) noexcept : text_(std::move(other.text_)) {
-    wipe(other.text_);
 }
 
 secret& secret::operator=(secret&& other) noexcept {

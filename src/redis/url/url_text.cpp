@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <holdfast/errors.hpp>
+#include <limits>
 
 #include "redis/resp/characters.hpp"
 #include "redis/url/secret.hpp"
-#include "redis/url/server_url.hpp"
 
 namespace holdfast::redis {
 namespace {
@@ -58,10 +58,13 @@ std::optional<std::uint32_t> parse_number(std::string_view text, std::uint32_t l
     return value && *value <= largest ? value : std::nullopt;
 }
 
-bool may_be_host(std::string_view text) noexcept {
+std::optional<server_address> told_address(std::string_view host, std::optional<std::int64_t> port) {
     constexpr std::size_t longest_name = 253;
-    return !text.empty() && text.size() <= longest_name &&
-           std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
+    const bool may_be_host = !host.empty() && host.size() <= longest_name &&
+                             std::ranges::all_of(host, [](char c) { return c > ' ' && c <= '~'; });
+    const bool is_port = port && *port >= 1 && *port <= std::numeric_limits<std::uint16_t>::max();
+    if (!may_be_host || !is_port) return std::nullopt;
+    return server_address{std::string(host), static_cast<std::uint16_t>(*port)};
 }
 
 examined_url::examined_url(std::string_view text) : shown_(redact(text)) {}
