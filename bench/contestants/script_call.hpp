@@ -4,7 +4,7 @@
 #pragma once
 
 #include "wire/keys.hpp"
-#include "wire/requests.hpp"
+#include "wire/kind.hpp"
 #include "wire/scripts.hpp"
 
 #include <algorithm>

@@ -15,7 +15,7 @@
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/compose.hpp>
 #include <boost/asio/error.hpp>
-#include <chrono>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -32,134 +32,17 @@ auto lockable::initiate_acquire(mode kind, milliseconds wait, acquire_options op
         },
         token, this, kind, wait, std::move(options));
 }
-/// @endcond
 
-template <typename CompletionToken>
-auto lockable::async_acquire(acquire_options options, CompletionToken&& token) {
-    return initiate_acquire(mode::exclusive, detail::for_ever, std::move(options),
-                            std::forward<CompletionToken>(token));
-}
-
-template <typename CompletionToken>
-auto lockable::async_acquire(CompletionToken&& token) {
-    return initiate_acquire(mode::exclusive, detail::for_ever, {}, std::forward<CompletionToken>(token));
-}
-
-template <typename CompletionToken>
-auto lockable::async_try_acquire(acquire_options options, CompletionToken&& token) {
-    return initiate_acquire(mode::exclusive, milliseconds(0), std::move(options), std::forward<CompletionToken>(token));
-}
-
-template <typename CompletionToken>
-auto lockable::async_try_acquire(CompletionToken&& token) {
-    return initiate_acquire(mode::exclusive, milliseconds(0), {}, std::forward<CompletionToken>(token));
-}
-
-template <typename Rep, typename Period, typename CompletionToken>
-auto lockable::async_try_acquire_for(std::chrono::duration<Rep, Period> wait, acquire_options options,
-                                     CompletionToken&& token) {
-    return initiate_acquire(mode::exclusive, detail::wait_time(wait), std::move(options),
-                            std::forward<CompletionToken>(token));
-}
-
-template <typename Rep, typename Period, typename CompletionToken>
-auto lockable::async_try_acquire_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token) {
-    return initiate_acquire(mode::exclusive, detail::wait_time(wait), {}, std::forward<CompletionToken>(token));
-}
-
-template <typename CompletionToken>
-auto shared_mutex::async_acquire_shared(acquire_options options, CompletionToken&& token) {
-    return initiate_acquire(mode::shared, detail::for_ever, std::move(options), std::forward<CompletionToken>(token));
-}
-
-template <typename CompletionToken>
-auto shared_mutex::async_acquire_shared(CompletionToken&& token) {
-    return initiate_acquire(mode::shared, detail::for_ever, {}, std::forward<CompletionToken>(token));
-}
-
-template <typename CompletionToken>
-auto shared_mutex::async_try_acquire_shared(acquire_options options, CompletionToken&& token) {
-    return initiate_acquire(mode::shared, milliseconds(0), std::move(options), std::forward<CompletionToken>(token));
-}
-
-template <typename CompletionToken>
-auto shared_mutex::async_try_acquire_shared(CompletionToken&& token) {
-    return initiate_acquire(mode::shared, milliseconds(0), {}, std::forward<CompletionToken>(token));
-}
-
-template <typename Rep, typename Period, typename CompletionToken>
-auto shared_mutex::async_try_acquire_shared_for(std::chrono::duration<Rep, Period> wait, acquire_options options,
-                                                CompletionToken&& token) {
-    return initiate_acquire(mode::shared, detail::wait_time(wait), std::move(options),
-                            std::forward<CompletionToken>(token));
-}
-
-template <typename Rep, typename Period, typename CompletionToken>
-auto shared_mutex::async_try_acquire_shared_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token) {
-    return initiate_acquire(mode::shared, detail::wait_time(wait), {}, std::forward<CompletionToken>(token));
-}
-
-template <typename CompletionToken>
-auto lease::async_renew(CompletionToken&& token) {
-    return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code)>(
-        [](auto handler, lease* self) {
-            self->start_renew(detail::erase_handler<boost::system::error_code>(
-                std::move(handler), detail::callback_executor(self->shared_core())));
+template <typename... Results, typename Start, typename CompletionToken>
+auto lease::initiate(Start start, CompletionToken&& token) {
+    return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code, Results...)>(
+        [start](auto handler, lease* self) {
+            std::invoke(start, *self,
+                        detail::erase_handler<boost::system::error_code, Results...>(
+                            std::move(handler), detail::callback_executor(self->shared_core())));
         },
         token, this);
 }
-
-template <typename CompletionToken>
-auto lease::async_release(CompletionToken&& token) {
-    return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code)>(
-        [](auto handler, lease* self) {
-            self->start_release(detail::erase_handler<boost::system::error_code>(
-                std::move(handler), detail::callback_executor(self->shared_core())));
-        },
-        token, this);
-}
-
-template <typename CompletionToken>
-auto lease::initiate_upgrade(milliseconds wait, CompletionToken&& token) {
-    return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code, lease)>(
-        [](auto handler, lease* self, milliseconds limit) {
-            self->start_upgrade(limit, detail::erase_handler<boost::system::error_code, lease>(
-                                           std::move(handler), detail::callback_executor(self->shared_core())));
-        },
-        token, this, wait);
-}
-
-template <typename CompletionToken>
-auto lease::async_upgrade(CompletionToken&& token) {
-    return initiate_upgrade(detail::for_ever, std::forward<CompletionToken>(token));
-}
-
-template <typename CompletionToken>
-auto lease::async_try_upgrade(CompletionToken&& token) {
-    return initiate_upgrade(milliseconds(0), std::forward<CompletionToken>(token));
-}
-
-template <typename Rep, typename Period, typename CompletionToken>
-auto lease::async_try_upgrade_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token) {
-    return initiate_upgrade(detail::wait_time(wait), std::forward<CompletionToken>(token));
-}
-
-template <typename Rep, typename Period, typename CompletionToken>
-auto lease::async_upgrade_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token) {
-    return async_try_upgrade_for(wait, std::forward<CompletionToken>(token));
-}
-
-template <typename CompletionToken>
-auto lease::async_downgrade(CompletionToken&& token) {
-    return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code, lease)>(
-        [](auto handler, lease* self) {
-            self->start_downgrade(detail::erase_handler<boost::system::error_code, lease>(
-                std::move(handler), detail::callback_executor(self->shared_core())));
-        },
-        token, this);
-}
-
-/// @cond internal
 
 // Acquires one stripe after the other. If one fails, the stripes before it are released in the background, the last one
 // first.

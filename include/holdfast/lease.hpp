@@ -96,20 +96,14 @@ public:
     /// errc::cancelled; errc::held_other_mode if this lease writes; errc::not_held if it is empty. Cancellation:
     /// `upgrade_options::stop`. A grant that arrives later is given back in the background.
     lease upgrade(upgrade_options options = {}) { return upgrade_within(detail::for_ever, std::move(options)); }
-    /// Upgrades if no other owner reads. Returns an empty lease otherwise.
-    ///
-    /// Errors: those of upgrade().
+    /// Upgrades if no other owner reads. Returns an empty lease otherwise. Errors: those of upgrade().
     lease try_upgrade(upgrade_options options = {}) { return upgrade_within(milliseconds(0), std::move(options)); }
-    /// Upgrades within `wait`. Returns an empty lease if other owners still read then.
-    ///
-    /// Errors and cancellation: those of upgrade().
+    /// Upgrades within `wait`. Returns an empty lease if other owners still read then. Errors: those of upgrade().
     template <typename Rep, typename Period>
     lease try_upgrade_for(std::chrono::duration<Rep, Period> wait, upgrade_options options = {}) {
         return upgrade_within(detail::wait_time(wait), std::move(options));
     }
-    /// Upgrades before `deadline`. Returns an empty lease if other owners still read then.
-    ///
-    /// Errors and cancellation: those of upgrade().
+    /// Upgrades before `deadline`, as try_upgrade_for() does.
     template <typename Clock, typename Duration>
     lease try_upgrade_until(std::chrono::time_point<Clock, Duration> deadline, upgrade_options options = {}) {
         return try_upgrade_for(deadline - Clock::now(), std::move(options));
@@ -135,60 +129,70 @@ public:
     /// errc::not_held if it is empty.
     lease downgrade();
 
-    /// renew() with a completion token. Include <holdfast/async.hpp>.
+    /// renew() with a completion token. The operations that begin with async_ need <holdfast/async.hpp>.
     ///
-    /// Completion: void(boost::system::error_code).
-    /// Errors: those of renew().
-    /// Cancellation: none.
+    /// Completion: void(boost::system::error_code). Errors: those of renew(). Cancellation: none.
     template <typename CompletionToken>
-    auto async_renew(CompletionToken&& token);
+    auto async_renew(CompletionToken&& token) {
+        return initiate<>(&lease::start_renew, std::forward<CompletionToken>(token));
+    }
 
-    /// release() with a completion token. The lease is empty at once. Include <holdfast/async.hpp>.
+    /// release() with a completion token. The lease is empty at once.
     ///
-    /// Completion: void(boost::system::error_code).
-    /// Errors: those of release().
-    /// Cancellation: none.
+    /// Completion: void(boost::system::error_code). Errors: those of release(). Cancellation: none.
     template <typename CompletionToken>
-    auto async_release(CompletionToken&& token);
+    auto async_release(CompletionToken&& token) {
+        return initiate<>(&lease::start_release, std::forward<CompletionToken>(token));
+    }
 
-    /// upgrade() with a completion token. Include <holdfast/async.hpp>.
+    /// upgrade() with a completion token.
     ///
     /// Completion: void(boost::system::error_code, lease). The lease writes.
     /// Errors: those of upgrade(); asio::error::operation_aborted instead of errc::cancelled.
     /// Cancellation: as of `lockable::async_acquire`.
     template <typename CompletionToken>
-    auto async_upgrade(CompletionToken&& token);
-    /// try_upgrade() with a completion token. Include <holdfast/async.hpp>.
-    ///
-    /// Completion and cancellation: as of async_upgrade().
-    /// Errors: those of async_upgrade(); errc::read_held if other owners read.
+    auto async_upgrade(CompletionToken&& token) {
+        return initiate_upgrade(detail::for_ever, std::forward<CompletionToken>(token));
+    }
+    /// The same without waiting. Errors: those of async_upgrade(); errc::read_held if other owners read.
     template <typename CompletionToken>
-    auto async_try_upgrade(CompletionToken&& token);
-    /// try_upgrade_for() with a completion token. Include <holdfast/async.hpp>.
-    ///
-    /// Completion and cancellation: as of async_upgrade().
-    /// Errors: those of async_upgrade(); errc::timed_out if other owners still read after `wait`.
+    auto async_try_upgrade(CompletionToken&& token) {
+        return initiate_upgrade(milliseconds(0), std::forward<CompletionToken>(token));
+    }
+    /// The same within `wait`. Errors: those of async_upgrade(); errc::timed_out if other owners still read then.
     template <typename Rep, typename Period, typename CompletionToken>
-    auto async_try_upgrade_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token);
+    auto async_try_upgrade_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token) {
+        return initiate_upgrade(detail::wait_time(wait), std::forward<CompletionToken>(token));
+    }
     /// The former name of async_try_upgrade_for().
     template <typename Rep, typename Period, typename CompletionToken>
-    auto async_upgrade_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token);
+    auto async_upgrade_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token) {
+        return async_try_upgrade_for(wait, std::forward<CompletionToken>(token));
+    }
 
-    /// downgrade() with a completion token. This lease is empty at once. Include <holdfast/async.hpp>.
+    /// downgrade() with a completion token. This lease is empty at once.
     ///
     /// Completion: void(boost::system::error_code, lease). The lease reads, even if the server has not confirmed it.
-    /// Errors: those of downgrade(), and errc::outcome_unknown if the request goes on in the background.
-    /// Cancellation: none.
+    /// Errors: those of downgrade(); errc::outcome_unknown if the request goes on in the background. Cancellation:
+    /// none.
     template <typename CompletionToken>
-    auto async_downgrade(CompletionToken&& token);
+    auto async_downgrade(CompletionToken&& token) {
+        return initiate<lease>(&lease::start_downgrade, std::forward<CompletionToken>(token));
+    }
 
 private:
     friend struct api::lease_access;
     lease(std::shared_ptr<api::hold_face> face, holdfast::mode kind) noexcept;
 
     lease upgrade_within(milliseconds wait, upgrade_options options);
+    // Starts an operation that completes with an error_code and `Results`.
+    template <typename... Results, typename Start, typename CompletionToken>
+    auto initiate(Start start, CompletionToken&& token);
     template <typename CompletionToken>
-    auto initiate_upgrade(milliseconds wait, CompletionToken&& token);
+    auto initiate_upgrade(milliseconds wait, CompletionToken&& token) {
+        const auto start = [wait](lease& self, auto handler) { self.start_upgrade(wait, std::move(handler)); };
+        return initiate<lease>(start, std::forward<CompletionToken>(token));
+    }
     void start_upgrade(milliseconds wait,
                        std::unique_ptr<detail::completion<boost::system::error_code, lease>> handler);
     void start_downgrade(std::unique_ptr<detail::completion<boost::system::error_code, lease>> handler);

@@ -35,7 +35,9 @@ struct lock_definition;
 /// Errors: blocking calls throw `error`. Besides the codes named with each function: errc::unreachable,
 /// errc::connection_refused, errc::no_quorum, errc::recovering and the other reasons why the servers cannot be asked or
 /// refuse (see `client`); errc::would_deadlock on a thread of the library; errc::forked; errc::lost if the owner's
-/// present hold is lost and not released yet; errc::too_deep.
+/// present hold is lost and not released yet; errc::too_deep; errc::cancelled after a stop request.
+///
+/// Cancellation: `acquire_options::stop` ends a wait. A grant that arrives later is given back in the background.
 ///
 /// Thread safety: one object may be used by many threads. Two threads are two owners, even on one object.
 class HOLDFAST_EXPORT lockable {
@@ -50,23 +52,15 @@ public:
     std::string sort_key() const;
 
     /// Waits in the queue until the calling thread holds the lock. The thread may re-enter.
-    ///
-    /// Errors: see the class.
     void lock() { lock_as(mode::exclusive); }
     /// Acquires the lock for the calling thread if it is free. Returns false if another owner holds it.
-    ///
-    /// Errors: see the class.
     bool try_lock() { return try_lock_as(mode::exclusive, milliseconds(0)); }
     /// Waits in the queue, at most `wait`. Returns false if the calling thread does not hold the lock then.
-    ///
-    /// Errors: see the class.
     template <typename Rep, typename Period>
     bool try_lock_for(std::chrono::duration<Rep, Period> wait) {
         return try_lock_as(mode::exclusive, detail::wait_time(wait));
     }
     /// Waits in the queue, at most until `deadline`. Returns false if the calling thread does not hold the lock then.
-    ///
-    /// Errors: see the class.
     template <typename Clock, typename Duration>
     bool try_lock_until(std::chrono::time_point<Clock, Duration> deadline) {
         return try_lock_for(deadline - Clock::now());
@@ -80,70 +74,69 @@ public:
     void unlock(boost::system::error_code& ec) noexcept { unlock_as(mode::exclusive, ec); }
 
     /// Waits in the queue until the lock is acquired.
-    ///
-    /// Errors: see the class; errc::cancelled.
-    /// Cancellation: `acquire_options::stop`. A grant that arrives later is given back in the background.
     lease acquire(acquire_options options = {}) {
         return acquire_as(mode::exclusive, detail::for_ever, std::move(options));
     }
     /// Acquires the lock if it is free. Returns an empty lease if another owner holds it.
-    ///
-    /// Errors: see the class; errc::cancelled.
     lease try_acquire(acquire_options options = {}) {
         return acquire_as(mode::exclusive, milliseconds(0), std::move(options));
     }
     /// Waits in the queue, at most `wait`. Returns an empty lease if the lock is not acquired then.
-    ///
-    /// Errors: see the class; errc::cancelled.
-    /// Cancellation: as of acquire().
     template <typename Rep, typename Period>
     lease try_acquire_for(std::chrono::duration<Rep, Period> wait, acquire_options options = {}) {
         return acquire_as(mode::exclusive, detail::wait_time(wait), std::move(options));
     }
     /// Waits in the queue, at most until `deadline`. Returns an empty lease if the lock is not acquired then.
-    ///
-    /// Errors: see the class; errc::cancelled.
-    /// Cancellation: as of acquire().
     template <typename Clock, typename Duration>
     lease try_acquire_until(std::chrono::time_point<Clock, Duration> deadline, acquire_options options = {}) {
         return try_acquire_for(deadline - Clock::now(), std::move(options));
     }
 
-    /// acquire() with a completion token. Include <holdfast/async.hpp>.
+    /// acquire() with a completion token. The operations that begin with async_ need <holdfast/async.hpp>.
     ///
     /// Completion: void(boost::system::error_code, lease). The handler runs on its associated executor; without one, on
     /// a thread of the library.
     /// Errors: those of acquire(); asio::error::operation_aborted instead of errc::cancelled. Throws errc::bad_option
     /// and errc::forked at once.
-    /// Cancellation: total, terminal and partial, and `acquire_options::stop`. A grant that arrives later is given back
-    /// in the background.
+    /// Cancellation: total, terminal and partial, and `acquire_options::stop`.
     template <typename CompletionToken>
-    auto async_acquire(acquire_options options, CompletionToken&& token);
+    auto async_acquire(acquire_options options, CompletionToken&& token) {
+        return initiate_acquire(mode::exclusive, detail::for_ever, std::move(options),
+                                std::forward<CompletionToken>(token));
+    }
     /// The same with default options.
     template <typename CompletionToken>
-    auto async_acquire(CompletionToken&& token);
+    auto async_acquire(CompletionToken&& token) {
+        return initiate_acquire(mode::exclusive, detail::for_ever, {}, std::forward<CompletionToken>(token));
+    }
 
-    /// try_acquire() with a completion token. Include <holdfast/async.hpp>.
-    ///
-    /// Completion and cancellation: as of async_acquire().
+    /// try_acquire() with a completion token. Completion and cancellation: as of async_acquire().
     /// Errors: those of async_acquire(); errc::busy if another owner holds the lock, of a shared_mutex errc::read_held
     /// or errc::write_held.
     template <typename CompletionToken>
-    auto async_try_acquire(acquire_options options, CompletionToken&& token);
+    auto async_try_acquire(acquire_options options, CompletionToken&& token) {
+        return initiate_acquire(mode::exclusive, milliseconds(0), std::move(options),
+                                std::forward<CompletionToken>(token));
+    }
     /// The same with default options.
     template <typename CompletionToken>
-    auto async_try_acquire(CompletionToken&& token);
+    auto async_try_acquire(CompletionToken&& token) {
+        return initiate_acquire(mode::exclusive, milliseconds(0), {}, std::forward<CompletionToken>(token));
+    }
 
-    /// try_acquire_for() with a completion token. Include <holdfast/async.hpp>.
-    ///
-    /// Completion and cancellation: as of async_acquire().
+    /// try_acquire_for() with a completion token. Completion and cancellation: as of async_acquire().
     /// Errors: those of async_acquire(); errc::timed_out if the lock is not acquired within `wait`.
     template <typename Rep, typename Period, typename CompletionToken>
     auto async_try_acquire_for(std::chrono::duration<Rep, Period> wait, acquire_options options,
-                               CompletionToken&& token);
+                               CompletionToken&& token) {
+        return initiate_acquire(mode::exclusive, detail::wait_time(wait), std::move(options),
+                                std::forward<CompletionToken>(token));
+    }
     /// The same with default options.
     template <typename Rep, typename Period, typename CompletionToken>
-    auto async_try_acquire_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token);
+    auto async_try_acquire_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token) {
+        return initiate_acquire(mode::exclusive, detail::wait_time(wait), {}, std::forward<CompletionToken>(token));
+    }
 
 protected:
     /// @cond internal: what mutex and shared_mutex are made of

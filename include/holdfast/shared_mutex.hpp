@@ -22,7 +22,7 @@ namespace holdfast {
 ///
 /// A waiting writer never blocks a reader that re-enters.
 ///
-/// Errors and thread safety: as of `lockable`.
+/// Errors, cancellation and thread safety: as of `lockable`.
 class HOLDFAST_EXPORT shared_mutex : public lockable {
 public:
     /// Makes a lock object. Sends nothing.
@@ -34,23 +34,15 @@ public:
     ~shared_mutex();
 
     /// Waits in the queue until the calling thread may read. The thread may re-enter.
-    ///
-    /// Errors: see `lockable`.
     void lock_shared() { lock_as(mode::shared); }
     /// Acquires the lock for reading if nobody writes and no waiter goes first. Returns false otherwise.
-    ///
-    /// Errors: see `lockable`.
     bool try_lock_shared() { return try_lock_as(mode::shared, milliseconds(0)); }
     /// Waits in the queue, at most `wait`. Returns false if the calling thread may not read then.
-    ///
-    /// Errors: see `lockable`.
     template <typename Rep, typename Period>
     bool try_lock_shared_for(std::chrono::duration<Rep, Period> wait) {
         return try_lock_as(mode::shared, detail::wait_time(wait));
     }
     /// Waits in the queue, at most until `deadline`. Returns false if the calling thread may not read then.
-    ///
-    /// Errors: see `lockable`.
     template <typename Clock, typename Duration>
     bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> deadline) {
         return try_lock_shared_for(deadline - Clock::now());
@@ -64,64 +56,62 @@ public:
     void unlock_shared(boost::system::error_code& ec) noexcept { unlock_as(mode::shared, ec); }
 
     /// Waits in the queue until the lock is acquired for reading.
-    ///
-    /// Errors: see `lockable`; errc::cancelled.
-    /// Cancellation: `acquire_options::stop`. A grant that arrives later is given back in the background.
     lease acquire_shared(acquire_options options = {}) {
         return acquire_as(mode::shared, detail::for_ever, std::move(options));
     }
     /// Acquires the lock for reading if nobody writes and no waiter goes first. Returns an empty lease otherwise.
-    ///
-    /// Errors: see `lockable`; errc::cancelled.
     lease try_acquire_shared(acquire_options options = {}) {
         return acquire_as(mode::shared, milliseconds(0), std::move(options));
     }
     /// Waits in the queue, at most `wait`. Returns an empty lease if the lock is not acquired then.
-    ///
-    /// Errors: see `lockable`; errc::cancelled.
-    /// Cancellation: as of acquire_shared().
     template <typename Rep, typename Period>
     lease try_acquire_shared_for(std::chrono::duration<Rep, Period> wait, acquire_options options = {}) {
         return acquire_as(mode::shared, detail::wait_time(wait), std::move(options));
     }
     /// Waits in the queue, at most until `deadline`. Returns an empty lease if the lock is not acquired then.
-    ///
-    /// Errors: see `lockable`; errc::cancelled.
-    /// Cancellation: as of acquire_shared().
     template <typename Clock, typename Duration>
     lease try_acquire_shared_until(std::chrono::time_point<Clock, Duration> deadline, acquire_options options = {}) {
         return try_acquire_shared_for(deadline - Clock::now(), std::move(options));
     }
 
-    /// acquire_shared() with a completion token. Include <holdfast/async.hpp>.
-    ///
-    /// Completion, errors and cancellation: as of `lockable::async_acquire`.
+    /// acquire_shared() with a completion token. Completion, errors and cancellation: as of `lockable::async_acquire`.
     template <typename CompletionToken>
-    auto async_acquire_shared(acquire_options options, CompletionToken&& token);
+    auto async_acquire_shared(acquire_options options, CompletionToken&& token) {
+        return initiate_acquire(mode::shared, detail::for_ever, std::move(options),
+                                std::forward<CompletionToken>(token));
+    }
     /// The same with default options.
     template <typename CompletionToken>
-    auto async_acquire_shared(CompletionToken&& token);
+    auto async_acquire_shared(CompletionToken&& token) {
+        return initiate_acquire(mode::shared, detail::for_ever, {}, std::forward<CompletionToken>(token));
+    }
 
-    /// try_acquire_shared() with a completion token. Include <holdfast/async.hpp>.
-    ///
-    /// Completion and cancellation: as of `lockable::async_acquire`.
+    /// try_acquire_shared() with a completion token. Completion and cancellation: as of `lockable::async_acquire`.
     /// Errors: those of `lockable::async_acquire`; errc::write_held or errc::reserved if the caller may not read now.
     template <typename CompletionToken>
-    auto async_try_acquire_shared(acquire_options options, CompletionToken&& token);
+    auto async_try_acquire_shared(acquire_options options, CompletionToken&& token) {
+        return initiate_acquire(mode::shared, milliseconds(0), std::move(options),
+                                std::forward<CompletionToken>(token));
+    }
     /// The same with default options.
     template <typename CompletionToken>
-    auto async_try_acquire_shared(CompletionToken&& token);
+    auto async_try_acquire_shared(CompletionToken&& token) {
+        return initiate_acquire(mode::shared, milliseconds(0), {}, std::forward<CompletionToken>(token));
+    }
 
-    /// try_acquire_shared_for() with a completion token. Include <holdfast/async.hpp>.
-    ///
-    /// Completion and cancellation: as of `lockable::async_acquire`.
+    /// try_acquire_shared_for() with a completion token. Completion and cancellation: as of `lockable::async_acquire`.
     /// Errors: those of `lockable::async_acquire`; errc::timed_out if the lock is not acquired within `wait`.
     template <typename Rep, typename Period, typename CompletionToken>
     auto async_try_acquire_shared_for(std::chrono::duration<Rep, Period> wait, acquire_options options,
-                                      CompletionToken&& token);
+                                      CompletionToken&& token) {
+        return initiate_acquire(mode::shared, detail::wait_time(wait), std::move(options),
+                                std::forward<CompletionToken>(token));
+    }
     /// The same with default options.
     template <typename Rep, typename Period, typename CompletionToken>
-    auto async_try_acquire_shared_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token);
+    auto async_try_acquire_shared_for(std::chrono::duration<Rep, Period> wait, CompletionToken&& token) {
+        return initiate_acquire(mode::shared, detail::wait_time(wait), {}, std::forward<CompletionToken>(token));
+    }
 
 private:
     friend class striped_shared_mutex;

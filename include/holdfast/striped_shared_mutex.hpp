@@ -151,15 +151,11 @@ public:
         return chosen.try_acquire_shared_for(wait, std::move(options));
     }
 
-    /// acquire() with a completion token. Include <holdfast/async.hpp>.
-    ///
-    /// Completion: void(boost::system::error_code, striped_lease).
+    /// acquire() with a completion token: void(boost::system::error_code, striped_lease). Needs <holdfast/async.hpp>.
     /// Errors and cancellation: as of `lockable::async_acquire`.
     template <typename CompletionToken>
     auto async_acquire(acquire_options options, CompletionToken&& token);
-    /// acquire_shared() with a completion token. Include <holdfast/async.hpp>.
-    ///
-    /// Completion: void(boost::system::error_code, lease).
+    /// acquire_shared() with a completion token: void(boost::system::error_code, lease). Needs <holdfast/async.hpp>.
     /// Errors and cancellation: as of `lockable::async_acquire`.
     template <typename CompletionToken>
     auto async_acquire_shared(acquire_options options, CompletionToken&& token);
@@ -168,7 +164,6 @@ private:
     struct take_all;
     bool try_lock_within(milliseconds wait);
     bool try_take_all(milliseconds wait, std::chrono::steady_clock::time_point deadline);
-    // The first stripe may be lost while the writer waits for the last one.
     static bool all_valid(const std::vector<lease>& leases) noexcept;
     striped_lease acquire_within(milliseconds wait, acquire_options options);
     shared_mutex& mine() noexcept;                                      // the stripe of the calling thread

@@ -3,9 +3,15 @@
 
 #include "base/clock.hpp"
 
+#include <ctime>
+
 namespace holdfast {
 
 // CLOCK_BOOTTIME: unlike CLOCK_MONOTONIC it runs on while the machine sleeps, as leases on the server do.
-instant boot_now() noexcept;
+inline instant boot_now() noexcept {
+    timespec ts{};
+    ::clock_gettime(CLOCK_BOOTTIME, &ts);
+    return instant(std::chrono::seconds(ts.tv_sec) + std::chrono::nanoseconds(ts.tv_nsec));
+}
 
 }  // namespace holdfast

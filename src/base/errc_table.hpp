@@ -8,8 +8,15 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace holdfast {
+
+// Why something failed: a code for programs and a sentence for people.
+struct failure {
+    errc code = errc::server_error;
+    std::string detail;  // names the server; never contains a secret
+};
 
 struct errc_row {
     errc code;

@@ -53,6 +53,13 @@ private:
     static inline thread_local bool is_gone = false;
 };
 
+/// Base of a final class T whose objects are made by new.
+template <class T>
+struct recycled_object {
+    static void* operator new(std::size_t) { return recycled<sizeof(T)>::take(); }
+    static void operator delete(void* block) noexcept { recycled<sizeof(T)>::give_back(block); }
+};
+
 /// For std::allocate_shared.
 template <class T>
 struct recycling_allocator {

@@ -5,7 +5,7 @@
 // copy. A client may have a hundred thousand holds, so the fields are as small as their ranges allow.
 #pragma once
 
-#include "redis/session/acknowledgement.hpp"
+#include "redis/session/command.hpp"
 #include "wire/requests.hpp"
 
 #include <chrono>

@@ -3,7 +3,7 @@
 
 #include "base/clock.hpp"
 #include "engine/lock_options.hpp"
-#include "redis/session/acknowledgement.hpp"
+#include "redis/session/command.hpp"
 #include "wire/hold_id.hpp"
 #include "wire/requests.hpp"
 

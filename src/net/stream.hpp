@@ -4,7 +4,7 @@
 // first, on the thread that drives the io_context. After close() the listener is not called any more.
 #pragma once
 
-#include "base/failure.hpp"
+#include "base/errc_table.hpp"
 #include "base/serial_section.hpp"
 #include "net/endpoint.hpp"
 #include "net/io_context_fwd.hpp"

@@ -65,12 +65,6 @@ std::optional<hold_answer> read_not_done(const reply_view& reply, std::int64_t c
     return answer;
 }
 
-hold_answer only(hold_answer::verdict what) {
-    hold_answer answer;
-    answer.what = what;
-    return answer;
-}
-
 }  // namespace
 
 std::optional<acquire_answer> read_acquire(const reply_view& reply) {
@@ -132,7 +126,7 @@ std::optional<hold_answer> read_release(const reply_view& reply) {
 std::optional<hold_answer> read_release_alone(const reply_view& reply) {
     if (!is_list(reply, 1)) return std::nullopt;
     const auto code = reply[0].to_integer();
-    if (code == 2) return only(hold_answer::verdict::alone);
+    if (code == 2) return hold_answer{.what = hold_answer::verdict::alone};
     return code ? read_not_done(reply, *code) : std::nullopt;
 }
 
@@ -155,7 +149,7 @@ std::optional<hold_answer> read_hold(const reply_view& reply) {
 std::optional<hold_answer> read_renew_alone(const reply_view& reply) {
     if (!is_list(reply, 1)) return std::nullopt;
     const auto code = reply[0].to_integer();
-    if (code == 3) return only(hold_answer::verdict::unclear);
+    if (code == 3) return hold_answer{.what = hold_answer::verdict::unclear};
     return code == 1 && reply.size() > 1 ? read_hold(reply) : std::nullopt;
 }
 

@@ -1,19 +1,11 @@
 #include "wire/entry.hpp"
 
 #include <array>
-#include <charconv>
 
 namespace holdfast::wire {
 namespace {
 
 constexpr double in_front_by = static_cast<double>(end_of_tokens);
-
-template <typename Number>
-std::optional<Number> number_in(std::string_view text) noexcept {
-    Number value{};
-    const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return bad == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
 
 }  // namespace
 
@@ -22,6 +14,15 @@ std::string_view cut_word(std::string_view& text) noexcept {
     const std::string_view word = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     return word;
+}
+
+std::map<std::string_view, std::string_view> pairs_of(const redis::reply_view& list) {
+    std::map<std::string_view, std::string_view> pairs;
+    for (auto at = list.begin(); at != list.end();) {
+        const std::string_view name = (*at++).text();
+        if (at != list.end()) pairs[name] = (*at++).text();
+    }
+    return pairs;
 }
 
 std::string_view word_of(preference chosen) noexcept {
@@ -46,16 +47,8 @@ std::optional<shape> shape_of(std::string_view word) noexcept {
     return std::nullopt;
 }
 
-std::optional<std::int64_t> integer_in(std::string_view text) noexcept {
-    return number_in<std::int64_t>(text);
-}
-
-std::optional<double> score_in(std::string_view text) noexcept {
-    return number_in<double>(text);
-}
-
 std::optional<std::uint64_t> token_in(std::string_view text) noexcept {
-    const auto number = integer_in(text);
+    const auto number = number_in<std::int64_t>(text);
     if (!number || *number < 1 || *number >= end_of_tokens) return std::nullopt;
     return static_cast<std::uint64_t>(*number);
 }
@@ -66,8 +59,8 @@ bool waiter_entry::is_silent_at(std::chrono::microseconds now) const noexcept {
 
 waiter_entry read_entry(std::string_view text) noexcept {
     cut_word(text);  // lease
-    const auto interval_ms = integer_in(cut_word(text));
-    const auto last_poll_us = integer_in(cut_word(text));
+    const auto interval_ms = number_in<std::int64_t>(cut_word(text));
+    const auto last_poll_us = number_in<std::int64_t>(cut_word(text));
     cut_word(text);  // token floor
     const std::string_view wanted = cut_word(text);
     waiter_entry entry;
@@ -81,7 +74,7 @@ waiter_entry read_entry(std::string_view text) noexcept {
 }
 
 queue_score read_score(std::string_view text) noexcept {
-    const double score = score_in(text).value_or(0);
+    const double score = number_in<double>(text).value_or(0);
     const double ticket = score < 0 ? score + in_front_by : score;
     return {std::chrono::microseconds(static_cast<std::int64_t>(ticket)), score < 0};
 }

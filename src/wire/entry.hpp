@@ -2,29 +2,32 @@
 // rw/common/grant_text.lua.
 #pragma once
 
+#include "redis/resp/characters.hpp"
 #include "wire/requests.hpp"
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string_view>
 
 namespace holdfast::wire {
+
+using redis::number_in;
 
 // Lua's numbers are doubles: from 2^53 on they have gaps, so no script grants such a token.
 inline constexpr std::int64_t end_of_tokens = std::int64_t{1} << 53;
 
 // Cuts the first word off `text`, with the space behind it.
 std::string_view cut_word(std::string_view& text) noexcept;
+// A list of names and values, one after the other.
+std::map<std::string_view, std::string_view> pairs_of(const redis::reply_view& list);
 
 std::string_view word_of(preference chosen) noexcept;
 std::string_view word_of(wish wants) noexcept;
 std::string_view word_of(shape held) noexcept;  // empty: nothing
 // Nothing for an unknown word.
 std::optional<shape> shape_of(std::string_view word) noexcept;
-// The whole text as a number; nothing if it is anything else.
-std::optional<std::int64_t> integer_in(std::string_view text) noexcept;
-std::optional<double> score_in(std::string_view text) noexcept;
 // Nothing for 0 and for what no script grants.
 std::optional<std::uint64_t> token_in(std::string_view text) noexcept;
 

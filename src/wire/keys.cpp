@@ -35,10 +35,6 @@ lock_keys::lock_keys(const lock_name& name, key_naming naming, std::string_view 
     }
 }
 
-std::string_view lock_keys::name() const noexcept {
-    return std::string_view(lock_).substr(name_at_, name_size_);
-}
-
 redis::argument lock_keys::argument_for(side which) const noexcept {
     const auto at = static_cast<std::size_t>(which);
     return in_braces_ ? redis::argument('{', lock_, braced_endings[at]) : redis::argument(lock_, endings[at]);

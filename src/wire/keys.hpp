@@ -6,6 +6,8 @@
 
 #include <boost/container/static_vector.hpp>
 
+#include <array>
+#include <chrono>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -46,7 +48,7 @@ public:
     lock_keys(const lock_name& name, key_naming naming, std::string_view prefix);
 
     // The name that the user gave.
-    std::string_view name() const noexcept;
+    std::string_view name() const noexcept { return std::string_view(lock_).substr(name_at_, name_size_); }
     const std::string& lock() const noexcept { return lock_; }
     // The key is the name itself, so other programs may use it.
     bool is_raw() const noexcept { return name_at_ == 0; }
@@ -88,8 +90,19 @@ std::string channel_of(std::string_view client);
 std::string channel_of(const lock_keys& lock, std::string_view client);
 // Where a client publishes before WAIT. Nobody subscribes to it.
 std::string ack_channel_of(std::string_view client);
-// The hash in which a client says who it is: see client_card.hpp.
+
+// The card of a client: a hash in which it says who it is, for tools. No lock depends on it. Every client writes its
+// card when a link comes up and again before it expires.
 std::string card_key_of(std::string_view client);
+struct client_facts {
+    std::string host;
+    std::string pid;
+    std::string program;
+    std::string user;
+};
+// The fields of the hash, in the order of client_facts.
+inline constexpr std::array<std::string_view, 4> card_fields{"host", "pid", "program", "user"};
+inline constexpr std::chrono::seconds card_lives_for{90};
 
 using redis::hash_tag;
 

@@ -1,13 +1,14 @@
 // What differs between kinds of lock. Each kind has a folder here: its scripts, and one class of this interface.
 //
-// A new kind needs a folder, a value of lock_kind and a row in the table of kind.cpp. Nothing else in this layer and in
+// A new kind needs a folder, a value of lock_kind and its object in kind_of(). Nothing else in this layer and in
 // the command asks for the kind of a lock.
 #pragma once
 
+#include "base/assert.hpp"
 #include "wire/look.hpp"
 #include "wire/requests.hpp"
 
-#include <span>
+#include <array>
 
 namespace holdfast::wire {
 
@@ -22,15 +23,16 @@ public:
     // release ends the hold of another program, too.
     virtual bool can_end_foreign_holds() const noexcept = 0;
 
-    virtual void write_acquire(redis::command& out, const lock_terms& lock, const acquire_request& request) const = 0;
-    virtual void write_release(redis::command& out, const lock_terms& lock, const release_request& request) const = 0;
-    virtual void write_renew(redis::command& out, const lock_terms& lock, const renew_request& request) const = 0;
-    virtual void write_raise(redis::command& out, const lock_terms& lock, const raise_request& request) const = 0;
-    virtual void write_confirm(redis::command& out, const lock_terms& lock, const confirm_request& request) const = 0;
-    // These assert that the kind knows the request.
-    virtual void write_release_alone(redis::command& out, const lock_keys& keys, const release_alone_request&) const;
-    virtual void write_renew_alone(redis::command& out, const lock_keys& keys, const renew_alone_request&) const;
-    virtual void write_cancel(redis::command& out, const lock_terms& lock, const cancel_request&) const;
+    // Each writes the call of the script that carries out the request.
+    virtual void write(redis::command& out, const lock_terms& lock, const acquire_request& request) const = 0;
+    virtual void write(redis::command& out, const lock_terms& lock, const release_request& request) const = 0;
+    virtual void write(redis::command& out, const lock_terms& lock, const renew_request& request) const = 0;
+    virtual void write(redis::command& out, const lock_terms& lock, const raise_request& request) const = 0;
+    virtual void write(redis::command& out, const lock_terms& lock, const confirm_request& request) const = 0;
+    // For the kinds that know them.
+    virtual void write(redis::command&, const lock_terms&, const release_alone_request&) const { does_not_know(); }
+    virtual void write(redis::command&, const lock_terms&, const renew_alone_request&) const { does_not_know(); }
+    virtual void write(redis::command&, const lock_terms&, const cancel_request&) const { does_not_know(); }
 
     // For tools: what one hold still has. The server answers WRONGTYPE if the key belongs to another kind. It needs no
     // right that the lock's own scripts do not need.
@@ -43,10 +45,27 @@ public:
 
 protected:
     ~kind() = default;
+
+private:
+    static void does_not_know() { HOLDFAST_ASSERT(!"the kind knows this request"); }
 };
 
-const kind& kind_of(lock_kind which) noexcept;
+// Each is defined in the folder of its kind.
+extern const kind& the_mutex;
+extern const kind& the_rw;
+
+inline const kind& kind_of(lock_kind which) noexcept {
+    return which == lock_kind::mutex ? the_mutex : the_rw;
+}
+
 // In the order of lock_kind.
-std::span<const kind* const> all_kinds() noexcept;
+inline std::array<const kind*, 2> all_kinds() noexcept {
+    return {&the_mutex, &the_rw};
+}
+
+template <class Request>
+void write(redis::command& out, const lock_terms& lock, const Request& request) {
+    kind_of(lock.kind).write(out, lock, request);
+}
 
 }  // namespace holdfast::wire

@@ -5,7 +5,6 @@
 #include "wire/payload.hpp"
 
 #include <algorithm>
-#include <map>
 
 namespace holdfast::wire {
 namespace {
@@ -17,11 +16,7 @@ microseconds since(microseconds moment, microseconds now) {
 
 std::vector<seen_waiter> read_waiters(const redis::reply_view& queue, const redis::reply_view& entries,
                                       microseconds now) {
-    std::map<std::string_view, std::string_view> known;
-    for (auto at = entries.begin(); at != entries.end();) {
-        const std::string_view id = (*at++).text();
-        if (at != entries.end()) known[id] = (*at++).text();
-    }
+    const auto known = pairs_of(entries);
     std::vector<seen_waiter> result;
     for (auto at = queue.begin(); at != queue.end();) {
         seen_waiter waiter{.id = std::string((*at++).text())};

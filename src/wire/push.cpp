@@ -3,7 +3,6 @@
 #include "wire/entry.hpp"
 
 #include <array>
-#include <charconv>
 
 namespace holdfast::wire {
 namespace {
@@ -24,13 +23,12 @@ std::optional<push_reader::item> push_reader::next() noexcept {
     if (rest_.empty()) return std::nullopt;
     item found{.id = cut_word(rest_)};
     if (kind_ != push_kind::poll) {
-        const std::string_view number = cut_word(rest_);
-        const char* const end = number.data() + number.size();
-        const auto [stop, bad] = std::from_chars(number.data(), end, found.token);
-        if (bad != std::errc() || stop != end) {
+        const auto token = number_in<std::uint64_t>(cut_word(rest_));
+        if (!token) {
             rest_ = {};
             return std::nullopt;
         }
+        found.token = *token;
     }
     if (kind_ != push_kind::grant) rest_ = {};
     return found;

@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 namespace holdfast::wire {
@@ -122,24 +121,14 @@ struct hold_answer {
         alone,    // release_alone: released, but the queue is still to be served
         unclear,  // renew_alone: nothing was done; send a full renewal
     } what = verdict::not_held;
-    std::optional<milliseconds> holder_left;
-    std::string_view holder;
-    std::size_t waiters = 0;             // release: waiters left in the queue
-    std::size_t holders = 0;             // release: number of holders now
-    shape held = shape::nothing;         // renew, cancel and raise, of a read-write lock
-    std::uint64_t token = 0;             // renew, cancel and raise, of a read-write lock
-    std::optional<milliseconds> cut_to;  // renew, as in acquire_answer
+    std::optional<milliseconds> holder_left = {};
+    std::string_view holder = {};
+    std::size_t waiters = 0;                  // release: waiters left in the queue
+    std::size_t holders = 0;                  // release: number of holders now
+    shape held = shape::nothing;              // renew, cancel and raise, of a read-write lock
+    std::uint64_t token = 0;                  // renew, cancel and raise, of a read-write lock
+    std::optional<milliseconds> cut_to = {};  // renew, as in acquire_answer
 };
-
-// Writes the script call of the lock's kind.
-void write(redis::command& out, const lock_terms& lock, const acquire_request& request);
-void write(redis::command& out, const lock_terms& lock, const release_request& request);
-void write(redis::command& out, const lock_terms& lock, const renew_request& request);
-void write(redis::command& out, const lock_terms& lock, const release_alone_request& request);
-void write(redis::command& out, const lock_terms& lock, const renew_alone_request& request);
-void write(redis::command& out, const lock_terms& lock, const cancel_request& request);
-void write(redis::command& out, const lock_terms& lock, const raise_request& request);
-void write(redis::command& out, const lock_terms& lock, const confirm_request& request);
 
 // All kinds answer in one form. Nothing if the reply does not have it.
 std::optional<acquire_answer> read_acquire(const redis::reply_view& reply);

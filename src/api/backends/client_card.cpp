@@ -1,7 +1,6 @@
 #include "api/backends/client_card.hpp"
 
 #include "redis/session/command_writer.hpp"
-#include "wire/client_card.hpp"
 #include "wire/keys.hpp"
 
 #include <pwd.h>
@@ -34,18 +33,12 @@ std::string user_name() {
 }  // namespace
 
 client_card::client_card(const std::string& client_id) : key_(wire::card_key_of(client_id)) {
-    std::string write;
     const auto& [host, pid, program, user] = wire::card_fields;
-    redis::append_command(write, {"HSET", key_, host, host_name(), pid, std::to_string(::getpid()), program,
-                                  program_invocation_short_name, user, user_name()});
-    std::string expire;
-    redis::append_command(expire,
-                          {"PEXPIRE", key_, std::to_string(std::chrono::milliseconds(wire::card_lives_for).count())});
-    std::string remove;
-    redis::append_command(remove, {"DEL", key_});
-    commands_[0].set_payload(std::move(write));
-    commands_[1].set_payload(std::move(expire));
-    commands_[2].set_payload(std::move(remove));
+    const auto lives_for = redis::argument::number(std::chrono::milliseconds(wire::card_lives_for).count());
+    write_.set_payload(redis::encoded_command({"HSET", key_, host, host_name(), pid, std::to_string(::getpid()),
+                                               program, program_invocation_short_name, user, user_name()}));
+    expire_.set_payload(redis::encoded_command({"PEXPIRE", key_, lives_for}));
+    remove_.set_payload(redis::encoded_command({"DEL", key_}));
 }
 
 void client_card::send(backend& where, quiet_command& request, instant now) {
@@ -58,13 +51,8 @@ void client_card::refresh(backend& where, instant now) {
     if (now < due_) return;
     due_ = now + refreshed_every;
     if (!where.up()) return;
-    send(where, commands_[0], now);
-    send(where, commands_[1], now);
-}
-
-void client_card::withdraw(backend& where, instant now) {
-    due_ = never;
-    if (where.up()) send(where, commands_[2], now);
+    send(where, write_, now);
+    send(where, expire_, now);
 }
 
 }  // namespace holdfast::api

@@ -8,7 +8,6 @@
 #include "base/clock.hpp"
 #include "redis/session/command.hpp"
 
-#include <array>
 #include <string>
 
 namespace holdfast::api {
@@ -25,7 +24,10 @@ public:
     void on_link_down() noexcept { due_ = never; }
     instant due() const noexcept { return due_; }
     // Sends the removal of the card and does not wait for the answer.
-    void withdraw(backend& where, instant now);
+    void withdraw(backend& where, instant now) {
+        due_ = never;
+        if (where.up()) send(where, remove_, now);
+    }
 
     const std::string& key() const noexcept { return key_; }
 
@@ -39,7 +41,9 @@ private:
     void send(backend& where, quiet_command& request, instant now);
 
     std::string key_;
-    std::array<quiet_command, 3> commands_;
+    quiet_command write_;
+    quiet_command expire_;
+    quiet_command remove_;
     instant due_ = never;
 };
 

@@ -1,12 +1,17 @@
 #include "api/backends/cluster_backend.hpp"
 
+#include "api/backends/server_backend.hpp"
 #include "base/assert.hpp"
-#include "base/boot_clock.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace holdfast::api {
+
+std::unique_ptr<backend> make_backend(const surroundings& where, const redis::server_settings& settings) {
+    if (settings.seeds.empty()) return std::make_unique<server_backend>(where, settings);
+    return std::make_unique<cluster_backend>(where, settings);
+}
 
 cluster_backend::cluster_backend(const surroundings& where, redis::server_settings settings)
     : settings_(std::move(settings)),
@@ -16,15 +21,6 @@ cluster_backend::cluster_backend(const surroundings& where, redis::server_settin
       next_seed_(where.jitter_seed),
       node_(settings_, *this, where.mistrusted_for, where.jitter_seed),
       acks_(where.context, where.section, settings_, where.jitter_seed) {}
-
-engine::node_link cluster_backend::link() {
-    return {&node_, settings_.display(), engine::channels::one_per_tag};
-}
-
-void cluster_backend::attach(engine::node_input& mine, const std::string& client_id) {
-    node_.attach(mine);
-    card_ = std::make_unique<client_card>(client_id);
-}
 
 std::vector<redis::server_settings> cluster_backend::members() const {
     std::vector<redis::server_settings> all;
@@ -47,10 +43,6 @@ void cluster_backend::pump(instant now) {
     for (std::size_t i = 0; i < links_.size(); ++i) links_[i]->pump(now);
     std::erase_if(closed_, [](const auto& each) { return each->is_quiet(); });
     acks_.pump(now);
-}
-
-bool cluster_backend::is_sending() const {
-    return std::any_of(links_.begin(), links_.end(), [](const auto& each) { return each->is_sending(); });
 }
 
 void cluster_backend::close(instant now) {
@@ -91,16 +83,7 @@ void cluster_backend::close(redis::session& link) {
     links_.erase(found);
 }
 
-instant cluster_backend::now() const {
-    return boot_now();
-}
-
-void cluster_backend::on_member_up(const redis::server_address& which, const redis::server_facts& facts) {
-    watcher_.on_link_up(settings_.for_member(which).display(), facts.version);
-}
-
-// The card is shown as soon as there is anybody, who may have to make a link for it; and again where its slot has
-// another owner, who may not have it.
+// The card is written as soon as any member is up, and again when its slot has another owner, which may not have it.
 void cluster_backend::on_slots_up(const redis::slot_set& which, instant now) {
     const bool is_first = card_->due() == never;
     if (!is_first && !which.has(redis::slot_of(card_->key()))) return;

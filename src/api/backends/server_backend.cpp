@@ -1,7 +1,5 @@
 #include "api/backends/server_backend.hpp"
 
-#include "base/boot_clock.hpp"
-
 #include <algorithm>
 #include <utility>
 
@@ -19,10 +17,6 @@ server_backend::server_backend(const surroundings& where, redis::server_settings
     }
 }
 
-engine::node_link server_backend::link() {
-    return {this, settings().display()};
-}
-
 void server_backend::attach(engine::node_input& mine, const std::string& client_id) {
     input_ = &mine;
     client_id_ = client_id;
@@ -30,18 +24,13 @@ void server_backend::attach(engine::node_input& mine, const std::string& client_
 }
 
 void server_backend::look_around(instant now) {
-    look_for_primary(now);
+    if (sentinels_) sentinels_->look(session(), now);
     look_for_lost_history(now);
     acks_.flush(now);
 }
 
-void server_backend::look_for_primary(instant now) {
-    if (sentinels_) sentinels_->look(session(), now);
-}
-
-// It was a replica for a while, and lacks what it did before. Somebody's request for replicas has shown it; answers
-// that tell others of such deeds may still be under way on our own link, and their requests would find the new history
-// only.
+// The server was a replica for a while and lacks its earlier writes. Answers that tell of them may still be in flight
+// on our own link.
 void server_backend::look_for_lost_history(instant now) {
     const unsigned lost = acks_.lost_histories();
     if (std::exchange(lost_histories_, lost) == lost || !session().up()) return;
@@ -63,28 +52,18 @@ void server_backend::close(instant now) {
 }
 
 void server_backend::on_timer(instant now) {
-    // They first: that they do not answer is the reason to tell where a caller's time ends at the same instant.
+    // Sentinels first: a caller whose deadline is now is told that they do not answer.
     if (sentinels_) {
         sentinels_->on_timer(now);
-        look_for_primary(now);
+        sentinels_->look(session(), now);
     }
     session().on_timer(now);
     card_->refresh(*this, now);
     acks_.on_timer(now);
 }
 
-instant server_backend::deadline() const noexcept {
-    const instant due = std::min({connection_.session().deadline(), card_->due(), acks_.deadline()});
-    return sentinels_ ? std::min(due, sentinels_->deadline()) : due;
-}
-
-void server_backend::on_primary(const redis::known_primary& found, instant now) {
-    primary_since_ = found.since ? now - *found.since : now;
-    session().found(found.address, now);
-}
-
-// It was replaced and came back, and whoever was asked first has not heard of that: it may lack what was granted
-// meanwhile. The link is made anew, so that nothing that was asked on it is believed.
+// The server was replaced and came back, so it may lack what was granted meanwhile. The link is made anew: no answer to
+// earlier requests on it is believed.
 void server_backend::on_later_take_over(const redis::known_primary& found, instant now) {
     primary_since_ = std::max(primary_since_, found.since ? now - *found.since : now);
     const bool trusted_too_early = primary_since_ + mistrusted_for_ > std::max(now, trusted_from_);
@@ -94,11 +73,7 @@ void server_backend::on_later_take_over(const redis::known_primary& found, insta
     }
 }
 
-void server_backend::on_no_primary(const failure& why, instant now) {
-    session().failed(why, now);
-}
-
-// Lower bound for how long the server has kept all that it was told. One that took over may lack what the last one had.
+// Lower bound for how long the server has kept its data. One that took over may lack some of its predecessor's.
 std::chrono::nanoseconds server_backend::known_for(const redis::server_facts& facts, instant now) const {
     const std::chrono::nanoseconds this_run = redis::known_for(facts, run_id_);
     return sentinels_ ? std::min(this_run, now - primary_since_) : this_run;
@@ -122,53 +97,11 @@ void server_backend::on_link_down(const failure& why, instant now) {
     input_->on_link_down(engine::all_locks(), now);
 }
 
-// Where another server answers than the one that our own link goes to, that link is the older one, and the server was
-// replaced.
+// If another server answers than on our own link, that link is older, and its server was replaced.
 void server_backend::on_ack_link_up(const redis::server_facts& facts, instant now) {
     const bool knows_both = !facts.run_id.empty() && !run_id_.empty();
     if (!session().up() || !knows_both || facts.run_id == run_id_) return;
     session().distrust({errc::unreachable, settings().display() + ": another server answers there by now"}, now);
-}
-
-void server_backend::on_subscription_refused(const failure& why, instant now) {
-    input_->on_subscription_refused(why, engine::all_locks(), now);
-}
-
-void server_backend::on_push(const redis::reply_view& message, instant now) {
-    input_->on_push(message, now);
-}
-
-void server_backend::submit(redis::command& request) {
-    session().submit(request, boot_now());
-}
-
-bool server_backend::withdraw(redis::command& request) {
-    return acks_.withdraw(request) || session().withdraw(request);
-}
-
-void server_backend::distrust(const failure& why) {
-    session().distrust(why, boot_now());
-}
-
-void server_backend::subscribe(const std::string& channel) {
-    session().subscribe(channel);
-}
-
-bool server_backend::link_is_up(const engine::lock_keys&) const {
-    return connection_.session().up();
-}
-
-failure server_backend::why_not_up(const engine::lock_keys&) const {
-    return connection_.session().why_not_up();
-}
-
-instant server_backend::trusted_from(const engine::lock_keys&) const {
-    return trusted_from_;
-}
-
-// What was done was done by the run that the last link was to.
-void server_backend::confirm(redis::command& request, const engine::lock_keys&, redis::acknowledgement wanted) {
-    acks_.submit(request, {wanted, run_id_}, settings(), client_id_);
 }
 
 }  // namespace holdfast::api

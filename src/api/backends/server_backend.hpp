@@ -1,17 +1,20 @@
 // A server that votes: its connection, and the node_input that speaks to it. Lives in the core's serial section.
 //
-// Where sentinels say which server it is, the connection goes where they say, and moves when they say otherwise. To the
-// node_input that is a link that went down and came up again.
+// With sentinels the connection goes where they say, and moves when they name another primary. To the node_input that
+// is a link that went down and came up again.
 #pragma once
 
 #include "api/backends/ack_links.hpp"
 #include "api/backends/backend.hpp"
 #include "api/backends/client_card.hpp"
+#include "base/boot_clock.hpp"
 #include "engine/engine.hpp"
 #include "redis/sentinel/sentinel_links.hpp"
 #include "redis/session/connection.hpp"
 
 #include <holdfast/options.hpp>
+
+#include <algorithm>
 
 namespace holdfast::api {
 
@@ -23,17 +26,19 @@ class server_backend final : public backend,
 public:
     server_backend(const surroundings& where, redis::server_settings settings);
 
-    engine::node_link link() override;
+    engine::node_link link() override { return {this, settings().display()}; }
     void attach(engine::node_input& mine, const std::string& client_id) override;
     bool up() const override { return connection_.session().up(); }
     void submit(redis::command& request, instant now) override { session().submit(request, now); }
-    // Where the sentinels say that the primary is, and who asks for its replicas.
     void look_around(instant now) override;
     void pump(instant now) override;
     bool is_sending() const override { return connection_.is_sending(); }
     void close(instant now) override;
     void on_timer(instant now) override;
-    instant deadline() const noexcept override;
+    instant deadline() const noexcept override {
+        const instant due = std::min({connection_.session().deadline(), card_->due(), acks_.deadline()});
+        return sentinels_ ? std::min(due, sentinels_->deadline()) : due;
+    }
 
 private:
     const redis::server_settings& settings() const noexcept { return connection_.session().settings(); }
@@ -41,28 +46,35 @@ private:
 
     void on_link_up(const redis::server_facts& facts, instant now) override;
     void on_link_down(const failure& why, instant now) override;
-    void on_subscription_refused(const failure& why, instant now) override;
-    void on_push(const redis::reply_view& message, instant now) override;
+    void on_subscription_refused(const failure& why, instant now) override {
+        input_->on_subscription_refused(why, engine::all_locks(), now);
+    }
+    void on_push(const redis::reply_view& message, instant now) override { input_->on_push(message, now); }
 
-    void on_primary(const redis::known_primary& found, instant now) override;
+    void on_primary(const redis::known_primary& found, instant now) override {
+        primary_since_ = found.since ? now - *found.since : now;
+        session().found(found.address, now);
+    }
     void on_later_take_over(const redis::known_primary& found, instant now) override;
-    void on_no_primary(const failure& why, instant now) override;
+    void on_no_primary(const failure& why, instant now) override { session().failed(why, now); }
 
     void on_ack_link_up(const redis::server_facts& facts, instant now) override;
 
-    void look_for_primary(instant now);
     void look_for_lost_history(instant now);
     std::chrono::nanoseconds known_for(const redis::server_facts& facts, instant now) const;
 
-    void submit(redis::command& request) override;
-    bool withdraw(redis::command& request) override;
-    void distrust(const failure& why) override;
-    void subscribe(const std::string& channel) override;
+    void submit(redis::command& request) override { session().submit(request, boot_now()); }
+    bool withdraw(redis::command& request) override { return acks_.withdraw(request) || session().withdraw(request); }
+    void distrust(const failure& why) override { session().distrust(why, boot_now()); }
+    void subscribe(const std::string& channel) override { session().subscribe(channel); }
     void unsubscribe(const std::string& /*channel*/) override {}  // the only one it has: wanted again soon
-    bool link_is_up(const engine::lock_keys& lock) const override;
-    failure why_not_up(const engine::lock_keys& lock) const override;
-    instant trusted_from(const engine::lock_keys& lock) const override;
-    void confirm(redis::command& request, const engine::lock_keys& lock, redis::acknowledgement wanted) override;
+    bool link_is_up(const engine::lock_keys&) const override { return up(); }
+    failure why_not_up(const engine::lock_keys&) const override { return connection_.session().why_not_up(); }
+    instant trusted_from(const engine::lock_keys&) const override { return trusted_from_; }
+    // The write was done by the run to which the last link led.
+    void confirm(redis::command& request, const engine::lock_keys&, redis::acknowledgement wanted) override {
+        acks_.submit(request, {wanted, run_id_}, settings(), client_id_);
+    }
 
     api::watcher& watcher_;
     const milliseconds mistrusted_for_;

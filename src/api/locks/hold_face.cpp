@@ -1,12 +1,6 @@
 #include "api/locks/hold_face.hpp"
 
-#include <utility>
-
 namespace holdfast::api {
-
-hold_face::~hold_face() {
-    delete lost_.load(std::memory_order_acquire);
-}
 
 std::shared_ptr<hold_face> hold_face::of(engine::hold& held, std::shared_ptr<hold_face> fresh) {
     if (held.listener() != nullptr) return std::static_pointer_cast<hold_face>(held.listener());
@@ -20,16 +14,11 @@ std::shared_ptr<hold_face> hold_face::of(engine::hold& held, std::shared_ptr<hol
     return fresh;
 }
 
-void hold_face::on_validity(instant until) {
-    valid_until_.store(until, std::memory_order_relaxed);
-}
-
 // Of on_lost() and lost(), whichever comes second sees what the other has done: hence the strict order.
 void hold_face::on_lost(errc) {
     is_lost_.store(true, std::memory_order_seq_cst);
     const std::stop_source* const source = lost_.load(std::memory_order_seq_cst);
-    if (source == nullptr) return;  // nobody has asked: whoever does will find it stopped
-    fire(*source);
+    if (source != nullptr) fire(*source);  // otherwise whoever asks later finds it stopped
 }
 
 // request_stop() runs the user's callbacks: not here. They may end the last lease, so the source goes along.

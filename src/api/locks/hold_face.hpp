@@ -1,11 +1,13 @@
-// What is behind one or several leases: the hold in the engine, and what any thread may read of it without
-// entering the serial section. Shared by all leases of one hold (an owner that re-entered has several).
+// What is behind one or several leases: the hold in the engine, and what any thread may read of it without entering the
+// serial section. All leases of one hold share it: an owner that re-entered has several.
 //
-// Does not keep the core, the leases do: the engine has the face until the hold is released, and the last lease to go
-// is to wait for that, which it could not if what it waits for kept the core.
+// The leases keep the core alive, the face does not: the engine keeps the face until the hold is released, and the last
+// lease waits for that.
 #pragma once
 
 #include "api/runtime/core.hpp"
+
+#include <holdfast/lease.hpp>
 
 #include <atomic>
 #include <memory>
@@ -17,7 +19,7 @@ namespace holdfast::api {
 class hold_face final : public engine::hold_listener {
 public:
     explicit hold_face(core& where) : core_(where) {}
-    ~hold_face();
+    ~hold_face() { delete lost_.load(std::memory_order_acquire); }
     hold_face(const hold_face&) = delete;
     hold_face& operator=(const hold_face&) = delete;
 
@@ -37,7 +39,7 @@ public:
     std::stop_token lost() const;
 
 private:
-    void on_validity(instant until) override;
+    void on_validity(instant until) override { valid_until_.store(until, std::memory_order_relaxed); }
     void on_token(engine::fencing_token token) override { token_.store(token, std::memory_order_relaxed); }
     void on_lost(errc why) override;
     void on_gone() override { hold_ = nullptr; }
@@ -51,8 +53,12 @@ private:
     std::shared_ptr<const engine::lock_keys> keys_;
     std::atomic<std::uint64_t> token_ = 0;
     std::atomic<instant> valid_until_{};
-    // Made for the first who asks: few do, and it is memory.
-    mutable std::atomic<std::stop_source*> lost_ = nullptr;
+    mutable std::atomic<std::stop_source*> lost_ = nullptr;  // made when it is asked for, which few callers do
+};
+
+// Makes leases. The public class has no public constructor for it.
+struct lease_access {
+    static lease make(std::shared_ptr<hold_face> held, mode kind) noexcept { return lease(std::move(held), kind); }
 };
 
 }  // namespace holdfast::api

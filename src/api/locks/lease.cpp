@@ -1,13 +1,11 @@
 #include <holdfast/lease.hpp>
 
 #include "api/locks/hold_face.hpp"
-#include "api/locks/lease_access.hpp"
 #include "api/locks/lock_definition.hpp"
 #include "api/operations/asynchronous.hpp"
 #include "api/operations/blocking.hpp"
 #include "api/operations/blocking_command.hpp"
 #include "api/operations/posted_release.hpp"
-#include "api/operations/refusals.hpp"
 #include "wire/kind.hpp"
 
 #include <new>
@@ -112,9 +110,8 @@ boost::system::error_code lease::renew() noexcept {
 }
 
 boost::system::error_code lease::release() noexcept {
-    if (!face_) return make_error_code(errc::not_held);
-    const auto kept = std::move(core_);
-    return ask(std::exchange(face_, nullptr), release_of(mode_));
+    afterwards not_wanted;
+    return release(not_wanted);
 }
 
 boost::system::error_code lease::release(afterwards& left_behind) noexcept {
@@ -152,6 +149,7 @@ lease lease::downgrade() {
 namespace {
 
 using hold_completion = detail::completion<boost::system::error_code>;
+using lease_completion = detail::completion<boost::system::error_code, lease>;
 
 // Starts the operation, or completes it at once if there is nothing to start.
 void start(std::shared_ptr<api::hold_face> face, what kind, std::unique_ptr<hold_completion> handler) {
@@ -159,6 +157,11 @@ void start(std::shared_ptr<api::hold_face> face, what kind, std::unique_ptr<hold
         return api::async_hold_operation::start(std::move(face), kind, std::move(handler));
     hold_completion& told = *handler;
     told.complete(std::move(handler), make_error_code(face ? errc::forked : errc::not_held));
+}
+
+void refuse(std::unique_ptr<lease_completion> handler, errc why) {
+    lease_completion& told = *handler;
+    told.complete(std::move(handler), make_error_code(why), lease());
 }
 
 }  // namespace
@@ -172,15 +175,10 @@ void lease::start_release(std::unique_ptr<detail::completion<boost::system::erro
     start(std::exchange(face_, nullptr), release_of(mode_), std::move(handler));
 }
 
-using lease_completion = detail::completion<boost::system::error_code, lease>;
-
 void lease::start_upgrade(milliseconds wait, std::unique_ptr<lease_completion> handler) {
     auto why = why_no_upgrade(face_, mode_);
     if (!why && face_->where().forked()) why = errc::forked;
-    if (why) {
-        lease_completion& told = *handler;
-        return told.complete(std::move(handler), make_error_code(*why), lease());
-    }
+    if (why) return refuse(std::move(handler), *why);
     const auto limit = api::to_patience(wait, face_->where().request_timeout());
     api::async_acquire::start(face_, limit, std::move(handler));
 }
@@ -211,10 +209,7 @@ private:
 void lease::start_downgrade(std::unique_ptr<lease_completion> handler) {
     auto why = why_no_downgrade(face_, mode_);
     if (!why && face_->where().forked()) why = errc::forked;
-    if (why) {
-        lease_completion& told = *handler;
-        return told.complete(std::move(handler), make_error_code(*why), lease());
-    }
+    if (why) return refuse(std::move(handler), *why);
     const auto kept = std::move(core_);
     const auto face = std::exchange(face_, nullptr);
     api::async_hold_operation::start(face, what::downgrade,

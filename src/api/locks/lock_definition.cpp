@@ -29,17 +29,12 @@ void check_replicas(const core& where, redis::acknowledgement wanted) {
     }
 }
 
-engine::preference to_preference(prefer chosen) {
-    switch (chosen) {
-        case prefer::readers:
-            return engine::preference::readers;
-        case prefer::writers:
-            return engine::preference::writers;
-        case prefer::arrival:
-            break;
-    }
-    return engine::preference::arrival;
+constexpr engine::preference to_preference(prefer chosen) {
+    return static_cast<engine::preference>(chosen);
 }
+static_assert(to_preference(prefer::arrival) == engine::preference::arrival &&
+              to_preference(prefer::readers) == engine::preference::readers &&
+              to_preference(prefer::writers) == engine::preference::writers);
 
 template <typename Preference>
 wire::lock_keys make_keys(const std::string& name, const basic_lock_options<Preference>& chosen) {

@@ -1,20 +1,20 @@
-#include <holdfast/lockable.hpp>
+#include <holdfast/mutex.hpp>
+#include <holdfast/shared_mutex.hpp>
 
-#include "api/locks/lease_access.hpp"
+#include "api/locks/hold_face.hpp"
 #include "api/locks/lock_definition.hpp"
 #include "api/operations/asynchronous.hpp"
 #include "api/operations/blocking.hpp"
 #include "api/operations/posted_release.hpp"
-#include "api/operations/refusals.hpp"
 #include "api/runtime/client_access.hpp"
 #include "api/runtime/owner_numbers.hpp"
 #include "api/runtime/thread_locks.hpp"
 #include "api/runtime/thread_owner.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace holdfast {
+
 struct lockable::parts {
     std::shared_ptr<api::core> where;
     api::lock_definition lock;
@@ -191,5 +191,14 @@ void lockable::start_acquire(mode kind, milliseconds wait, acquire_options optio
     auto terms = parts_->terms(parts::owner_of(options), kind, parts_->chosen_lease(options), wait);
     api::async_acquire::start(parts_->where, std::move(terms), std::move(options.stop), std::move(handler));
 }
+
+mutex::mutex(const client& client, const std::string& name, const mutex_options& options)
+    : lockable(client, api::define(*api::core_of(client), name, options)) {}
+mutex::~mutex() = default;
+
+shared_mutex::shared_mutex(const client& client, const std::string& name, const shared_mutex_options& options)
+    : lockable(client, api::define(*api::core_of(client), name, options)) {}
+shared_mutex::shared_mutex(const client& client, api::lock_definition lock) : lockable(client, std::move(lock)) {}
+shared_mutex::~shared_mutex() = default;
 
 }  // namespace holdfast

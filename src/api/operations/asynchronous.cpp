@@ -1,8 +1,5 @@
 #include "api/operations/asynchronous.hpp"
 
-#include "api/locks/lease_access.hpp"
-#include "base/recycled.hpp"
-
 #include <holdfast/detail/completion.hpp>
 
 #include <boost/asio/error.hpp>
@@ -14,11 +11,12 @@ namespace holdfast {
 namespace api {
 namespace {
 
-// Returns true if other requests are about to be sent, so that this one should be sent with them.
-bool expect(core& where) {
+sending expect(core& where) {
     const bool others_are_expected = where.loop().expect_in_background();
     const notifier::outlook here = notifier::what_follows();
-    return here == notifier::outlook::no_callback ? others_are_expected : here == notifier::outlook::more_to_come;
+    const bool is_alone =
+        here == notifier::outlook::no_callback ? !others_are_expected : here != notifier::outlook::more_to_come;
+    return is_alone ? sending::at_once : sending::with_others;
 }
 
 }  // namespace
@@ -46,18 +44,15 @@ void async_acquire::start(std::shared_ptr<hold_face> target, engine::patience li
 
 void async_acquire::begin(const std::shared_ptr<async_acquire>& operation, std::stop_token stop) {
     operation->self_ = operation;
-    const bool has_company = expect(operation->where());
-    if (operation->handler_->can_be_cancelled()) {
-        operation->handler_->on_cancellation([weak = std::weak_ptr(operation)] {
+    const sending how = expect(operation->where());
+    const auto canceller = [&operation] {
+        return [weak = std::weak_ptr(operation)] {
             if (const auto live = weak.lock()) live->cancel(errc::cancelled);
-        });
-    }
-    if (stop.stop_possible()) {
-        operation->on_stop_.emplace(std::move(stop), [weak = std::weak_ptr(operation)] {
-            if (const auto live = weak.lock()) live->cancel(errc::cancelled);
-        });
-    }
-    has_company ? operation->start_in_company() : operation->acquire_operation::start();
+        };
+    };
+    if (operation->handler_->can_be_cancelled()) operation->handler_->on_cancellation(canceller());
+    if (stop.stop_possible()) operation->on_stop_.emplace(std::move(stop), canceller());
+    operation->acquire_operation::start(how);
 }
 
 void async_acquire::cancel(errc why) {
@@ -83,16 +78,8 @@ async_hold_operation::async_hold_operation(std::shared_ptr<hold_face> target, wh
 void async_hold_operation::start(std::shared_ptr<hold_face> target, what kind, std::unique_ptr<completion> handler) {
     const auto keep_core = target->where().shared_from_this();  // enter() may destroy the operation
     auto* const operation = new async_hold_operation(std::move(target), kind, std::move(handler));
-    const bool has_company = expect(operation->where());
-    has_company ? operation->start_in_company() : operation->hold_operation::start();
-}
-
-void* async_hold_operation::operator new(std::size_t) {
-    return recycled<sizeof(async_hold_operation)>::take();
-}
-
-void async_hold_operation::operator delete(void* room) noexcept {
-    recycled<sizeof(async_hold_operation)>::give_back(room);
+    const sending how = expect(operation->where());
+    operation->hold_operation::start(how);
 }
 
 void async_hold_operation::finished() {

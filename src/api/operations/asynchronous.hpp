@@ -5,6 +5,7 @@
 #pragma once
 
 #include "api/operations/operation.hpp"
+#include "base/recycled.hpp"
 
 #include <holdfast/detail/callback.hpp>
 #include <holdfast/lease.hpp>
@@ -41,15 +42,12 @@ private:
     std::optional<std::stop_callback<std::function<void()>>> on_stop_;
 };
 
-class async_hold_operation final : public hold_operation {
+class async_hold_operation final : public hold_operation, public recycled_object<async_hold_operation> {
 public:
     using completion = detail::completion<boost::system::error_code>;
 
     // A null handler: nobody waits for the result.
     static void start(std::shared_ptr<hold_face> target, what kind, std::unique_ptr<completion> handler);
-
-    static void* operator new(std::size_t);
-    static void operator delete(void* room) noexcept;
 
 private:
     async_hold_operation(std::shared_ptr<hold_face> target, what kind, std::unique_ptr<completion> handler);

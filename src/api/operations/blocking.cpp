@@ -4,19 +4,6 @@
 
 namespace holdfast::api {
 
-namespace {
-
-template <typename Operation>
-void begin(Operation& operation, const loop& where) {
-    if (where.has_company()) {
-        operation.start_in_company();
-    } else {
-        operation.start();
-    }
-}
-
-}  // namespace
-
 bool may_block() noexcept {
     return !serial_section::inside_any() && !loop::driven_by_this_thread();
 }
@@ -27,7 +14,7 @@ void check_may_block() {
 
 void blocking_acquire::wait(std::stop_token stop) {
     if (stop.stop_requested()) cancel_now(errc::cancelled);  // not started yet: nothing is sent
-    begin(*this, where().loop());
+    start(usual_sending(where()));
     if (!stop.stop_possible()) return where().loop().until(answered_);
     canceller cancel(*this);
     {
@@ -48,7 +35,7 @@ void blocking_acquire::canceller::run() {
 }
 
 boost::system::error_code blocking_hold_operation::wait() {
-    begin(*this, where().loop());
+    start(usual_sending(where()));
     where().loop().until(answered_);
     return result();
 }

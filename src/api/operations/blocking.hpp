@@ -1,19 +1,43 @@
 // Operations that block their thread: it drives the loop, or follows, until the answer arrives.
 //
 // A thread inside the serial section, or one that drives the loop already, must not block: it would wait for itself.
-// check_may_block() reports that as errc::would_deadlock. User code runs in such a place only if its executor runs
-// posted functions at once.
+// User code runs there only if its executor runs posted functions at once.
 #pragma once
 
 #include "api/operations/operation.hpp"
+#include "base/errc_table.hpp"
+
+#include <holdfast/detail/wait_time.hpp>
 
 #include <atomic>
 #include <stop_token>
+#include <string>
 
 namespace holdfast::api {
 
+// Throws errc::would_deadlock.
 void check_may_block();
 bool may_block() noexcept;
+
+// Zero: does not wait, and the deadline is that of the request. detail::for_ever: no limit.
+inline engine::patience to_patience(milliseconds wait, milliseconds request_timeout) {
+    if (wait <= milliseconds(0)) return {engine::waiting::not_at_all, boot_now() + request_timeout};
+    return {engine::waiting::in_queue, wait >= detail::for_ever_from ? never : boot_now() + wait};
+}
+
+// A caller that waits without a limit asks for the lock or an error.
+inline bool is_plain_no(errc code, milliseconds wait) {
+    return wait < detail::for_ever && is_plain_no(code);
+}
+
+inline std::string describe_refusal(std::string what, const std::string& server, const refusal& why) {
+    std::string text = std::move(what);
+    if (why.detail.find(server) == std::string::npos) text += " on " + server;
+    if (!why.detail.empty()) text += ": " + why.detail;
+    if (!why.holder.empty()) text += ", held by " + why.holder;
+    if (why.holder_left) text += " for another " + std::to_string(why.holder_left->count()) + " ms";
+    return text;
+}
 
 class blocking_acquire final : public acquire_operation {
 public:
@@ -26,7 +50,7 @@ public:
     void wait(std::stop_token stop);
 
 private:
-    // Ends the acquisition from another thread. It may enter the section after the answer: wait() waits for that, too.
+    // Ends the acquisition from another thread. wait() waits for it, even if it enters the section after the answer.
     class canceller final : public holdfast::serial_task {
     public:
         explicit canceller(blocking_acquire& owner) : owner_(owner) {}

@@ -9,13 +9,18 @@
 
 namespace holdfast::api {
 
-void enter_in_company(core& where, serial_task& task) {
+void enter(core& where, serial_task& task, sending how) {
+    if (how == sending::at_once) return where.enter(task);
     if (!where.leave(task)) return;
     try {
         boost::asio::post(where.loop().context(), [&where] { where.run_what_was_left(); });
     } catch (const std::bad_alloc&) {
         where.run_what_was_left();
     }
+}
+
+sending usual_sending(core& where) {
+    return where.loop().has_company() ? sending::with_others : sending::at_once;
 }
 
 instant answer_by(const core& where, const engine::hold& held, instant now) {
@@ -31,14 +36,6 @@ acquire_operation::acquire_operation(std::shared_ptr<core> where, engine::acquir
 acquire_operation::acquire_operation(std::shared_ptr<hold_face> target, engine::patience limit)
     : core_(target->where().shared_from_this()), face_(std::move(target)), upgrades_(true) {
     terms_.limit = limit;
-}
-
-void acquire_operation::start() {
-    core_->enter(*this);
-}
-
-void acquire_operation::start_in_company() {
-    enter_in_company(*core_, *this);
 }
 
 void acquire_operation::run() {
@@ -63,28 +60,11 @@ void acquire_operation::acquired(engine::hold& held) {
     finished();
 }
 
-void acquire_operation::refused(const engine::refusal& why) {
-    why_ = why;
-    finished();
-}
-
 hold_operation::hold_operation(std::shared_ptr<hold_face> target, what kind)
     : face_(std::move(target)), core_(face_->where()), kind_(kind) {}
 
 hold_operation::hold_operation(core& where, owned_hold target, what kind)
     : core_(where), owned_(std::move(target)), kind_(kind) {}
-
-void hold_operation::start() {
-    core_.enter(*this);
-}
-
-void hold_operation::start_in_company() {
-    enter_in_company(core_, *this);
-}
-
-engine::hold* hold_operation::target() const {
-    return face_ ? face_->held() : core_.engine().find(owned_.owner, *owned_.keys);
-}
 
 void hold_operation::run() {
     const instant now = boot_now();
@@ -103,15 +83,6 @@ void hold_operation::run() {
     const instant at_the_latest = answer_by(core_, *held, now);
     if (kind_ == what::downgrade) return core_.engine().downgrade(*held, *this, at_the_latest, now);
     core_.engine().release(*held, level, this, at_the_latest, now);
-}
-
-void hold_operation::answered(const std::optional<engine::refusal>& why_not) {
-    why_not_ = why_not;
-    finished();
-}
-
-boost::system::error_code hold_operation::result() const noexcept {
-    return why_not_ ? make_error_code(why_not_->code) : boost::system::error_code();
 }
 
 }  // namespace holdfast::api

@@ -1,8 +1,7 @@
-// A user's request on its way through the serial section. The blocking and the asynchronous face differ only
-// in what finished() does: wake a thread, or post a handler.
+// A user's request on its way through the serial section. The blocking and the asynchronous operations differ only in
+// what finished() does: wake a thread, or post a handler.
 //
-// An operation must stay alive from start() until finished() was entered; finished() may destroy it. cancel()
-// may come from any thread, but not after that: the faces see to it.
+// An operation must stay alive from start() until finished() is entered, which may destroy it.
 #pragma once
 
 #include "api/locks/hold_face.hpp"
@@ -14,11 +13,14 @@
 namespace holdfast::api {
 
 // A program that starts many operations would send each by itself: with every completion comes the next request, and
-// the thread that starts it finds the section free. So the request is left behind, and whoever drives the loop is sent
-// for it; until that thread is there, more have come. A lone request is quicker sent at once.
-void enter_in_company(core& where, serial_task& task);
+// the thread that starts it finds the section free. So `with_others` queues the request for the thread that drives the
+// loop, and until it runs, more requests come. A single request is sent faster at once.
+enum class sending { at_once, with_others };
+void enter(core& where, serial_task& task, sending how);
+// For a caller that knows nothing of other requests.
+sending usual_sending(core& where);
 
-// Of a release: nobody waits for its answer longer than the lock is worth.
+// No caller waits for the answer to a release longer than the hold is valid.
 instant answer_by(const core& where, const engine::hold& held, instant now);
 
 // Acquires a lock, or upgrades a hold.
@@ -26,16 +28,13 @@ class acquire_operation : private serial_task, private engine::acquire_completio
 public:
     enum class face { wanted, not_wanted };
 
-    void start();
-    // For one that is not alone: goes out together with others, a little later.
-    void start_in_company();
+    void start(sending how) { enter(*core_, *this, how); }
     // Inside the section.
     void cancel_now(errc why);
 
     bool acquired() const noexcept { return !why_; }
     const engine::refusal& why() const { return *why_; }
     const std::shared_ptr<hold_face>& held() const noexcept { return face_; }
-    // Of the hold that was acquired.
     std::uint64_t hold_number() const noexcept { return hold_number_; }
 
 protected:
@@ -50,14 +49,17 @@ private:
 
     void run() override;
     void acquired(engine::hold& held) override;
-    void refused(const engine::refusal& why) override;
+    void refused(const engine::refusal& why) override {
+        why_ = why;
+        finished();
+    }
 
     const std::shared_ptr<core> core_;
     engine::acquire_terms terms_;
     std::shared_ptr<hold_face> face_;  // of what is acquired; of an upgrade, what it upgrades
     const bool upgrades_;
     std::uint64_t hold_number_ = 0;
-    std::optional<errc> cancelled_early_;  // before run(): a stop_token that was stopped already
+    std::optional<errc> cancelled_early_;  // before run()
     bool running_ = false;
     std::optional<engine::refusal> why_;
 };
@@ -65,7 +67,7 @@ private:
 // Releases, renews or downgrades a hold: that of a lease, or the one that an owner has on a lock.
 class hold_operation : private serial_task, private engine::hold_completion {
 public:
-    // What it does; of a release, to which kind of level. A check only looks whether the hold may still be believed in.
+    // `check` only finds out whether the hold is still valid.
     enum class what { release, release_shared, renew, downgrade, check };
     struct owned_hold {
         engine::owner_id owner;
@@ -73,15 +75,15 @@ public:
         std::uint64_t number = 0;  // of the hold that is meant; 0: whichever the owner has
     };
 
-    void start();
-    // For one that is not alone: goes out together with others, a little later.
-    void start_in_company();
+    void start(sending how) { enter(core_, *this, how); }
 
-    // There was something to release or renew.
+    // There was a hold to release or renew.
     bool found() const noexcept { return found_; }
     // Nothing: done.
     const std::optional<engine::refusal>& why_not() const noexcept { return why_not_; }
-    boost::system::error_code result() const noexcept;
+    boost::system::error_code result() const noexcept {
+        return why_not_ ? make_error_code(why_not_->code) : boost::system::error_code();
+    }
     const afterwards& left() const noexcept { return left_; }
 
 protected:
@@ -96,8 +98,11 @@ private:
 
     void run() override;
     void left_behind(std::size_t holders, std::size_t waiters) override { left_ = {holders, waiters}; }
-    void answered(const std::optional<engine::refusal>& why_not) override;
-    engine::hold* target() const;
+    void answered(const std::optional<engine::refusal>& why_not) override {
+        why_not_ = why_not;
+        finished();
+    }
+    engine::hold* target() const { return face_ ? face_->held() : core_.engine().find(owned_.owner, *owned_.keys); }
 
     const std::shared_ptr<hold_face> face_;
     core& core_;

@@ -1,7 +1,6 @@
 #include "api/operations/posted_release.hpp"
 
 #include "api/operations/blocking.hpp"
-#include "base/recycled.hpp"
 
 #include <new>
 #include <utility>
@@ -37,11 +36,7 @@ posted_release* posted_release::make(core& where, engine::access level) noexcept
 void posted_release::begin() noexcept {
     core& where = core_;  // enter() may destroy this object
     where.release_is_posted();
-    if (where.loop().has_company()) {
-        enter_in_company(where, *this);
-    } else {
-        where.enter(*this);
-    }
+    enter(where, *this, usual_sending(where));
     // Without a thread that drives the loop, the rest of an unfinished write would not be sent.
     if (where.is_sending() && may_block()) where.loop().glance();
 }
@@ -53,19 +48,6 @@ void posted_release::run() {
     count_down(locked_);
     const instant now = boot_now();
     core_.engine().release(*held, level_, this, answer_by(core_, *held, now), now);
-}
-
-void posted_release::end() {
-    const std::unique_ptr<posted_release> self(this);
-    core_.posted_release_has_ended();
-}
-
-void* posted_release::operator new(std::size_t) {
-    return recycled<sizeof(posted_release)>::take();
-}
-
-void posted_release::operator delete(void* room) noexcept {
-    recycled<sizeof(posted_release)>::give_back(room);
 }
 
 }  // namespace holdfast::api

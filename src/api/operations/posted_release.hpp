@@ -1,8 +1,7 @@
 // A release without a waiting caller: what unlock() and the end of a scope do.
 //
-// If the link is up and the socket has room, the kernel has the bytes when start() returns. The thread that drives the
-// loop next reads the answer. So a release costs the caller no round trip. Later requests of the same client are sent
-// behind it.
+// If the link is up and the socket has room, the kernel has the bytes when start() returns, and the release costs the
+// caller no round trip. Later requests of the same client are sent behind it.
 //
 // Each object owns itself from start() until a majority has answered, or for as long as a blocking release would wait.
 // The core counts posted releases and is not destroyed before they have ended.
@@ -11,12 +10,15 @@
 #include "api/locks/hold_face.hpp"
 #include "api/operations/operation.hpp"
 #include "api/runtime/thread_owner.hpp"
+#include "base/recycled.hpp"
 
 #include <memory>
 
 namespace holdfast::api {
 
-class posted_release final : private serial_task, private engine::hold_completion {
+class posted_release final : public recycled_object<posted_release>,
+                             private serial_task,
+                             private engine::hold_completion {
 public:
     // The caller keeps the core alive until start() returns. From then on the core waits for the release.
 
@@ -24,9 +26,6 @@ public:
     static bool start(std::shared_ptr<hold_face> target, engine::access level) noexcept;
     // Releases one level of an owner's hold. Decrements `locked` if the owner has that level.
     static bool start(core& where, hold_operation::owned_hold target, engine::access level, lock_count locked) noexcept;
-
-    static void* operator new(std::size_t);
-    static void operator delete(void* room) noexcept;
 
 private:
     posted_release(core& where, engine::access level) : core_(where), level_(level) {}
@@ -36,7 +35,10 @@ private:
     void run() override;
     void left_behind(std::size_t, std::size_t) override {}
     void answered(const std::optional<engine::refusal>&) override { end(); }
-    void end();
+    void end() {
+        const std::unique_ptr<posted_release> self(this);
+        core_.posted_release_has_ended();
+    }
 
     core& core_;
     const engine::access level_;

@@ -6,8 +6,7 @@
 #pragma once
 
 #include "base/clock.hpp"
-#include "base/failure.hpp"
-#include "redis/session/acknowledgement.hpp"
+#include "base/errc_table.hpp"
 #include "redis/session/command.hpp"
 #include "wire/keys.hpp"
 

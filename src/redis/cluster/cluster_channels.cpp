@@ -39,9 +39,9 @@ private:
     link_events& events_;
 };
 
-cluster_channels::cluster_channels(const std::optional<slot_map>& map, cluster_links& links, map_watch& watch,
-                                   slot_rests& rests, link_events& events, cluster_effects& effects)
-    : map_(map), links_(links), watch_(watch), rests_(rests), events_(events), effects_(effects) {}
+cluster_channels::cluster_channels(cluster_links& links, map_watch& watch, slot_rests& rests, link_events& events,
+                                   cluster_effects& effects)
+    : links_(links), watch_(watch), rests_(rests), events_(events), effects_(effects) {}
 
 cluster_channels::~cluster_channels() = default;
 
@@ -81,7 +81,7 @@ void cluster_channels::listen(entry& which, cluster_link& at, way how, instant n
 // A wanted channel is reason enough to make a link.
 void cluster_channels::listen_at_owner(entry& which, instant now) {
     const channel& it = which.second;
-    const server_address* const owner = map_ ? map_->owner(it.slot) : nullptr;
+    const server_address* const owner = links_.owner(it.slot);
     if (owner == nullptr || !it.wanted || rests_.has(it.slot)) return;
     cluster_link& there = links_.reach(*owner, now);
     if (there.serves()) listen(which, there, way::plain, now);
@@ -118,7 +118,7 @@ void cluster_channels::forget(const cluster_link& which) {
 }
 
 bool cluster_channels::is_owner(const cluster_link& which, hash_slot slot) const {
-    const server_address* const owner = map_->owner(slot);
+    const server_address* const owner = links_.owner(slot);
     return owner != nullptr && *owner == which.address();
 }
 

@@ -21,8 +21,8 @@ namespace holdfast::redis {
 
 class cluster_channels {
 public:
-    cluster_channels(const std::optional<slot_map>& map, cluster_links& links, map_watch& watch, slot_rests& rests,
-                     link_events& events, cluster_effects& effects);
+    cluster_channels(cluster_links& links, map_watch& watch, slot_rests& rests, link_events& events,
+                     cluster_effects& effects);
     ~cluster_channels();
 
     void subscribe(const std::string& name, instant now);
@@ -31,7 +31,6 @@ public:
     void follow(const slot_set& slots, instant now);
     // Subscribes where the slot is moving to. A command that is sent there by ASK must find its client listening.
     void follow_ask(hash_slot slot, cluster_link& there, instant now);
-    // The link ended.
     void forget(const cluster_link& which);
     // Wanted channels are heard on this link. What a replica pushes does not count.
     bool needs(const cluster_link& which) const;
@@ -64,7 +63,6 @@ private:
     void left_by_server(const cluster_link& by, entry& which, instant now);
     bool is_owner(const cluster_link& which, hash_slot slot) const;
 
-    const std::optional<slot_map>& map_;
     cluster_links& links_;
     map_watch& watch_;
     slot_rests& rests_;

@@ -51,10 +51,6 @@ bool cluster_commands::withdraw(command& request) {
     return holder->session().withdraw(request);
 }
 
-bool cluster_commands::must_queue(const command& request) const {
-    return !routing::passes_others(request) && rests_.has(slot_of(request.first_key()));
-}
-
 // Any primary takes a command without a key. Null: there is no link yet.
 cluster_link* cluster_commands::target(const command& request) const {
     const std::string_view key = request.first_key();
@@ -85,13 +81,9 @@ void cluster_commands::want_target(const command& request, instant now) {
 }
 
 void cluster_commands::want_link(hash_slot slot, instant now) {
-    const server_address* const owner = map_ ? map_->owner(slot) : nullptr;
+    const server_address* const owner = links_.owner(slot);
     if (owner == nullptr) return watch_.want();
     links_.reach(*owner, now);
-}
-
-void cluster_commands::want_links(instant now) {
-    for (const command* request : queue_) want_target(*request, now);
 }
 
 // To the present owner of its key.
@@ -245,10 +237,6 @@ void cluster_commands::fail_impatient(const failure& why) {
     const bool is_final = is_permanent(why.code);
     effects_.fail_all(queue_.take_if([&](const command& each) { return is_final || !each.waits_for_first_link(); }),
                       why);
-}
-
-bool cluster_commands::needs(const cluster_link& which) const {
-    return asked_.contains(&which);
 }
 
 instant cluster_commands::deadline() const noexcept {

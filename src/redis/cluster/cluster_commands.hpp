@@ -37,15 +37,17 @@ public:
     void on_stranded(cluster_link& which, const std::deque<command*>& unwritten, const failure& why, instant now);
     // Slots have other owners: commands that follow an ASK of the old owner go to the new one.
     void on_owners_changed(const slot_set& moved, instant now);
-    // The present owner is reached, or asked for if unknown.
+    // Connects to the present owner, or asks who that is.
     void want_link(hash_slot slot, instant now);
     // The same for everything that waits.
-    void want_links(instant now);
+    void want_links(instant now) {
+        for (const command* request : queue_) want_target(*request, now);
+    }
 
     // Sends everything that can go, in order.
     void flush(instant now);
-    // A look at everything that waits, only when a link has come up, a rest is over, a slot has another owner or
-    // something was put back: not for every answer of the others while one primary is gone.
+    // Only when a link has come up, a rest is over, a slot has another owner or something was put back: not for every
+    // answer of the others while one primary is gone.
     void flush_if_due(instant now) {
         if (flush_due_) flush(now);
     }
@@ -57,13 +59,15 @@ public:
     void fail_impatient(const failure& why);
 
     // Commands wait for this link alone.
-    bool needs(const cluster_link& which) const;
+    bool needs(const cluster_link& which) const { return asked_.contains(&which); }
     instant deadline() const noexcept;
     // Why nothing for this slot can be sent now, as far as known.
     failure why_not_up(hash_slot slot) const;
 
 private:
-    bool must_queue(const command& request) const;
+    bool must_queue(const command& request) const {
+        return !routing::passes_others(request) && rests_.has(slot_of(request.first_key()));
+    }
     cluster_link* target(const command& request) const;
     bool hand_over(command& request, instant now);
     void put_back(command& request, instant now);

@@ -9,35 +9,11 @@ constexpr std::size_t most_attempts_at_once = 3;
 
 }  // namespace
 
-cluster_link* cluster_links::find(const server_address& address) const {
-    const auto found = links_.find(address);
-    return found == links_.end() ? nullptr : found->second.get();
-}
-
-cluster_link* cluster_links::to_owner(hash_slot slot) const {
-    const server_address* const owner = map_ ? map_->owner(slot) : nullptr;
-    return owner == nullptr ? nullptr : find(*owner);
-}
-
-bool cluster_links::serves(const server_address& address) const {
-    const cluster_link* const there = find(address);
-    return there != nullptr && there->serves();
-}
-
 const server_address* cluster_links::some_primary() const {
     if (!map_) return nullptr;
     const auto all = map_->primaries();
     const auto found = std::find_if(all.begin(), all.end(), [this](const auto& each) { return serves(each); });
     return found == all.end() ? nullptr : &*found;
-}
-
-const server_address* cluster_links::whom_to_ask(hash_slot slot) const {
-    const server_address* const owner = map_ ? map_->owner(slot) : nullptr;
-    return owner == nullptr ? some_primary() : owner;
-}
-
-bool cluster_links::any_is_up() const {
-    return std::any_of(links_.begin(), links_.end(), [](const auto& each) { return each.second->up(); });
 }
 
 cluster_link* cluster_links::next_in_turn() {
@@ -82,11 +58,6 @@ void cluster_links::reach_some_of(std::span<const server_address> all, instant n
         reach(each, now);
         ++attempts;
     }
-}
-
-void cluster_links::came_up(cluster_link& which) noexcept {
-    which.number = ++times_up_;
-    which.has_failed = false;
 }
 
 void cluster_links::update_primaries() {

@@ -1,9 +1,10 @@
 // The links to the members of a Cluster: at most one to each, made when something is for it.
 #pragma once
 
-#include "redis/cluster/cluster_effects.hpp"
+#include "redis/cluster/cluster_link.hpp"
 #include "redis/cluster/slot_map.hpp"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,16 +20,32 @@ public:
     cluster_links(const std::optional<slot_map>& map, link_events& events, cluster_effects& effects)
         : map_(map), events_(events), effects_(effects) {}
 
-    cluster_link* find(const server_address& address) const;
+    cluster_link* find(const server_address& address) const {
+        const auto found = links_.find(address);
+        return found == links_.end() ? nullptr : found->second.get();
+    }
+    // Null: no known owner.
+    const server_address* owner(hash_slot slot) const { return map_ ? map_->owner(slot) : nullptr; }
     // The link to the owner of a slot; null if there is none.
-    cluster_link* to_owner(hash_slot slot) const;
-    bool serves(const server_address& address) const;
+    cluster_link* to_owner(hash_slot slot) const {
+        const server_address* const its = owner(slot);
+        return its == nullptr ? nullptr : find(*its);
+    }
+    bool serves(const server_address& address) const {
+        const cluster_link* const there = find(address);
+        return there != nullptr && there->serves();
+    }
     // A primary that serves; null if there is none.
     const server_address* some_primary() const;
     // The member to which a command for this slot goes: its owner by the map. Some servers leave slots out that were
     // taken over. Any primary is asked for those: it answers MOVED or that the slot is down.
-    const server_address* whom_to_ask(hash_slot slot) const;
-    bool any_is_up() const;
+    const server_address* whom_to_ask(hash_slot slot) const {
+        const server_address* const its = owner(slot);
+        return its == nullptr ? some_primary() : its;
+    }
+    bool any_is_up() const {
+        return std::any_of(links_.begin(), links_.end(), [](const auto& each) { return each.second->up(); });
+    }
     // All links that are up take turns; null if there is none.
     cluster_link* next_in_turn();
     std::size_t size() const noexcept { return links_.size(); }
@@ -41,13 +58,16 @@ public:
         for (const auto& [address, each] : links_) action(*each);
     }
 
-    // The link is made, or made sooner.
+    // Makes the link, or hurries it.
     cluster_link& reach(const server_address& address, instant now);
     // Reaches members in turn, until a few attempts are in flight.
     void reach_some_of(std::span<const server_address> all, instant now);
     void restart_turns() noexcept { next_reached_ = 0; }
 
-    void came_up(cluster_link& which) noexcept;
+    void came_up(cluster_link& which) noexcept {
+        which.number = ++times_up_;
+        which.has_failed = false;
+    }
     // There is another map.
     void update_primaries();
     // A replica that is promoted keeps its links, and the facts of a link still say what the member was. So these links

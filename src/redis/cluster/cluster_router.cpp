@@ -3,7 +3,6 @@
 #include "base/assert.hpp"
 #include "redis/resp/error_reply.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace holdfast::redis {
@@ -29,13 +28,8 @@ cluster_router::cluster_router(server_settings cluster, std::vector<server_addre
       links_(map_, *this, effects_),
       watch_(cluster_, std::move(seeds), map_, links_, *this, effects_, jitter_),
       rests_(jitter_),
-      channels_(map_, links_, watch_, rests_, *this, effects_),
+      channels_(links_, watch_, rests_, *this, effects_),
       commands_(cluster_, map_, links_, watch_, rests_, channels_, effects_) {}
-
-void cluster_router::start(instant now) {
-    watch_.want();
-    on_timer(now);
-}
 
 void cluster_router::submit(command& request, instant now) {
     HOLDFAST_ASSERT(request.life() == command::state::idle || request.life() == command::state::done);
@@ -54,19 +48,10 @@ void cluster_router::subscribe(const std::string& channel, instant now) {
     carry_out(now);
 }
 
-void cluster_router::unsubscribe(const std::string& channel, instant now) {
-    channels_.unsubscribe(channel, now);
-}
-
 void cluster_router::want_link(hash_slot slot, instant now) {
     if (is_closed_) return;
     commands_.want_link(slot, now);
     carry_out(now);
-}
-
-bool cluster_router::is_up(hash_slot slot) const {
-    const cluster_link* const there = links_.to_owner(slot);
-    return there != nullptr && there->serves();
 }
 
 void cluster_router::on_timer(instant now) {
@@ -83,11 +68,6 @@ void cluster_router::on_timer(instant now) {
     channels_.sweep();
     close_unneeded_links();
     carry_out(now);
-}
-
-instant cluster_router::deadline() const noexcept {
-    if (is_closed_) return never;
-    return std::min({commands_.deadline(), rests_.deadline(), watch_.deadline()});
 }
 
 void cluster_router::close(instant now) {

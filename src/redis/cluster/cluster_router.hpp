@@ -1,9 +1,8 @@
 // Sends every command to the member of a Cluster that owns its key.
 //
-// A Cluster divides keys into slots, and slots have owners. Both change without notice: slots are moved, primaries die
-// and replicas take over, members join and leave. A member that does not own a slot refuses and names the owner
-// (MOVED), or, while the slot is moving, the member that has the key already (ASK), or says that neither has all keys
-// (TRYAGAIN).
+// Slots have owners, which change without notice: slots move, replicas take over, members join and leave. A member that
+// does not own a slot refuses and names the owner (MOVED), or, while the slot is moving, the member that has the key
+// already (ASK), or says that neither has all keys (TRYAGAIN).
 //
 // The router puts its parts together:
 //     cluster_links     one link to each member that is needed
@@ -26,6 +25,7 @@
 
 #include "redis/cluster/cluster_commands.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -75,30 +75,36 @@ public:
     cluster_router(const cluster_router&) = delete;
     cluster_router& operator=(const cluster_router&) = delete;
 
-    void start(instant now);
+    void start(instant now) {
+        watch_.want();
+        on_timer(now);
+    }
     void submit(command& request, instant now);
     // True if it was not written: it never will be, and is idle again.
     bool withdraw(command& request) { return commands_.withdraw(request); }
-    // The member to which a command for this slot goes; null if there is none yet.
     const server_address* whom_to_ask(hash_slot slot) const { return links_.whom_to_ask(slot); }
 
     void subscribe(const std::string& channel, instant now);
     // The channel stays subscribed for a while.
-    void unsubscribe(const std::string& channel, instant now);
+    void unsubscribe(const std::string& channel, instant now) { channels_.unsubscribe(channel, now); }
 
-    // The present owner is dialled, or, if nobody knows it, the map is asked for. Not remembered: ask again when there
-    // is another map.
+    // Connects to the present owner, or asks for the map. Not remembered: ask again when there is another map.
     void want_link(hash_slot slot, instant now);
-    bool is_up(hash_slot slot) const;
+    bool is_up(hash_slot slot) const {
+        const cluster_link* const there = links_.to_owner(slot);
+        return there != nullptr && there->serves();
+    }
     // Commands without a key can be sent.
     bool anybody_is_up() const noexcept { return links_.some_primary() != nullptr; }
-    // Why nothing for this slot can be sent now, as far as known.
     failure why_not_up(hash_slot slot) const { return commands_.why_not_up(slot); }
     // Null: no member has told it yet.
     const slot_map* map() const noexcept { return map_ ? &*map_ : nullptr; }
 
     void on_timer(instant now);
-    instant deadline() const noexcept;
+    instant deadline() const noexcept {
+        if (is_closed_) return never;
+        return std::min({commands_.deadline(), rests_.deadline(), watch_.deadline()});
+    }
     // Everything ends: written commands as unknown, the others as client_closed.
     void close(instant now);
 

@@ -37,7 +37,6 @@ public:
               cluster_links& links, link_events& events, cluster_effects& effects, jitter& chance);
     ~map_watch();
 
-    // Something shows that the map is wrong.
     void want() noexcept { is_wanted_ = true; }
     // No question is open or to be asked.
     bool is_settled() const noexcept;
@@ -58,10 +57,8 @@ public:
     // Null: nothing has happened.
     std::unique_ptr<slot_news> take_news() noexcept { return std::move(news_); }
 
-    // Without a map: an attempt to reach a member has failed. The reason why everybody should give up, if all seeds
-    // have failed.
+    // Without a map: an attempt to reach a member has failed. Returns why commands should give up, if all seeds failed.
     std::optional<failure> seed_failed(const failure& why, instant now);
-    // Why there is no map.
     failure why_unknown() const;
 
 private:

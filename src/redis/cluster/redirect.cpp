@@ -1,14 +1,12 @@
 #include "redis/cluster/redirect.hpp"
 
+#include "redis/resp/characters.hpp"
 #include "redis/resp/error_reply.hpp"
 #include "redis/url/url_text.hpp"
 
-#include <string>
 
 namespace holdfast::redis {
 namespace {
-
-constexpr std::uint32_t highest_port = 65535;
 
 // "16287 host:port" of MOVED and ASK. The host may be an IPv6 address without brackets, or empty.
 std::optional<redirect> read_target(redirect::kind what, std::string_view text, const server_address& asked) {
@@ -16,14 +14,13 @@ std::optional<redirect> read_target(redirect::kind what, std::string_view text, 
     const auto colon = text.rfind(':');
     if (space == std::string_view::npos || colon == std::string_view::npos || colon < space) return std::nullopt;
     const auto slot = parse_number(text.substr(0, space), hash_slots - 1);
-    const auto port = parse_number(text.substr(colon + 1), highest_port);
-    if (!slot || !port || *port == 0) return std::nullopt;
+    if (!slot) return std::nullopt;
     const std::string_view said = text.substr(space + 1, colon - space - 1);
     const std::string_view host = said.empty() ? asked.host : said;
     // The slot has an owner, but its host name is not known yet.
-    if (host == "?") return redirect{redirect::kind::down};
-    if (!may_be_host(host)) return std::nullopt;
-    return redirect{what, static_cast<hash_slot>(*slot), {std::string(host), static_cast<std::uint16_t>(*port)}};
+    const auto to = told_address(host, number_in<std::int64_t>(text.substr(colon + 1)));
+    if (!to) return std::nullopt;
+    return host == "?" ? redirect{redirect::kind::down} : redirect{what, static_cast<hash_slot>(*slot), *to};
 }
 
 // A Cluster that is down lets scripts begin, because they may only read, and then refuses all writes. Any other error

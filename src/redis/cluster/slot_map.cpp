@@ -3,7 +3,6 @@
 #include "redis/url/url_text.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -33,10 +32,8 @@ std::optional<server_address> read_address(const reply_view& node, const server_
     std::string_view host = endpoint ? endpoint->text() : text_field(node, "ip");
     if (host.empty()) host = asked.host;
     const auto port_field = find_field(node, how == transport::tls ? "tls-port" : "port");
-    const std::int64_t port = port_field ? port_field->to_integer().value_or(0) : 0;
-    if (host == "?" || !may_be_host(host)) return std::nullopt;
-    if (port < 1 || port > std::numeric_limits<std::uint16_t>::max()) return std::nullopt;
-    return server_address{std::string(host), static_cast<std::uint16_t>(port)};
+    if (host == "?" || !port_field) return std::nullopt;
+    return told_address(host, port_field->to_integer());
 }
 
 }  // namespace
@@ -122,10 +119,6 @@ std::optional<slot_map> slot_map::read(const reply_view& shards, const server_ad
     return whole.finish();
 }
 
-void slot_map::assign(hash_slot slot, const server_address& to) {
-    owners_[static_cast<std::size_t>(slot)] = make_primary(to);
-}
-
 std::optional<std::size_t> slot_map::find(const server_address& address) const noexcept {
     const auto found = std::find(members_.begin(), members_.end(), address);
     if (found == members_.end()) return std::nullopt;
@@ -160,11 +153,6 @@ void slot_map::fill_from(const slot_map& earlier) {
         const index before = earlier.owners_[slot];
         if (owners_[slot] == nobody && before != nobody) owners_[slot] = now[before];
     }
-}
-
-const server_address* slot_map::primary_at(const server_address& address) const noexcept {
-    const auto at = find(address);
-    return at && *at < primaries_ ? &members_[*at] : nullptr;
 }
 
 std::vector<hash_slot> slot_map::moved_since(const slot_map& earlier) const {

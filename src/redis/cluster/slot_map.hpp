@@ -32,12 +32,17 @@ public:
         const index at = owners_[static_cast<std::size_t>(slot)];
         return at == nobody ? nullptr : &members_[at];
     }
-    void assign(hash_slot slot, const server_address& to);
+    void assign(hash_slot slot, const server_address& to) {
+        owners_[static_cast<std::size_t>(slot)] = make_primary(to);
+    }
 
     // True also for a primary without slots, unless it is known to be dead.
     bool is_primary(const server_address& address) const noexcept { return primary_at(address) != nullptr; }
     // The pointer that owner() returns for this primary; null if it is not a primary.
-    const server_address* primary_at(const server_address& address) const noexcept;
+    const server_address* primary_at(const server_address& address) const noexcept {
+        const auto at = find(address);
+        return at && *at < primaries_ ? &members_[*at] : nullptr;
+    }
     std::span<const server_address> primaries() const noexcept { return {members_.data(), primaries_}; }
     // Primaries, then replicas, then members that are known to be dead.
     std::span<const server_address> members() const noexcept { return members_; }

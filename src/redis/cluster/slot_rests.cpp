@@ -54,9 +54,4 @@ bool slot_rests::holds_back(const command& request, instant now) const {
     return !routing::passes_others(request) || now < found->second.until_for_overtakers;
 }
 
-const failure* slot_rests::why(hash_slot slot) const {
-    const auto found = rests_.find(slot);
-    return found == rests_.end() ? nullptr : &found->second.why;
-}
-
 }  // namespace holdfast::redis

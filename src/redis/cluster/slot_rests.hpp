@@ -6,8 +6,8 @@
 #pragma once
 
 #include "base/clock.hpp"
-#include "base/failure.hpp"
-#include "redis/cluster/slot_set.hpp"
+#include "base/errc_table.hpp"
+#include "redis/cluster/hash_slot.hpp"
 #include "redis/session/command.hpp"
 #include "redis/session/jitter.hpp"
 
@@ -34,7 +34,10 @@ public:
     bool has(hash_slot slot) const { return rests_.contains(slot); }
     bool holds_back(const command& request, instant now) const;
     // Null: the slot does not rest.
-    const failure* why(hash_slot slot) const;
+    const failure* why(hash_slot slot) const {
+        const auto found = rests_.find(slot);
+        return found == rests_.end() ? nullptr : &found->second.why;
+    }
     // Never later than the end of the first rest.
     instant deadline() const noexcept { return ends_at_; }
 

@@ -1,8 +1,9 @@
 #include "redis/resp/error_reply.hpp"
 
+#include "redis/resp/characters.hpp"
+
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string>
 #include <utility>
 
@@ -48,15 +49,10 @@ std::string_view inner_error(std::string_view text) {
     return text;
 }
 
-bool is_part_of_word(char c) {
-    return std::isalpha(static_cast<unsigned char>(c)) != 0;
-}
-
 bool has_word(std::string_view text, std::string_view word) {
     for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
         const auto end = at + word.size();
-        if ((at == 0 || !is_part_of_word(text[at - 1])) && (end == text.size() || !is_part_of_word(text[end])))
-            return true;
+        if ((at == 0 || !is_letter(text[at - 1])) && (end == text.size() || !is_letter(text[end]))) return true;
     }
     return false;
 }
@@ -68,9 +64,7 @@ bool has_word(std::string_view text, std::string_view word) {
 // it. Errors of our own scripts begin with "holdfast:".
 bool is_right_lacking_in_script(std::string_view text) {
     if (!text.starts_with("ERR ") || text.starts_with("ERR holdfast:")) return false;
-    std::string head(text.substr(0, text.find_first_of("'\"`")));
-    std::transform(head.begin(), head.end(), head.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const std::string head = to_lower(text.substr(0, text.find_first_of("'\"`")));
     return has_word(head, "acl") || has_word(head, "permission") || has_word(head, "permissions") ||
            has_word(head, "user executing the script can");
 }
@@ -81,8 +75,7 @@ bool has_code(std::string_view text, std::string_view code) {
 
 std::string printable(std::string_view text) {
     std::string out(text.substr(0, longest_quote));
-    std::replace_if(
-        out.begin(), out.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+    std::ranges::replace_if(out, is_control, '?');
     if (text.size() > longest_quote) out += "...";
     return out;
 }

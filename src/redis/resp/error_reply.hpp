@@ -2,7 +2,6 @@
 #pragma once
 
 #include "base/errc_table.hpp"
-#include "base/failure.hpp"
 
 #include <string_view>
 

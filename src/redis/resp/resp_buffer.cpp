@@ -4,8 +4,6 @@
 #include <bit>
 #include <cstring>
 
-#include "base/assert.hpp"
-
 namespace holdfast::redis::detail {
 
 namespace {
@@ -32,16 +30,6 @@ std::span<char> resp_buffer::make_room(std::size_t at_least) {
         }
     }
     return {bytes_.get() + end_, capacity_ - end_};
-}
-
-void resp_buffer::append(std::size_t n) {
-    HOLDFAST_ASSERT(n <= capacity_ - end_);
-    end_ += n;
-}
-
-void resp_buffer::consume(std::size_t n) {
-    HOLDFAST_ASSERT(n <= size());
-    begin_ += n;
 }
 
 void resp_buffer::clear() {

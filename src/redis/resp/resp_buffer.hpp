@@ -12,6 +12,8 @@
 #include <memory>
 #include <span>
 
+#include "base/assert.hpp"
+
 namespace holdfast::redis::detail {
 
 class resp_buffer {
@@ -21,13 +23,16 @@ public:
 
     /// Room for at least that many bytes behind the live ones, which may move.
     std::span<char> make_room(std::size_t at_least);
-
     /// n bytes of the room are filled.
-    void append(std::size_t n);
-
+    void append(std::size_t n) {
+        HOLDFAST_ASSERT(n <= capacity_ - end_);
+        end_ += n;
+    }
     /// The first n live bytes are no longer needed. They stay readable until the next make_room() or clear().
-    void consume(std::size_t n);
-
+    void consume(std::size_t n) {
+        HOLDFAST_ASSERT(n <= size());
+        begin_ += n;
+    }
     /// Drops the live bytes and keeps at most kept_capacity.
     void clear();
 

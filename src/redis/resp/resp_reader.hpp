@@ -58,7 +58,9 @@ public:
     std::span<char> prepare(std::size_t at_least);
 
     /// n bytes are in that room. A broken reader drops them.
-    void commit(std::size_t n);
+    void commit(std::size_t n) {
+        if (fault_ == resp_fault::none) buffer_.append(n);
+    }
 
     /// Takes one complete reply, if there is one; `out` changes only then.
     resp_status next(reply_view& out);
@@ -95,10 +97,6 @@ private:
     progress take_element(const line& header);
     progress take_text(resp_type type, const line& from);
     progress take_integer(const line& from);
-    progress take_boolean(const line& from);
-    progress take_double(const line& from);
-    progress take_big_number(const line& from);
-    progress take_null(const line& from);
     progress open_bulk(resp_type type, const line& header);
     progress take_bulk_body();
     progress open_aggregate_of(resp_type type, const line& header);

@@ -1,21 +1,8 @@
 #include "redis/resp/resp_reply.hpp"
 
-#include <charconv>
-#include <system_error>
+#include "redis/resp/characters.hpp"
 
 namespace holdfast::redis {
-
-namespace {
-
-std::optional<std::int64_t> whole_number(std::string_view text) noexcept {
-    std::int64_t value = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stopped, error] = std::from_chars(text.data(), end, value);
-    if (error != std::errc{} || stopped != end) return std::nullopt;
-    return value;
-}
-
-}  // namespace
 
 std::optional<std::int64_t> reply_view::to_integer() const noexcept {
     switch (type()) {
@@ -25,7 +12,7 @@ std::optional<std::int64_t> reply_view::to_integer() const noexcept {
         case resp_type::bulk_string:
         case resp_type::verbatim_string:
         case resp_type::big_number:
-            return whole_number(text());
+            return number_in<std::int64_t>(text());
         default:
             return std::nullopt;
     }

@@ -5,7 +5,6 @@
 #include "redis/url/url_text.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace holdfast::redis {
@@ -16,11 +15,7 @@ constexpr const char* channel = "+switch-master";
 // [host, port]
 std::optional<server_address> read_address(const reply_view& reply) {
     if (!reply.is_aggregate() || reply.size() != 2) return std::nullopt;
-    const auto port = reply[1].to_integer();
-    if (!may_be_host(reply[0].text()) || !port || *port < 1 || *port > std::numeric_limits<std::uint16_t>::max()) {
-        return std::nullopt;
-    }
-    return server_address{std::string(reply[0].text()), static_cast<std::uint16_t>(*port)};
+    return told_address(reply[0].text(), reply[1].to_integer());
 }
 
 }  // namespace
@@ -209,10 +204,6 @@ instant sentinel_watch::deadline() const noexcept {
     return earliest;
 }
 
-bool sentinel_watch::is_outdated(const opinion& one) const noexcept {
-    return one.epoch && epoch_ && *one.epoch < *epoch_;
-}
-
 bool sentinel_watch::is_up_to_date(const sentinel& one) const noexcept {
     return one.how() == sentinel::standing::answered && !is_outdated(one.says());
 }
@@ -233,10 +224,6 @@ const sentinel_watch::opinion* sentinel_watch::restarted_epochs() const noexcept
         ++answers;
     }
     return answers > sentinels_.size() / 2 && all_are_heard() ? latest : nullptr;
-}
-
-bool sentinel_watch::is_later(const opinion& one) const noexcept {
-    return one.epoch && (!epoch_ || *one.epoch > *epoch_);
 }
 
 std::size_t sentinel_watch::agreeing(const server_address& address) const noexcept {

@@ -79,9 +79,9 @@ private:
 
     void answered(const sentinel& by, instant now);
     void decide(instant now);
-    bool is_outdated(const opinion& one) const noexcept;
+    bool is_outdated(const opinion& one) const noexcept { return one.epoch && epoch_ && *one.epoch < *epoch_; }
     bool is_up_to_date(const sentinel& one) const noexcept;
-    bool is_later(const opinion& one) const noexcept;
+    bool is_later(const opinion& one) const noexcept { return one.epoch && (!epoch_ || *one.epoch > *epoch_); }
     std::size_t agreeing(const server_address& address) const noexcept;
     bool is_agreed(const server_address& address) const noexcept;
     const opinion* restarted_epochs() const noexcept;

@@ -63,14 +63,9 @@ private:
     milliseconds left_{0};
 };
 
-ack_queue::ack_queue(session& own_link) : ack_queue(own_link, encoded{}) {}
-
 ack_queue::ack_queue(session& own_link, const std::string& channel)
-    : ack_queue(own_link, encoded{encoded_command({"PUBLISH", channel, "1"})}) {}
-
-ack_queue::ack_queue(session& own_link, encoded message)
     : link_(own_link),
-      message_(std::move(message.text)),
+      message_(channel.empty() ? std::string() : encoded_command({"PUBLISH", channel, "1"})),
       say_(std::make_unique<part>(*this, &ack_queue::said, &ack_queue::not_said)),
       look_(std::make_unique<part>(*this, &ack_queue::looked, &ack_queue::not_said)),
       wait_(std::make_unique<part>(*this, &ack_queue::counted, &ack_queue::failed)) {}
@@ -108,11 +103,6 @@ void ack_queue::take_back_burst() {
     link_.withdraw(*wait_);
 }
 
-void ack_queue::give_up(const failure& why, instant now) {
-    while (!queue_.empty()) routing::fail(take_first(queue_), why, now);
-    failed(why, now);
-}
-
 command& ack_queue::take_first(entries& from) {
     command& request = *from.front().request;
     from.pop_front();
@@ -136,13 +126,12 @@ void ack_queue::flush(instant now) {
 }
 
 void ack_queue::refuse_those_without_run(instant now) {
-    while (!nameless_.empty()) {
-        routing::fail(take_first(nameless_),
-                      {errc::no_permission,
-                       link_.settings().display() +
-                           ": replicas can be asked for only if INFO is allowed, which tells one run from another"},
-                      now);
-    }
+    if (nameless_.empty()) return;
+    fail_all(nameless_,
+             {errc::no_permission,
+              link_.settings().display() +
+                  ": replicas can be asked for only if INFO is allowed, which tells one run from another"},
+             now);
 }
 
 // Takes all requests that want the same as the first. The others follow in the next burst.
@@ -197,10 +186,6 @@ void ack_queue::looked(const reply_view& reply, instant) {
     }
 }
 
-void ack_queue::not_said(const failure& why, instant) {
-    why_not_said_ = why;
-}
-
 bool ack_queue::leads_elsewhere(const std::optional<failure>& trouble) const {
     const bool is_another = !is_in_cluster() && link_.facts().run_id != newest_run_;
     return shown_.is_replica || is_another || (trouble && spoils_link(trouble->code));
@@ -253,10 +238,6 @@ std::optional<failure> ack_queue::why_not(const entry& each, unsigned run) const
 failure ack_queue::wrong_server() const {
     return {errc::outcome_unknown,
             link_.settings().display() + ": another server than before was asked for its replicas"};
-}
-
-void ack_queue::failed(const failure& why, instant now) {
-    while (!burst_.empty()) routing::fail(take_first(burst_), why, now);
 }
 
 }  // namespace holdfast::redis

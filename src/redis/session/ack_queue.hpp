@@ -28,10 +28,9 @@
 #pragma once
 
 #include "base/clock.hpp"
-#include "base/failure.hpp"
-#include "redis/resp/info_text.hpp"
-#include "redis/session/acknowledgement.hpp"
+#include "base/errc_table.hpp"
 #include "redis/session/command.hpp"
+#include "redis/session/greeting.hpp"
 
 #include <list>
 #include <memory>
@@ -52,11 +51,10 @@ public:
         std::string_view run_id;  // of the server that did the write; empty: the user may not ask
     };
 
-    // Publishes on that channel before it waits: see docs/protocol.md.
-    ack_queue(session& own_link, const std::string& channel);
-    // For a member of a Cluster. Each request is a script. It answers with the ms that are left of its lease, and then
-    // has written something, or with 0. The run in the question does not matter.
-    explicit ack_queue(session& own_link);
+    // Publishes on the channel before it waits: see docs/protocol.md. Without a channel the server is a member of a
+    // Cluster, and each request is a script. It answers with the ms that are left of its lease, and then has written
+    // something, or with 0. The run in the question does not matter.
+    explicit ack_queue(session& own_link, const std::string& channel = {});
     ~ack_queue();
     ack_queue(const ack_queue&) = delete;
     ack_queue& operator=(const ack_queue&) = delete;
@@ -69,7 +67,10 @@ public:
     // Starts a burst for the waiting requests, unless one is in flight.
     void flush(instant now);
     // All requests fail.
-    void give_up(const failure& why, instant now);
+    void give_up(const failure& why, instant now) {
+        fail_all(queue_, why, now);
+        fail_all(burst_, why, now);
+    }
 
     // How often a run of a server had another history than at the last burst. Its earlier writes are lost, and answers
     // that tell of them may still be in flight on other links.
@@ -83,9 +84,6 @@ public:
 private:
     class part;
     class showing;
-    struct encoded {
-        std::string text;
-    };
     struct entry {
         command* request;
         acknowledgement wanted;
@@ -99,8 +97,6 @@ private:
         entries::iterator at;
     };
 
-    ack_queue(session& own_link, encoded message);
-
     bool is_in_cluster() const noexcept { return message_.empty(); }
     bool is_in_flight() const noexcept;
     command& take_first(entries& from);
@@ -112,8 +108,11 @@ private:
     void said(const reply_view& reply, instant now);
     void looked(const reply_view& reply, instant now);
     void counted(const reply_view& reply, instant now);
-    void not_said(const failure& why, instant now);
-    void failed(const failure& why, instant now);
+    void not_said(const failure& why, instant) { why_not_said_ = why; }
+    void failed(const failure& why, instant now) { fail_all(burst_, why, now); }
+    void fail_all(entries& which, const failure& why, instant now) {
+        while (!which.empty()) routing::fail(take_first(which), why, now);
+    }
     std::optional<failure> why_not(const entry& each, unsigned run) const;
     failure wrong_server() const;
     bool leads_elsewhere(const std::optional<failure>& trouble) const;

@@ -14,7 +14,7 @@
 #pragma once
 
 #include "base/clock.hpp"
-#include "base/failure.hpp"
+#include "base/errc_table.hpp"
 #include "redis/resp/resp_reply.hpp"
 
 #include <chrono>
@@ -29,6 +29,14 @@ struct script {
     std::string_view name;  // "mutex/acquire"
     std::string_view sha1;  // 40 lower-case hex digits
     std::string_view text;
+};
+
+// How many replicas must acknowledge a write, and within what time.
+struct acknowledgement {
+    unsigned replicas = 0;  // 0: none is asked
+    std::chrono::milliseconds within{0};
+
+    friend bool operator==(const acknowledgement&, const acknowledgement&) = default;
 };
 
 class command {
@@ -53,14 +61,23 @@ public:
     void give_up_at(instant deadline) noexcept { deadline_ = deadline; }
     instant deadline() const noexcept { return deadline_; }
 
-    // The command waits also for the first link, until its deadline. Otherwise it ends with the first failed attempt to
-    // connect if there has been no link yet. Reset when the payload is set.
-    void wait_for_first_link() noexcept { waits_for_first_link_ = true; }
-    bool waits_for_first_link() const noexcept { return waits_for_first_link_; }
-
     // The owner does not want it to run any more. It still ends with an answer or a failure, but is not sent again, for
     // example after NOSCRIPT. Reset by the next submit().
     void abandon() noexcept { abandoned_ = true; }
+
+    // Wishes that are reset when the payload is set.
+    // It waits also for the first link, until its deadline. Otherwise it ends with the first failed attempt to connect.
+    void wait_for_first_link() noexcept { waits_for_first_link_ = true; }
+    bool waits_for_first_link() const noexcept { return waits_for_first_link_; }
+    // Sends the text of the script at once, so that the server cannot answer NOSCRIPT.
+    void send_text() noexcept { send_text_ = true; }
+    // Sends the text with the first such command of the script on a link. Commands that are written behind it then run
+    // behind it, and not before a second try.
+    void send_text_at_first() noexcept { text_at_first_ = true; }
+    // In a Cluster: TRYAGAIN goes to the owner of the command at once, who has another way to ask.
+    void tell_if_moving() noexcept { tells_if_moving_ = true; }
+    // In a Cluster: it overtakes other commands that wait for the end of a move of the slot.
+    void pass_others() noexcept { passes_others_ = true; }
 
     // Without a script the payload is the whole encoded command. With a script it is the `payload_arguments` arguments
     // that follow the script (numkeys, keys, arguments): EVALSHA and EVAL differ only in what precedes them.
@@ -69,11 +86,6 @@ public:
     // The same script and arguments as `other` has.
     void copy_script(const command& other);
     const script* source() const noexcept { return script_; }
-    // Send the text of the script at once, so that the server cannot answer NOSCRIPT. Reset when the payload is set.
-    void send_text() noexcept { send_text_ = true; }
-    // Send the text with the first such command of the script on a link. Commands that are written behind it then run
-    // behind it, and not before a second try. Reset when the payload is set.
-    void send_text_at_first() noexcept { text_at_first_ = true; }
     // SUBSCRIBE of one channel. In RESP3 the server confirms it by a push and refuses it by an error reply.
     void set_subscription(std::string_view channel);
     // SSUBSCRIBE, which only the owner of the channel's slot takes.
@@ -87,13 +99,6 @@ public:
     std::string_view first_key() const noexcept;
     // While a slot is moving key by key, a script of several keys runs only where all its keys are.
     bool has_several_keys() const noexcept;
-
-    // In a Cluster: TRYAGAIN goes to the owner of the command at once, who has another way to ask. Reset when the
-    // payload is set.
-    void tell_if_moving() noexcept { tells_if_moving_ = true; }
-    // In a Cluster: it overtakes other commands that wait for the end of a move of the slot. Reset when the payload is
-    // set.
-    void pass_others() noexcept { passes_others_ = true; }
     // The last answer came from the target of a moving slot.
     bool was_redirected() const noexcept { return asking_; }
 

@@ -1,19 +1,10 @@
 #include "redis/session/connection.hpp"
 
-#include "base/boot_clock.hpp"
-
 namespace holdfast::redis {
-namespace {
-constexpr std::size_t read_at_least = 16 * 1024;
-}
 
 connection::connection(boost::asio::io_context& context, serial_section& section, server_settings settings,
                        session_listener& listener, std::uint64_t jitter_seed)
     : context_(context), section_(section), session_(std::move(settings), listener, jitter_seed) {}
-
-connection::~connection() {
-    hang_up();
-}
 
 void connection::pump(instant now) {
     if (session_.take_hang_up_wish()) hang_up();
@@ -22,11 +13,6 @@ void connection::pump(instant now) {
         sending_ = stream_->write(session_.begin_write(now)) == net::stream::sending::in_flight;
         if (!sending_) session_.end_write();
     }
-}
-
-void connection::close(instant now) {
-    session_.close(now);
-    pump(now);
 }
 
 void connection::connect(instant now) {
@@ -49,16 +35,6 @@ void connection::hang_up() {
     sending_ = false;
 }
 
-void connection::read_more() {
-    stream_->read(session_.prepare(read_at_least));
-}
-
-// A handler may have waited for the section while its occupant gave the link up. Such an event is ignored.
-
-void connection::on_reached() {
-    if (!session_.wishes_hang_up()) session_.reached();
-}
-
 void connection::on_connected() {
     if (session_.wishes_hang_up()) return;
     session_.connected(boot_now());
@@ -77,10 +53,6 @@ void connection::on_sent() {
     if (session_.wishes_hang_up()) return;
     sending_ = false;
     session_.end_write();
-}
-
-void connection::on_stream_failed(failure why) {
-    if (!session_.wishes_hang_up()) session_.failed(std::move(why), boot_now());
 }
 
 }  // namespace holdfast::redis

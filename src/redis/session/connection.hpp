@@ -4,6 +4,7 @@
 // sends its output.
 #pragma once
 
+#include "base/boot_clock.hpp"
 #include "net/stream.hpp"
 #include "redis/session/session.hpp"
 
@@ -15,7 +16,7 @@ class connection final : private net::stream_listener {
 public:
     connection(boost::asio::io_context& context, serial_section& section, server_settings settings,
                session_listener& listener, std::uint64_t jitter_seed);
-    ~connection();
+    ~connection() { hang_up(); }
     connection(const connection&) = delete;
     connection& operator=(const connection&) = delete;
 
@@ -27,22 +28,30 @@ public:
     // A write is in flight, and other output waits for its end.
     bool is_sending() const noexcept { return sending_; }
     // Ends the session and the stream at once.
-    void close(instant now);
+    void close(instant now) {
+        session_.close(now);
+        pump(now);
+    }
     // Ends the stream without telling the session.
     void drop() { hang_up(); }
     // No operation uses the buffers of the session any more, not even a cancelled one.
     bool is_quiet() const noexcept { return !stream_ && given_up_.expired(); }
 
 private:
-    void on_reached() override;
+    // A handler may wait for the section while its occupant gives the link up. Such an event is ignored.
+    void on_reached() override {
+        if (!session_.wishes_hang_up()) session_.reached();
+    }
     void on_connected() override;
     void on_received(std::size_t count) override;
     void on_sent() override;
-    void on_stream_failed(failure why) override;
+    void on_stream_failed(failure why) override {
+        if (!session_.wishes_hang_up()) session_.failed(std::move(why), boot_now());
+    }
 
     void connect(instant now);
     void hang_up();
-    void read_more();
+    void read_more() { stream_->read(session_.prepare(16 * 1024)); }
 
     boost::asio::io_context& context_;
     serial_section& section_;

@@ -1,8 +1,8 @@
 #include "redis/session/greeting.hpp"
 
 #include "redis/cluster/slot_map.hpp"
+#include "redis/resp/characters.hpp"
 #include "redis/resp/error_reply.hpp"
-#include "redis/resp/info_text.hpp"
 #include "redis/session/command_writer.hpp"
 
 #include <algorithm>
@@ -12,6 +12,25 @@
 #include <vector>
 
 namespace holdfast::redis {
+namespace {
+
+// The value of `name` in lines or words of the form name<separator>value.
+std::string find_field(std::string_view text, std::string_view name) {
+    std::size_t at = 0;
+    while ((at = text.find(name, at)) != std::string_view::npos) {
+        const bool at_start = at == 0 || text[at - 1] == '\n' || text[at - 1] == ' ';
+        at += name.size();
+        if (!at_start) continue;
+        return std::string(text.substr(at, text.find_first_of(" \r\n", at) - at));
+    }
+    return {};
+}
+
+}  // namespace
+
+replication_facts read_replication(const reply_view& reply) {
+    return {find_field(reply.text(), "role:") == "slave", find_field(reply.text(), "master_replid:")};
+}
 
 // The number is the difference of two wall clock readings (server.unixtime - server.stat_starttime), each truncated to
 // seconds: a server that started at .9 says "1" a tenth of a second later. The reading at the start is by time(), which
@@ -55,45 +74,6 @@ std::optional<failure> refused_hello(std::string_view text, const server_setting
     return why;
 }
 
-}  // namespace
-
-std::string hello(const server_settings& settings) {
-    std::vector<argument> words{"HELLO", "3"};
-    if (!settings.password.empty() || !settings.user.empty()) {
-        words.insert(words.end(), {"AUTH", settings.user.empty() ? "default" : std::string_view(settings.user),
-                                   settings.password.reveal()});
-    }
-    if (!settings.client_name.empty()) words.insert(words.end(), {"SETNAME", settings.client_name});
-    std::string out;
-    append_command(out, words);
-    return out;
-}
-
-std::string select(const server_settings& settings) {
-    std::string out;
-    append_command(out, {"SELECT", std::to_string(settings.database)});
-    return out;
-}
-
-std::optional<failure> read_hello(const reply_view& reply, const server_settings& settings, server_facts& facts) {
-    if (reply.is_error()) return refused_hello(reply.text(), settings);
-    if (reply.type() != resp_type::map) {
-        return failure{errc::too_old, settings.display() + ": HELLO 3 was not answered in RESP3"};
-    }
-    for (std::size_t i = 0; i + 1 < reply.size(); i += 2) {
-        const std::string_view field = reply[i].text();
-        const reply_view value = reply[i + 1];
-        if (field == "version") facts.version = value.text();
-        if (field == "role") facts.role = value.text();
-        if (field == "mode") facts.mode = value.text();
-        if (field == "id") facts.client_id = value.to_integer().value_or(0);
-    }
-    if (read_version(facts.version) < oldest) {
-        return failure{errc::too_old, settings.display() + " runs version " + facts.version};
-    }
-    return std::nullopt;
-}
-
 std::optional<failure> refuse_use(const server_settings& settings, const server_facts& facts) {
     const bool in_cluster = facts.mode == "cluster";
     if (settings.use == link_use::cluster) {
@@ -113,48 +93,80 @@ std::optional<failure> refuse_use(const server_settings& settings, const server_
     return std::nullopt;
 }
 
-std::optional<failure> read_select(const reply_view& reply, const server_settings& settings) {
+}  // namespace
+
+std::string hello(const server_settings& settings) {
+    std::vector<argument> words{"HELLO", "3"};
+    if (!settings.password.empty() || !settings.user.empty()) {
+        words.insert(words.end(), {"AUTH", settings.user.empty() ? "default" : std::string_view(settings.user),
+                                   settings.password.reveal()});
+    }
+    if (!settings.client_name.empty()) words.insert(words.end(), {"SETNAME", settings.client_name});
+    std::string out;
+    append_command(out, words);
+    return out;
+}
+
+std::string select(const server_settings& settings) {
+    return encoded_command({"SELECT", std::to_string(settings.database)});
+}
+
+std::optional<failure> read_hello(const reply_view& reply, const server_settings& settings, server_facts& facts) {
+    if (reply.is_error()) return refused_hello(reply.text(), settings);
+    if (reply.type() != resp_type::map) {
+        return failure{errc::too_old, settings.display() + ": HELLO 3 was not answered in RESP3"};
+    }
+    for (std::size_t i = 0; i + 1 < reply.size(); i += 2) {
+        const std::string_view field = reply[i].text();
+        const reply_view value = reply[i + 1];
+        if (field == "version") facts.version = value.text();
+        if (field == "role") facts.role = value.text();
+        if (field == "mode") facts.mode = value.text();
+        if (field == "id") facts.client_id = value.to_integer().value_or(0);
+    }
+    if (read_version(facts.version) < oldest) {
+        return failure{errc::too_old, settings.display() + " runs version " + facts.version};
+    }
+    return refuse_use(settings, facts);
+}
+
+std::optional<failure> read_select(const reply_view& reply, const server_settings& settings, server_facts&) {
     if (!reply.is_error()) return std::nullopt;
     failure why = classify_error(reply.text(), settings.display());
     if (why.code == errc::server_error) why.code = errc::no_such_database;
     return why;
 }
 
-void read_client_info(const reply_view& reply, server_facts& facts) {
+std::optional<failure> read_client_info(const reply_view& reply, const server_settings&, server_facts& facts) {
     if (!reply.is_error() && !reply.is_aggregate()) facts.client_address = find_field(reply.text(), "addr=");
+    return std::nullopt;
 }
 
-void read_server_info(const reply_view& reply, server_facts& facts) {
-    if (reply.is_error() || reply.is_aggregate()) return;
+std::optional<failure> read_server_info(const reply_view& reply, const server_settings&, server_facts& facts) {
+    if (reply.is_error() || reply.is_aggregate()) return std::nullopt;
     facts.run_id = find_field(reply.text(), "run_id:");
-    const auto number = [&](const char* field) -> std::optional<std::int64_t> {
-        const std::string text = find_field(reply.text(), field);
-        std::int64_t value = 0;
-        const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), value);
-        return bad == std::errc() && !text.empty() ? std::optional(value) : std::nullopt;
-    };
+    const auto number = [&](const char* field) { return number_in<std::int64_t>(find_field(reply.text(), field)); };
     if (const auto up = number("uptime_in_seconds:")) facts.up_at_least = least_uptime(std::chrono::seconds(*up));
     if (const auto clock = number("server_time_usec:")) facts.clock = std::chrono::microseconds(*clock);
+    return std::nullopt;
 }
 
 std::string kill_previous(const server_facts& previous, const server_facts& present) {
     const bool same_run = !previous.run_id.empty() && previous.run_id == present.run_id;
     if (!same_run || previous.client_address.empty() || previous.client_id == present.client_id) return {};
-    std::string out;
-    append_command(out, {"CLIENT", "KILL", "ID", std::to_string(previous.client_id), "ADDR", previous.client_address});
-    return out;
+    return encoded_command(
+        {"CLIENT", "KILL", "ID", std::to_string(previous.client_id), "ADDR", previous.client_address});
 }
 
 std::string shards(const server_settings& settings, const server_facts& facts) {
     if (settings.use != link_use::cluster || facts.role == "replica") return {};
     if (read_version(facts.version) < oldest_with_shard_ids) return {};
-    std::string out;
-    append_command(out, {"CLUSTER", "SHARDS"});
-    return out;
+    return encoded_command({"CLUSTER", "SHARDS"});
 }
 
-void read_shards(const reply_view& reply, const server_settings& settings, server_facts& facts) {
+std::optional<failure> read_shards(const reply_view& reply, const server_settings& settings, server_facts& facts) {
     facts.in_a_shard = is_in_a_shard({settings.host, settings.port}, reply, settings.kind);
+    return std::nullopt;
 }
 
 }  // namespace holdfast::redis::greeting

@@ -9,7 +9,7 @@
 // Sans-I/O.
 #pragma once
 
-#include "base/failure.hpp"
+#include "base/errc_table.hpp"
 #include "redis/resp/resp_reply.hpp"
 #include "redis/url/server_url.hpp"
 
@@ -37,6 +37,13 @@ struct server_facts {
     bool in_a_shard = true;
 };
 
+// What INFO replication tells.
+struct replication_facts {
+    bool is_replica = false;
+    std::string history;  // changes when the server was a replica meanwhile
+};
+replication_facts read_replication(const reply_view& reply);
+
 // Lower bound for the time that a server has run, from its `uptime_in_seconds`.
 std::chrono::milliseconds least_uptime(std::chrono::seconds told) noexcept;
 
@@ -49,14 +56,15 @@ namespace greeting {
 std::string hello(const server_settings& settings);
 std::string select(const server_settings& settings);
 
-// Each reads one answer into `facts`, or returns why the link cannot be used.
-std::optional<failure> read_hello(const reply_view& reply, const server_settings& settings, server_facts& facts);
-// Why the server cannot be used for the purpose of the link: a replica, a Cluster before 7.0 (it has no sharded
+// Reads one answer into `facts`, or returns why the link cannot be used.
+using reader = std::optional<failure>(const reply_view& reply, const server_settings& settings, server_facts& facts);
+// Also refuses a server that does not suit the purpose of the link: a replica, a Cluster before 7.0 (it has no sharded
 // channels), a Cluster where the URL says a single server, or the other way round.
-std::optional<failure> refuse_use(const server_settings& settings, const server_facts& facts);
-std::optional<failure> read_select(const reply_view& reply, const server_settings& settings);
-void read_client_info(const reply_view& reply, server_facts& facts);
-void read_server_info(const reply_view& reply, server_facts& facts);
+reader read_hello;
+reader read_select;
+reader read_client_info;
+reader read_server_info;
+reader read_shards;
 
 // The command that ends the previous link, if it can be identified for certain: same run of the server, and an address
 // to match besides the id. Empty if not.
@@ -64,7 +72,6 @@ std::string kill_previous(const server_facts& previous, const server_facts& pres
 
 // The command that asks whether the member is in a shard. Empty for servers for which that is known.
 std::string shards(const server_settings& settings, const server_facts& facts);
-void read_shards(const reply_view& reply, const server_settings& settings, server_facts& facts);
 
 }  // namespace greeting
 }  // namespace holdfast::redis

@@ -32,10 +32,6 @@ bool multiplexer::withdraw(command& request) {
     return true;
 }
 
-instant multiplexer::oldest_unanswered() const noexcept {
-    return written_.empty() ? never : written_.front()->written_at_;
-}
-
 // All are done before the first callback, which may refer to another of them.
 void multiplexer::fail_all(const std::deque<command*>& ended, const failure& why, instant now) {
     for (command* request : ended) request->state_ = command::state::done;
@@ -46,15 +42,6 @@ std::deque<command*> multiplexer::take_waiting() {
     std::deque<command*> taken = waiting_.take_all();
     for (command* request : taken) request->state_ = command::state::idle;
     return taken;
-}
-
-void multiplexer::expire(const failure& why, instant now) {
-    if (now < earliest_deadline()) return;
-    fail_all(waiting_.take_due(now), why, now);
-}
-
-void multiplexer::fail_waiting(const failure& why, instant now) {
-    fail_all(waiting_.take_all(), why, now);
 }
 
 void multiplexer::fail_impatient(const failure& why, instant now) {
@@ -150,11 +137,6 @@ std::optional<failure> multiplexer::deliver(push_listener& pushes, instant now) 
         }
         if (link_ != link) return std::nullopt;  // a callback has ended this link
     }
-}
-
-void multiplexer::link_up() {
-    output_.clear();
-    reader_.reset();
 }
 
 void multiplexer::link_down(const failure& why, instant now) {

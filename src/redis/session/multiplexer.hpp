@@ -9,8 +9,7 @@
 // Invariants:
 //  (1) A command is in exactly one of waiting_, first_ and written_, or in none (idle, done).
 //  (2) written_ is in wire order. A command enters it when the write that carries it begins: from then on the server
-//  may
-//      have seen it.
+//      may have seen it.
 //  (3) Replies and pushes are delivered in wire order. Nothing of an earlier link is delivered after link_down().
 //  (4) SUBSCRIBE and SSUBSCRIBE have no reply in RESP3. The push that confirms one is its answer, an error reply is its
 //      refusal. The push is recognized by kind and channel while the command is the oldest unanswered one.
@@ -24,8 +23,7 @@
 //  (7) ASKING precedes its command in the same write, and its answer is dropped. It is valid for one command only, so a
 //      command that is sent again has it again.
 //  (8) A filter may take a command that was answered by an error, but no abandoned one: its undo may have run already.
-//  (9) Commands, filter and listener are called when a change is complete, so they may submit, withdraw or end the
-//  link.
+//  (9) Commands, filter and listener are called when a change is complete: they may submit, withdraw or end the link.
 #pragma once
 
 #include "base/clock.hpp"
@@ -83,14 +81,14 @@ public:
     std::size_t waiting() const noexcept { return waiting_.size() + first_.size(); }
     std::size_t unanswered() const noexcept { return written_.size(); }
     // When the oldest unanswered command was written; `never` if there is none.
-    instant oldest_unanswered() const noexcept;
-    // The earliest deadline among the waiting commands.
+    instant oldest_unanswered() const noexcept { return written_.empty() ? never : written_.front()->written_at_; }
     instant earliest_deadline() const noexcept { return waiting_.earliest_deadline(); }
-    // Ends every waiting command whose deadline has passed.
-    void expire(const failure& why, instant now);
-    // Ends every waiting command.
-    void fail_waiting(const failure& why, instant now);
-    // Ends those that do not wait for the first link.
+    // These end waiting commands: those whose deadline has passed, all, those that do not wait for the first link.
+    void expire(const failure& why, instant now) {
+        if (now < earliest_deadline()) return;
+        fail_all(waiting_.take_due(now), why, now);
+    }
+    void fail_waiting(const failure& why, instant now) { fail_all(waiting_.take_all(), why, now); }
     void fail_impatient(const failure& why, instant now);
 
     // --- writing: begin_write(), move the bytes, end_write()
@@ -110,7 +108,10 @@ public:
     // old stream may still use them until the owner has closed it.
     void link_down(const failure& why, instant now);
     // The old stream is closed, a new one connected.
-    void link_up();
+    void link_up() {
+        output_.clear();
+        reader_.reset();
+    }
 
 private:
     static void fail_all(const std::deque<command*>& ended, const failure& why, instant now);

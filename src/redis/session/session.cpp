@@ -19,17 +19,16 @@ void session_listener::on_stranded(std::deque<command*> unwritten, const failure
     HOLDFAST_ASSERT(unwritten.empty());  // listeners of Cluster links override this
 }
 
-// One command of the greeting, or a PING. Its answer goes to a member function. end_link() handles the loss of the
-// link.
+// One command of the greeting, or a PING. end_link() handles the loss of the link.
 class session::greeting_command final : public command {
 public:
-    greeting_command(session& owner, answer then) : owner_(owner), then_(then) {}
-    void on_reply(const reply_view& reply, instant now) override { (owner_.*then_)(reply, now); }
+    greeting_command(session& owner, greeting::reader* read) : owner_(owner), read_(read) {}
+    void on_reply(const reply_view& reply, instant now) override { owner_.answered(read_, reply, now); }
     void on_failure(const failure&, instant) override {}
 
 private:
     session& owner_;
-    answer then_;
+    greeting::reader* const read_;
 };
 
 class session::subscribe_command final : public command {
@@ -50,15 +49,11 @@ session::session(server_settings settings, session_listener& listener, std::uint
       listener_(listener),
       wires_(resp_limits{.max_bulk_bytes = settings_.max_reply_bytes}),
       jitter_(jitter_seed),
-      ping_(std::make_unique<greeting_command>(*this, &session::ignored)) {
+      ping_(std::make_unique<greeting_command>(*this, nullptr)) {
     ping_->set_payload(encoded_command({"PING"}));
 }
 
 session::~session() = default;
-
-bool session::linked() const noexcept {
-    return state_ == state::greeting || state_ == state::settling || state_ == state::up;
-}
 
 void session::submit(command& request, instant now) {
     wires_.submit(request);
@@ -141,48 +136,26 @@ void session::connected(instant now) {
     heard_bytes_ = false;
     last_heard_ = now;
     facts_ = {};
-    send_greeting(greeting::hello(settings_), &session::greeted);
-    if (settings_.database != 0) send_greeting(greeting::select(settings_), &session::selected);
-    send_greeting(encoded_command({"CLIENT", "INFO"}), &session::told_client_info);
-    send_greeting(encoded_command({"INFO", "server"}), &session::told_server_info);
+    send_greeting(greeting::hello(settings_), greeting::read_hello);
+    if (settings_.database != 0) send_greeting(greeting::select(settings_), greeting::read_select);
+    send_greeting(encoded_command({"CLIENT", "INFO"}), greeting::read_client_info);
+    send_greeting(encoded_command({"INFO", "server"}), greeting::read_server_info);
 }
 
-void session::send_greeting(std::string payload, answer then) {
-    auto& request = *greetings_.emplace_back(std::make_unique<greeting_command>(*this, then));
+void session::send_greeting(std::string payload, greeting::reader* read) {
+    auto& request = *greetings_.emplace_back(std::make_unique<greeting_command>(*this, read));
     request.set_payload(std::move(payload));
     wires_.submit_first(request);
     ++greetings_open_;
 }
 
-void session::greeted(const reply_view& reply, instant now) {
-    auto why = greeting::read_hello(reply, settings_, facts_);
-    if (!why) why = greeting::refuse_use(settings_, facts_);
-    if (why) return lose_link(*why, now);
+// A null reader: nothing is to be learnt from the answer.
+void session::answered(greeting::reader* read, const reply_view& reply, instant now) {
+    if (state_ == state::up) return;  // a PING
+    if (read != nullptr) {
+        if (const auto why = read(reply, settings_, facts_)) return lose_link(*why, now);
+    }
     greeting_answered(now);
-}
-
-void session::selected(const reply_view& reply, instant now) {
-    if (auto why = greeting::read_select(reply, settings_)) return lose_link(*why, now);
-    greeting_answered(now);
-}
-
-void session::told_client_info(const reply_view& reply, instant now) {
-    greeting::read_client_info(reply, facts_);
-    greeting_answered(now);
-}
-
-void session::told_server_info(const reply_view& reply, instant now) {
-    greeting::read_server_info(reply, facts_);
-    greeting_answered(now);
-}
-
-void session::told_shards(const reply_view& reply, instant now) {
-    greeting::read_shards(reply, settings_, facts_);
-    greeting_answered(now);
-}
-
-void session::ignored(const reply_view&, instant now) {
-    if (state_ == state::settling) greeting_answered(now);
 }
 
 void session::subscribed(const std::string& channel, const reply_view& reply, instant now) {
@@ -211,10 +184,10 @@ void session::greeting_answered(instant now) {
 void session::settle(instant now) {
     state_ = state::settling;
     if (std::string kill = greeting::kill_previous(previous_, facts_); !kill.empty()) {
-        send_greeting(std::move(kill), &session::ignored);
+        send_greeting(std::move(kill), nullptr);
     }
     if (std::string question = greeting::shards(settings_, facts_); !question.empty()) {
-        send_greeting(std::move(question), &session::told_shards);
+        send_greeting(std::move(question), greeting::read_shards);
     }
     for (const std::string& channel : channels_) {
         send_subscription(channel);
@@ -261,10 +234,6 @@ void session::failed(failure why, instant now) {
     if (silent && settings_.kind == transport::tcp) why.code = errc::tls_expected;
     if (shaking_hands) why.code = errc::tls_unexpected;
     end_link(why, news::suspected, now);
-}
-
-void session::lose_link(const failure& why, instant now) {
-    end_link(why, news::failed, now);
 }
 
 // Before the first call of a command or the listener the session rests: it takes commands and starts no attempt.
@@ -330,48 +299,26 @@ void session::check_health(instant now) {
 }
 
 void session::on_timer(instant now) {
-    switch (state_) {
-        case state::resting:
-            if (now >= rest_until_) start_attempt(now);
-            break;
-        case state::seeking:  // the sentinels have timeouts of their own
-            break;
-        case state::connecting:
-        case state::greeting:
-        case state::settling:
-            if (now >= attempt_started_ + settings_.connect_timeout) lose_link(why_too_slow(), now);
-            break;
-        case state::up:
-            check_health(now);
-            break;
-        case state::closed:
-            break;
+    if (state_ == state::resting) {
+        if (now >= rest_until_) start_attempt(now);
+    } else if (is_being_made()) {
+        if (now >= attempt_started_ + settings_.connect_timeout) lose_link(why_too_slow(), now);
+    } else if (state_ == state::up) {
+        check_health(now);
     }
     // Last: if an attempt or a link ends at the same instant, callers get that reason.
     wires_.expire(why_not_up(), now);
 }
 
 instant session::deadline() const noexcept {
+    if (state_ == state::closed) return never;
     const instant waiting = wires_.earliest_deadline();
-    switch (state_) {
-        case state::resting:
-            return std::min(waiting, rest_until_);
-        case state::seeking:
-            return waiting;
-        case state::connecting:
-        case state::greeting:
-        case state::settling:
-            return std::min(waiting, attempt_started_ + settings_.connect_timeout);
-        case state::up: {
-            const instant oldest = wires_.oldest_unanswered();
-            const instant health =
-                oldest == never ? last_heard_ + settings_.health_interval : oldest + settings_.request_timeout;
-            return std::min(waiting, health);
-        }
-        case state::closed:
-            return never;
-    }
-    return never;
+    if (state_ == state::resting) return std::min(waiting, rest_until_);
+    if (is_being_made()) return std::min(waiting, attempt_started_ + settings_.connect_timeout);
+    if (state_ == state::seeking) return waiting;  // the sentinels have timeouts of their own
+    const instant oldest = wires_.oldest_unanswered();
+    const bool is_idle = oldest == never;
+    return std::min(waiting, is_idle ? last_heard_ + settings_.health_interval : oldest + settings_.request_timeout);
 }
 
 }  // namespace holdfast::redis

@@ -59,8 +59,9 @@ public:
     session& operator=(const session&) = delete;
 
     const server_settings& settings() const noexcept { return settings_; }
-    // Between connected() and the loss of that link.
-    bool linked() const noexcept;
+    bool linked() const noexcept {
+        return state_ == state::greeting || state_ == state::settling || state_ == state::up;
+    }
     bool up() const noexcept { return state_ == state::up; }
     // The last link or attempt ended, and none has come up since.
     bool has_failed() const noexcept { return failed_attempts_ > 0; }
@@ -112,26 +113,23 @@ private:
     enum class state : std::uint8_t { resting, seeking, connecting, greeting, settling, up, closed };
     class greeting_command;
     class subscribe_command;
-    using answer = void (session::*)(const reply_view&, instant);
 
     void start_attempt(instant now);
     void start_connecting();
-    void send_greeting(std::string payload, answer then);
-    void greeted(const reply_view& reply, instant now);
-    void selected(const reply_view& reply, instant now);
-    void told_client_info(const reply_view& reply, instant now);
-    void told_server_info(const reply_view& reply, instant now);
-    void told_shards(const reply_view& reply, instant now);
-    void ignored(const reply_view& reply, instant now);
+    void send_greeting(std::string payload, greeting::reader* read);
+    void answered(greeting::reader* read, const reply_view& reply, instant now);
     void subscribed(const std::string& channel, const reply_view& reply, instant now);
     void greeting_answered(instant now);
     void settle(instant now);
     void come_up(instant now);
     void send_subscription(const std::string& channel);
-    void lose_link(const failure& why, instant now);
     // suspected: the reason is a guess, and another attempt may succeed.
     enum class news { failed, suspected, moved };
     void end_link(const failure& why, news what, instant now);
+    void lose_link(const failure& why, instant now) { end_link(why, news::failed, now); }
+    bool is_being_made() const noexcept {
+        return state_ == state::connecting || state_ == state::greeting || state_ == state::settling;
+    }
     void check_health(instant now);
     failure why_too_slow() const;
     std::chrono::nanoseconds next_rest();

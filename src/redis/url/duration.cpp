@@ -32,22 +32,13 @@ std::string_view take_digits(std::string_view& text) noexcept {
     return digits;
 }
 
-std::optional<std::int64_t> to_number(std::string_view digits) noexcept {
-    std::int64_t value = 0;
-    for (const char digit : digits) {
-        if (__builtin_mul_overflow(value, 10, &value)) return std::nullopt;
-        if (__builtin_add_overflow(value, digit - '0', &value)) return std::nullopt;
-    }
-    return value;
-}
-
 // What `0.digits` of a unit is, if it is whole.
 std::optional<std::int64_t> fraction_of(std::int64_t unit, std::string_view digits) noexcept {
     while (!digits.empty() && digits.back() == '0') digits.remove_suffix(1);
     if (digits.size() > max_fraction_digits) return std::nullopt;
     std::int64_t scale = 1;
     for (std::size_t i = 0; i < digits.size(); ++i) scale *= 10;
-    const std::int64_t scaled = *to_number(digits) * unit;  // below 10^7 * 3.6 * 10^6: fits
+    const std::int64_t scaled = number_in<std::int64_t>(digits).value_or(0) * unit;  // below 10^7 * 3.6 * 10^6: fits
     if (scaled % scale != 0) return std::nullopt;
     return scaled / scale;
 }
@@ -64,7 +55,7 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) n
         if (fraction.empty()) return std::nullopt;
     }
     const auto unit = unit_of(text);
-    const auto count = to_number(whole);
+    const auto count = number_in<std::int64_t>(whole);
     if (!unit || !count) return std::nullopt;
     const auto part = fraction_of(*unit, fraction);
     std::int64_t total = 0;

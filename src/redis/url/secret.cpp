@@ -3,7 +3,6 @@
 
 #include <openssl/crypto.h>
 
-#include <utility>
 
 namespace holdfast::redis {
 
@@ -13,28 +12,12 @@ void wipe(std::string& text) noexcept {
     text.clear();
 }
 
-secret::secret(std::string text) : text_(std::move(text)) {
-    wipe(text);  // a short text was copied, not moved
-}
-
-secret::secret(secret&& other) noexcept : text_(std::move(other.text_)) {
-    wipe(other.text_);
-}
-
-secret& secret::operator=(const secret& other) {
-    return *this = secret(other);
-}
-
 secret& secret::operator=(secret&& other) noexcept {
     if (this == &other) return *this;
     wipe(text_);
     text_.swap(other.text_);
     wipe(other.text_);
     return *this;
-}
-
-secret::~secret() {
-    wipe(text_);
 }
 
 }  // namespace holdfast::redis

@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace holdfast::redis {
 
@@ -17,13 +18,15 @@ void wipe(std::string& text) noexcept;
 class secret {
 public:
     secret() = default;
-    explicit secret(std::string text);
+    explicit secret(std::string text) : text_(std::move(text)) {
+        wipe(text);  // a short text was copied, not moved
+    }
 
     secret(const secret& other) = default;
-    secret(secret&& other) noexcept;
-    secret& operator=(const secret& other);
+    secret(secret&& other) noexcept : text_(std::move(other.text_)) { wipe(other.text_); }
+    secret& operator=(const secret& other) { return *this = secret(other); }
     secret& operator=(secret&& other) noexcept;
-    ~secret();
+    ~secret() { wipe(text_); }
 
     bool empty() const noexcept { return text_.empty(); }
 

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <utility>
 #include <vector>
 

@@ -3,12 +3,11 @@
 #include "redis/url/url_text.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <holdfast/errors.hpp>
+#include <limits>
 
 #include "redis/resp/characters.hpp"
 #include "redis/url/secret.hpp"
-#include "redis/url/server_url.hpp"
 
 namespace holdfast::redis {
 namespace {
@@ -21,14 +20,6 @@ char hex_value(char digit) {
 }
 
 }  // namespace
-
-std::string to_lower(std::string_view text) {
-    std::string lower(text);
-    for (char& c : lower) {
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    }
-    return lower;
-}
 
 std::optional<std::string> percent_decode(std::string_view text) {
     std::string plain;
@@ -63,17 +54,17 @@ std::string percent_encode(std::string_view text, std::string_view also_plain) {
 }
 
 std::optional<std::uint32_t> parse_number(std::string_view text, std::uint32_t largest) noexcept {
-    std::uint32_t value = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, problem] = std::from_chars(text.data(), end, value);
-    if (problem != std::errc{} || stop != end || value > largest) return std::nullopt;
-    return value;
+    const auto value = number_in<std::uint32_t>(text);
+    return value && *value <= largest ? value : std::nullopt;
 }
 
-bool may_be_host(std::string_view text) noexcept {
+std::optional<server_address> told_address(std::string_view host, std::optional<std::int64_t> port) {
     constexpr std::size_t longest_name = 253;
-    return !text.empty() && text.size() <= longest_name &&
-           std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
+    const bool may_be_host = !host.empty() && host.size() <= longest_name &&
+                             std::ranges::all_of(host, [](char c) { return c > ' ' && c <= '~'; });
+    const bool is_port = port && *port >= 1 && *port <= std::numeric_limits<std::uint16_t>::max();
+    if (!may_be_host || !is_port) return std::nullopt;
+    return server_address{std::string(host), static_cast<std::uint16_t>(*port)};
 }
 
 examined_url::examined_url(std::string_view text) : shown_(redact(text)) {}

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace holdfast::redis {
+#include "redis/url/server_url.hpp"
 
-std::string to_lower(std::string_view text);
+namespace holdfast::redis {
 
 /// None if a '%' is not followed by two hex digits.
 std::optional<std::string> percent_decode(std::string_view text);
@@ -19,8 +19,9 @@ std::string percent_encode(std::string_view text, std::string_view also_plain);
 /// Digits only, and no more than `largest`.
 std::optional<std::uint32_t> parse_number(std::string_view text, std::uint32_t largest) noexcept;
 
-/// True for a name or an address. A server sends it; the client connects to it and shows it in messages and logs.
-bool may_be_host(std::string_view text) noexcept;
+/// The address of another server, as a server tells it; none if the host cannot be a name or an address, or the port is
+/// out of range. The client connects to it and shows it in messages and logs.
+std::optional<server_address> told_address(std::string_view host, std::optional<std::int64_t> port);
 
 /// The URL that is parsed. Its error messages show no secret.
 class examined_url {

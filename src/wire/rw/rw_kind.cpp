@@ -1,7 +1,7 @@
-#include "wire/rw/rw_kind.hpp"
-
+// The read-write lock: a hash that other programs share, every hold's deadline (leases) and its grant beside it.
 #include "wire/entry.hpp"
 #include "wire/hold_id.hpp"
+#include "wire/kind.hpp"
 #include "wire/payload.hpp"
 
 #include <algorithm>
@@ -25,15 +25,6 @@ payload holders_payload(const lock_keys& keys, std::string_view id) {
     payload call(keys, {side::leases, side::grants});
     call.text(id);
     return call;
-}
-
-pairs pairs_of(const redis::reply_view& list) {
-    pairs result;
-    for (auto at = list.begin(); at != list.end();) {
-        const std::string_view name = (*at++).text();
-        if (at != list.end()) result[name] = (*at++).text();
-    }
-    return result;
 }
 
 bool starts_like_redisson(std::string_view field) {
@@ -89,7 +80,7 @@ private:
             holder.left = key_left_;
             return holder.is_foreign;
         }
-        const auto deadline_ms = score_in(lease->second);
+        const auto deadline_ms = number_in<double>(lease->second);
         if (!deadline_ms) return false;
         const microseconds deadline(static_cast<std::int64_t>(*deadline_ms * 1000));
         holder.left = std::chrono::ceil<milliseconds>(deadline - lock_.server_time);
@@ -102,89 +93,104 @@ private:
     const pairs grants_;
 };
 
+class rw_kind final : public kind {
+public:
+    using kind::write;
+
+    bool has_shared_mode() const noexcept override { return true; }
+    bool can_release_alone() const noexcept override { return false; }
+    bool can_renew_alone() const noexcept override { return true; }
+    // Only the other program knows how often it has entered.
+    bool can_end_foreign_holds() const noexcept override { return false; }
+
+    void write(redis::command& out, const lock_terms& lock, const acquire_request& request) const override {
+        static const script& source = find("rw/acquire");
+        rw_payload(lock, request.id)
+            .text(word_of(request.wants))
+            .time(request.lease)
+            .token(request.token_floor)
+            .text(request.channel)
+            .text(request.ticket.empty() ? "0" : request.ticket)
+            .time(request.poll_interval)
+            .time(request.queue_retention)
+            .token(request.upgrading)
+            .token(lock.proposal)
+            .token(request.gives_way)
+            .write(out, source);
+    }
+
+    void write(redis::command& out, const lock_terms& lock, const release_request& request) const override {
+        static const script& source = find("rw/release");
+        payload call = rw_payload(lock, request.id);
+        call.token(request.token).text(word_of(request.left_over)).time(request.lease).token(lock.proposal);
+        if (lock.keys.is_raw()) call.time(request.yield_after);
+        call.write(out, source);
+    }
+
+    void write(redis::command& out, const lock_terms& lock, const renew_request& request) const override {
+        static const script& source = find("rw/renew");
+        rw_payload(lock, request.id).time(request.lease).token(lock.proposal).write(out, source);
+    }
+
+    void write(redis::command& out, const lock_terms& lock, const raise_request& request) const override {
+        static const script& source = find("rw/raise");
+        rw_payload(lock, request.id).token(request.token).token(request.to).write(out, source);
+    }
+
+    void write(redis::command& out, const lock_terms& lock, const confirm_request& request) const override {
+        static const script& source = find("rw/confirm");
+        holders_payload(lock.keys, request.id).token(request.token).write(out, source);
+    }
+
+    void write(redis::command& out, const lock_terms& lock, const renew_alone_request& request) const override {
+        static const script& source = find("rw/renew_alone");
+        holders_payload(lock.keys, request.id).time(request.lease).write(out, source);
+    }
+
+    void write(redis::command& out, const lock_terms& lock, const cancel_request& request) const override {
+        static const script& source = find("rw/cancel");
+        rw_payload(lock, request.id).token(lock.proposal).write(out, source);
+    }
+
+    void write_standing(redis::command& out, const lock_keys& keys, std::string_view id) const override {
+        static const script& source = find("rw/tools/standing");
+        payload(keys, {side::leases}).text(id).write(out, source);
+    }
+
+    // A hold counts only while its lease runs: the scripts remove later what a dead one left in the hash.
+    std::optional<shape> read_standing(const redis::reply_view& reply, std::string_view id) const override {
+        if (reply.size() != 3 || reply[0].size() != 2 || reply[2].size() != 2) return std::nullopt;
+        const auto deadline_ms = reply[1].is_null() ? std::nullopt : number_in<double>(reply[1].text());
+        const auto now_us = reply[2][0].to_integer().value_or(0) * 1'000'000 + reply[2][1].to_integer().value_or(0);
+        if (!deadline_ms || *deadline_ms * 1000 <= static_cast<double>(now_us)) return shape::nothing;
+        if (reply[0][0].text() == id) return shape::writing;
+        return reply[0][1].is_null() ? shape::nothing : shape::reading;
+    }
+
+    bool read_holders(const stored_lock& stored, look_answer& lock) const override {
+        if (stored.type != "hash") return false;
+        const pairs hash = pairs_of(stored.value);
+        if (!is_of_known_form(hash, lock)) return false;
+        holder_list holders(stored, lock);
+        if (const auto writer = hash.find("writer"); writer != hash.end() && !writer->second.empty()) {
+            const auto count = hash.find("wcount");
+            holders.add({.id = std::string(writer->second),
+                         .mode = access::write,
+                         .count = count == hash.end() ? 1 : number_in<std::int64_t>(count->second).value_or(1)});
+        }
+        for (const auto& [name, value] : hash) {
+            const std::int64_t count = name.starts_with("r:") ? number_in<std::int64_t>(value).value_or(0) : 0;
+            if (count > 0) holders.add({.id = std::string(name.substr(2)), .mode = access::read, .count = count});
+        }
+        std::ranges::stable_sort(lock.holders, {}, [](const seen_holder& holder) { return holder.token.value_or(0); });
+        return true;
+    }
+};
+
+constexpr rw_kind rw_object;
+
 }  // namespace
 
-void rw_kind::write_acquire(redis::command& out, const lock_terms& lock, const acquire_request& request) const {
-    static const script& source = find("rw/acquire");
-    rw_payload(lock, request.id)
-        .text(word_of(request.wants))
-        .time(request.lease)
-        .token(request.token_floor)
-        .text(request.channel)
-        .text(request.ticket.empty() ? "0" : request.ticket)
-        .time(request.poll_interval)
-        .time(request.queue_retention)
-        .token(request.upgrading)
-        .token(lock.proposal)
-        .token(request.gives_way)
-        .write(out, source);
-}
-
-void rw_kind::write_release(redis::command& out, const lock_terms& lock, const release_request& request) const {
-    static const script& source = find("rw/release");
-    payload call = rw_payload(lock, request.id);
-    call.token(request.token).text(word_of(request.left_over)).time(request.lease).token(lock.proposal);
-    if (lock.keys.is_raw()) call.time(request.yield_after);
-    call.write(out, source);
-}
-
-void rw_kind::write_renew(redis::command& out, const lock_terms& lock, const renew_request& request) const {
-    static const script& source = find("rw/renew");
-    rw_payload(lock, request.id).time(request.lease).token(lock.proposal).write(out, source);
-}
-
-void rw_kind::write_raise(redis::command& out, const lock_terms& lock, const raise_request& request) const {
-    static const script& source = find("rw/raise");
-    rw_payload(lock, request.id).token(request.token).token(request.to).write(out, source);
-}
-
-void rw_kind::write_confirm(redis::command& out, const lock_terms& lock, const confirm_request& request) const {
-    static const script& source = find("rw/confirm");
-    holders_payload(lock.keys, request.id).token(request.token).write(out, source);
-}
-
-void rw_kind::write_renew_alone(redis::command& out, const lock_keys& keys, const renew_alone_request& request) const {
-    static const script& source = find("rw/renew_alone");
-    holders_payload(keys, request.id).time(request.lease).write(out, source);
-}
-
-void rw_kind::write_cancel(redis::command& out, const lock_terms& lock, const cancel_request& request) const {
-    static const script& source = find("rw/cancel");
-    rw_payload(lock, request.id).token(lock.proposal).write(out, source);
-}
-
-void rw_kind::write_standing(redis::command& out, const lock_keys& keys, std::string_view id) const {
-    static const script& source = find("rw/tools/standing");
-    payload(keys, {side::leases}).text(id).write(out, source);
-}
-
-// A hold counts only while its lease runs: the scripts remove later what a dead one left in the hash.
-std::optional<shape> rw_kind::read_standing(const redis::reply_view& reply, std::string_view id) const {
-    if (reply.size() != 3 || reply[0].size() != 2 || reply[2].size() != 2) return std::nullopt;
-    const auto deadline_ms = reply[1].is_null() ? std::nullopt : score_in(reply[1].text());
-    const auto now_us = reply[2][0].to_integer().value_or(0) * 1'000'000 + reply[2][1].to_integer().value_or(0);
-    if (!deadline_ms || *deadline_ms * 1000 <= static_cast<double>(now_us)) return shape::nothing;
-    if (reply[0][0].text() == id) return shape::writing;
-    return reply[0][1].is_null() ? shape::nothing : shape::reading;
-}
-
-bool rw_kind::read_holders(const stored_lock& stored, look_answer& lock) const {
-    if (stored.type != "hash") return false;
-    const pairs hash = pairs_of(stored.value);
-    if (!is_of_known_form(hash, lock)) return false;
-    holder_list holders(stored, lock);
-    if (const auto writer = hash.find("writer"); writer != hash.end() && !writer->second.empty()) {
-        const auto count = hash.find("wcount");
-        holders.add({.id = std::string(writer->second),
-                     .mode = access::write,
-                     .count = count == hash.end() ? 1 : integer_in(count->second).value_or(1)});
-    }
-    for (const auto& [name, value] : hash) {
-        const std::int64_t count = name.starts_with("r:") ? integer_in(value).value_or(0) : 0;
-        if (count > 0) holders.add({.id = std::string(name.substr(2)), .mode = access::read, .count = count});
-    }
-    std::ranges::stable_sort(lock.holders, {}, [](const seen_holder& holder) { return holder.token.value_or(0); });
-    return true;
-}
+const kind& the_rw = rw_object;
 
 }  // namespace holdfast::wire

@@ -100,7 +100,7 @@ TEST_F(Async, CoroutinesTakeTurns) {
     EXPECT_TRUE(free());
 }
 
-TEST_F(Async, ACancelledWaitEndsAndLeavesTheLine) {
+TEST_F(Async, ACancelledWaitEndsAndLeavesTheQueue) {
     const lease other = stock.acquire();
     asio::io_context mine;
     asio::cancellation_signal cancel;

@@ -164,7 +164,7 @@ TEST_F(ClusterMove, HoldersKeepWhatTheyHaveAcrossALongMove) {
     }
 }
 
-TEST_F(ClusterMove, AReleaseDuringAMoveIsToldAtOnceAndServesTheLineAfterwards) {
+TEST_F(ClusterMove, AReleaseDuringAMoveIsToldAtOnceAndServesTheQueueAfterwards) {
     mutex ours{subject, mutex_name, {.lease = 60s, .keys = keys::raw}};
     mutex theirs{other, mutex_name, {.lease = 60s, .keys = keys::raw}};
     lease held = ours.acquire();

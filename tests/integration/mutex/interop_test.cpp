@@ -85,7 +85,7 @@ TEST_F(Interop, AWaiterGetsWhatAForeignProgramLetsGo) {
 }
 
 // go-redislock's fair lock keeps who waits for it in the same key, by seconds, and so in front of ours.
-TEST_F(Interop, WaitersOfAForeignProgramInTheLineDoNotKeepTheFirstOfOursFromLooking) {
+TEST_F(Interop, WaitersOfAForeignProgramInTheQueueDoNotKeepTheFirstOfOursFromLooking) {
     ASSERT_TRUE(foreign_acquires("stranger"));
     server.call({"ZADD", "{stock}:queue", "1794994026", "lock_token:b"});
     lease got;

@@ -283,7 +283,7 @@ TEST_F(Mutex, WaitingEndsAtItsDeadline) {
     const auto waited = std::chrono::steady_clock::now() - before;
     EXPECT_GE(waited, 480ms);
     EXPECT_LT(waited, an_age);
-    EXPECT_TRUE(eventually([&] { return server.call({"EXISTS", key + ":queue"}).integer == 0; })) << "left the line";
+    EXPECT_TRUE(eventually([&] { return server.call({"EXISTS", key + ":queue"}).integer == 0; })) << "left the queue";
 }
 
 // R09

@@ -66,7 +66,7 @@ TEST_P(WrongClock, OfOneServerDoesNotPutAnEarlierWaiterBehindALaterOne) {
         ASSERT_FALSE(anothers.acquire().release());
     }
     std::atomic<int> served = 0;
-    const auto wait_in_line = [&](client& whose) {
+    const auto wait_in_queue = [&](client& whose) {
         return in_background([&] {
             mutex lock{whose, "stock", {.lease = longest_lease}};
             const lease held = lock.acquire();
@@ -76,9 +76,9 @@ TEST_P(WrongClock, OfOneServerDoesNotPutAnEarlierWaiterBehindALaterOne) {
     const auto newcomer = make_client();
     newcomer->ping();
     lease held = anothers.acquire();
-    auto earlier = wait_in_line(*one);
+    auto earlier = wait_in_queue(*one);
     ASSERT_TRUE(queue_has(1));
-    auto later = wait_in_line(*newcomer);
+    auto later = wait_in_queue(*newcomer);
     ASSERT_TRUE(queue_has(2));
     ASSERT_FALSE(held.release());
     EXPECT_EQ(earlier.get(), 1);

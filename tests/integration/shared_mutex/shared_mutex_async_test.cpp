@@ -186,7 +186,7 @@ TEST_F(SharedMutexAsync, AnUpgradeGrantedAfterCancellationIsGivenBack) {
     EXPECT_TRUE(eventually([&] { return static_cast<bool>(reading.try_upgrade()); }));
 }
 
-TEST_F(SharedMutexAsync, ACancelledWaitToReadLeavesTheLine) {
+TEST_F(SharedMutexAsync, ACancelledWaitToReadLeavesTheQueue) {
     const lease writing = theirs.acquire();
     asio::io_context mine;
     asio::cancellation_signal cancel;

@@ -54,7 +54,7 @@ protected:
         server.call({"DEL", stripe(number), stripe(number) + ":leases", stripe(number) + ":grants"});
     }
 
-    [[nodiscard]] bool stands_in_line_at(std::size_t number) {
+    [[nodiscard]] bool somebody_waits_at(std::size_t number) {
         return eventually([&] { return server.call({"ZCARD", stripe(number) + ":queue"}).integer == 1; });
     }
 
@@ -146,7 +146,7 @@ TEST_F(StripedSharedMutex, AWriterThatCannotHaveAllInTimeLeavesNothingBehind) {
     EXPECT_EQ(stripes_in_use(), 1U);
     std::stop_source stop;
     auto writer = in_background([&] { return condition_of([&] { hot.acquire({.stop = stop.get_token()}); }); });
-    ASSERT_TRUE(stands_in_line_at(stripes - 1));
+    ASSERT_TRUE(somebody_waits_at(stripes - 1));
     stop.request_stop();
     EXPECT_EQ(result_of(writer), errc::cancelled);
     EXPECT_EQ(stripes_in_use(), 1U);
@@ -290,7 +290,7 @@ TEST_F(StripedSharedMutex, ACancelledWaitGivesBackTheStripesItHad) {
                                       result = code;
                                   })));
         std::thread running([&] { mine.run(); });
-        ASSERT_TRUE(stands_in_line_at(stripes - 1));
+        ASSERT_TRUE(somebody_waits_at(stripes - 1));
         asio::post(mine, [&] { cancel.emit(kind); });
         running.join();
         EXPECT_EQ(result, asio::error::operation_aborted);
@@ -321,7 +321,7 @@ protected:
     void expect_all_stripes(Acquire acquire) {
         lease reading = reader_of(hot_too, 2);
         std::jthread writer([&] { acquire(); });
-        ASSERT_TRUE(stands_in_line_at(2));
+        ASSERT_TRUE(somebody_waits_at(2));
         ASSERT_TRUE(eventually([&] { return !exists(stripe(0)); }, 30s)) << "its fixed lease ends";
         reading.release();
         writer.join();
@@ -350,7 +350,7 @@ TEST_F(StripedSharedMutexThatLosesAStripe, TakesThemAllAnewAsAThread) {
         seen.get_future().wait();
         fixed.unlock();
     });
-    ASSERT_TRUE(stands_in_line_at(2));
+    ASSERT_TRUE(somebody_waits_at(2));
     ASSERT_TRUE(eventually([&] { return !exists(stripe(0)); }, 30s)) << "its fixed lease ends";
     reading.release();
     locked.get_future().wait();

@@ -105,7 +105,7 @@ protected:
         settle();
     }
     std::string channel(const std::string& name) { return wire::channel_of(*keys_for(name), subject.id().text()); }
-    void wait_in_line(recorded_request& request, const std::string& name, const redis::server_address& at) {
+    void wait_in_queue(recorded_request& request, const std::string& name, const redis::server_address& at) {
         ask(request, name);
         sent(at);
         confirm(at, channel(name));

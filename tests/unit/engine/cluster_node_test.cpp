@@ -56,8 +56,8 @@ protected:
 
 TEST_F(ClusterNode, TheLossOfOneMemberIsThatOfItsLocksOnly) {
     start();
-    wait_in_line(first, "a", two);
-    wait_in_line(second, "b", one);
+    wait_in_queue(first, "a", two);
+    wait_in_queue(second, "b", one);
     fail(two);
     EXPECT_FALSE(is_up("a"));
     EXPECT_TRUE(is_up("b"));
@@ -103,7 +103,7 @@ TEST_F(ClusterNode, ReplicasAreAskedForAtTheOwnerOfTheLock) {
 TEST_F(ClusterNode, WhoMayNotListenIsRefusedAndNobodyElse) {
     start();
     ask(first, "a");
-    wait_in_line(second, "b", one);
+    wait_in_queue(second, "b", one);
     say(two, "-NOPERM no permissions to access a channel\r\n");
     EXPECT_EQ(first.refusal_code, errc::no_permission);
     EXPECT_FALSE(second.refusal_code);
@@ -136,7 +136,6 @@ TEST_F(ClusterAmongSeveral, NobodyIsDialledForALockThatIsNotWaitedForAnyMore) {
 
 // Between one batch of MIGRATE and the next the keys of a lock may be at two places.
 TEST_F(ClusterNode, ARenewalOfAReadWriteLockLivesThroughTheMomentInWhichItsKeysAreAtTwoPlaces) {
-    const std::string try_again = "-TRYAGAIN Multiple keys request during rehashing of slot\r\n";
     start();
     const acquire_terms terms{.keys = keys_for("a"),
                               .options = {.lease = 30s, .kind = lock_kind::read_write},

@@ -6,51 +6,17 @@
 namespace holdfast::redis::cluster_channels_test {
 namespace {
 
+using namespace testing;
 using namespace std::chrono_literals;
-using testing::bulk;
 using ::testing::ElementsAre;
-using testing::encoded;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::key_a;
-using testing::key_b;
-using testing::name_of;
-using testing::node_answer;
-using testing::one;
-using testing::recorded_command;
-using testing::shard_answer;
-using testing::shards_answer;
-using testing::three;
-using testing::two;
-using testing::two_halves;
 
-const std::string channel = "wake:{b}:me";  // in the slot of b
-const std::string asking = encoded({"ASKING"});
-const std::string on = encoded({"SSUBSCRIBE", channel});
-const std::string b_moved = "-MOVED 3300 two:7002\r\n";
 const std::string forbidden = "-NOPERM this user has no permissions to access one of the channels\r\n";
 const std::string down_b = "down!" + name_of(errc::moving) + ": b";
 
-std::string message(const std::string& text) {
-    return ">3\r\n" + bulk("smessage") + bulk(channel) + bulk(text);
-}
-std::string left() {
-    return ">3\r\n" + bulk("sunsubscribe") + bulk(channel) + ":0\r\n";
-}
-
 class ClusterChannels : public testing::cluster_fixture {
 protected:
-    void listen() {
-        router.subscribe(channel, now);
-        settle();
-    }
-    void listen_at_one() {
-        start_with_both();
-        listen();
-        ASSERT_EQ(sent(one), on);
-        confirm(one, channel);
-    }
-
     /// After a member of a later version has given this answer to CLUSTER SHARDS.
     void expect_listened_to_after(const std::string& answer) {
         start_with_both();
@@ -60,7 +26,7 @@ protected:
         come_up(one, {.version = "8.0.2"});
         EXPECT_EQ(sent(one), shards_question);
         say(one, answer);
-        EXPECT_THAT(sent(one), HasSubstr(on));
+        EXPECT_THAT(sent(one), HasSubstr(subscribe_b));
     }
 
     /// The time until the channel is asked for again.
@@ -68,7 +34,7 @@ protected:
         sent(one);
         say(one, "-CLUSTERDOWN Hash slot not served\r\n");
         for (std::chrono::milliseconds rest{0}; rest < 1s; rest += 1ms) {
-            if (sent(one).find(on) != std::string::npos) return rest;
+            if (sent(one).find(subscribe_b) != std::string::npos) return rest;
             pass(1ms);
         }
         return 1s;
@@ -78,29 +44,29 @@ protected:
 TEST_F(ClusterChannels, AreAskedForAtTheOwnerBeforeTheQuestionThatNamesThem) {
     start_with_both();
     recorded_command b = get("GET", key_b);
-    router.subscribe(channel, now);
+    router.subscribe(b_channel, now);
     router.submit(b, now);
     settle();
-    EXPECT_EQ(sent(one), on + encoded({"GET", key_b}));
-    confirm(one, channel);
-    say(one, "+1\r\n" + message("hello"));
-    EXPECT_THAT(log, ElementsAre("GET=1", "push " + channel + " hello"));
+    EXPECT_EQ(sent(one), subscribe_b + encoded({"GET", key_b}));
+    confirm(one, b_channel);
+    say(one, "+1\r\n" + b_message("hello"));
+    EXPECT_THAT(log, ElementsAre("GET=1", "push " + b_channel + " hello"));
 }
 
 TEST_F(ClusterChannels, AreAskedForWhenTheLinkComesUpBeforeWhatWaited) {
     recorded_command b = get("GET", key_b);
     router.start(now);
-    router.subscribe(channel, now);
+    router.subscribe(b_channel, now);
     submit(b);
     come_up(one);
     say(one, testing::two_halves());
-    EXPECT_EQ(sent(one), shards_question + on + encoded({"GET", key_b}));
-    confirm(one, channel);
+    EXPECT_EQ(sent(one), shards_question + subscribe_b + encoded({"GET", key_b}));
+    confirm(one, b_channel);
     say(one, "+1\r\n");
     fail(one);
     log.clear();
     come_up(one);
-    EXPECT_THAT(sent(one), HasSubstr(on)) << "on every later link, too";
+    EXPECT_THAT(sent(one), HasSubstr(subscribe_b)) << "on every later link, too";
     EXPECT_THAT(log, ElementsAre("up one: b c"));
 }
 
@@ -109,19 +75,19 @@ TEST_F(ClusterChannels, FollowTheirSlot) {
     recorded_command b = get("GET", key_b);
     submit(b);
     say(one, b_moved);
-    EXPECT_EQ(sent(two), on + encoded({"GET", key_b}));
+    EXPECT_EQ(sent(two), subscribe_b + encoded({"GET", key_b}));
     EXPECT_THAT(log, ElementsAre(down_b, "up two: b"));
-    confirm(two, channel);
-    say(two, message("new"));
-    say(one, message("old"));
-    EXPECT_EQ(log.back(), "push " + channel + " new") << "the former owner's word counts no more";
+    confirm(two, b_channel);
+    say(two, b_message("new"));
+    say(one, b_message("old"));
+    EXPECT_EQ(log.back(), "push " + b_channel + " new") << "the former owner's word counts no more";
 }
 
 TEST_F(ClusterChannels, FollowTheMap) {
     listen_at_one();
     fail(one);
     say(asked_for_map(), shards_answer({shard_answer({{0, 16383}}, {node_answer(two)})}));
-    EXPECT_EQ(sent(two), on);
+    EXPECT_EQ(sent(two), subscribe_b);
 }
 
 // Often the first sign of a move: all waiters have to ask.
@@ -131,25 +97,25 @@ TEST_F(ClusterChannels, AnUnaskedEndMeansToSubscribeAgainAndToAsk) {
     when_up = [&] {
         if (poll.life() == command::state::idle) router.submit(poll, now);
     };
-    say(one, left());
+    say(one, ended());
     EXPECT_THAT(log, ElementsAre(down_b, "up one: b"));
-    EXPECT_EQ(sent(one), on + encoded({"poll", key_b}));
+    EXPECT_EQ(sent(one), subscribe_b + encoded({"poll", key_b}));
     log.clear();
     say(one, b_moved + b_moved);  // to the subscription, and to the poll
     EXPECT_THAT(log, ElementsAre(down_b, "up two: b"));
-    EXPECT_EQ(sent(two), on + encoded({"poll", key_b}));
+    EXPECT_EQ(sent(two), subscribe_b + encoded({"poll", key_b}));
     asked_for_map();
 }
 
 TEST_F(ClusterChannels, AreReasonEnoughToMakeALink) {
     start();
     listen();
-    confirm(one, channel);
-    say(one, left());
+    confirm(one, b_channel);
+    say(one, ended());
     say(one, "-MOVED 3300 three:7003\r\n");
     ASSERT_TRUE(has_link(three));
     come_up(three);
-    EXPECT_EQ(sent(three), on);
+    EXPECT_EQ(sent(three), subscribe_b);
     EXPECT_EQ(log.back(), "up three: b");
 }
 
@@ -159,7 +125,7 @@ TEST_F(ClusterChannels, AnEndAtAFormerOwnerIsNoNews) {
     submit(b);
     say(one, b_moved);
     log.clear();
-    say(one, left());
+    say(one, ended());
     EXPECT_THAT(log, IsEmpty());
 }
 
@@ -172,46 +138,47 @@ TEST_F(ClusterChannels, AreAskedForWhereASlotIsMovingTo) {
     submit(second);
     sent(one);
     say(one, "-ASK 3300 two:7002\r\n-ASK 3300 two:7002\r\n");
-    EXPECT_EQ(sent(two), asking + on + asking + encoded({"GET", key_b}) + asking + encoded({"SET", key_b})) << "once";
+    EXPECT_EQ(sent(two), asking + subscribe_b + asking + encoded({"GET", key_b}) + asking + encoded({"SET", key_b}))
+        << "once";
     say(two, "+OK\r\n");
-    confirm(two, channel);
-    say(two, "+OK\r\n+1\r\n+OK\r\n+2\r\n" + message("there"));
-    say(one, message("here"));
-    EXPECT_THAT(log, ElementsAre("GET=1", "SET=2", "push " + channel + " there", "push " + channel + " here"));
+    confirm(two, b_channel);
+    say(two, "+OK\r\n+1\r\n+OK\r\n+2\r\n" + b_message("there"));
+    say(one, b_message("here"));
+    EXPECT_THAT(log, ElementsAre("GET=1", "SET=2", "push " + b_channel + " there", "push " + b_channel + " here"));
 }
 
 TEST_F(ClusterChannels, AreKeptForAWhileWhenNobodyWantsThem) {
     listen_at_one();
-    router.unsubscribe(channel, now);
+    router.unsubscribe(b_channel, now);
     settle();
     EXPECT_EQ(sent(one), "");
     listen();
     EXPECT_EQ(sent(one), "") << "it is still on";
-    say(one, message("again"));
-    EXPECT_THAT(log, ElementsAre("push " + channel + " again"));
+    say(one, b_message("again"));
+    EXPECT_THAT(log, ElementsAre("push " + b_channel + " again"));
 }
 
 TEST_F(ClusterChannels, TheOldestOfManyIdleOnesIsLeft) {
     listen_at_one();
-    router.unsubscribe(channel, now);
+    router.unsubscribe(b_channel, now);
     for (int i = 0; i < 256; ++i) {
         const std::string other = "wake:{b}:" + std::to_string(i);
         router.subscribe(other, now);
         router.unsubscribe(other, now);
     }
     settle();
-    EXPECT_THAT(sent(one), HasSubstr(encoded({"SUNSUBSCRIBE", channel}) + encoded({"PING", channel})));
+    EXPECT_THAT(sent(one), HasSubstr(encoded({"SUNSUBSCRIBE", b_channel}) + encoded({"PING", b_channel})));
     for (int i = 0; i < 256; ++i) confirm(one, "wake:{b}:" + std::to_string(i));
     log.clear();
-    say(one, left() + bulk(channel));
+    say(one, ended() + bulk(b_channel));
     EXPECT_THAT(log, IsEmpty()) << "that was asked for";
     listen();
-    EXPECT_EQ(sent(one), on);
+    EXPECT_EQ(sent(one), subscribe_b);
 }
 
 TEST_F(ClusterChannels, TheEndOfOneThatWasLeftIsNotTheEndOfTheNext) {
     listen_at_one();
-    router.unsubscribe(channel, now);
+    router.unsubscribe(b_channel, now);
     for (int i = 0; i < 256; ++i) {
         const std::string other = "wake:{b}:" + std::to_string(i);
         router.subscribe(other, now);
@@ -220,22 +187,22 @@ TEST_F(ClusterChannels, TheEndOfOneThatWasLeftIsNotTheEndOfTheNext) {
     listen();
     for (int i = 0; i < 256; ++i) confirm(one, "wake:{b}:" + std::to_string(i));
     sent(one);
-    say(one, left() + bulk(channel));
-    confirm(one, channel);
+    say(one, ended() + bulk(b_channel));
+    confirm(one, b_channel);
     EXPECT_THAT(log, IsEmpty());
     EXPECT_EQ(sent(one), "");
-    say(one, message("hello"));
-    EXPECT_THAT(log, ElementsAre("push " + channel + " hello"));
+    say(one, b_message("hello"));
+    EXPECT_THAT(log, ElementsAre("push " + b_channel + " hello"));
 }
 
 // A member that has become a replica still takes subscriptions.
 TEST_F(ClusterChannels, DoNotKeepALinkWhereTheyAreNotHeard) {
     listen_at_one();
-    say(one, left());
-    confirm(one, channel);
+    say(one, ended());
+    confirm(one, b_channel);
     say(asked_for_map(),
         shards_answer({shard_answer({{0, 16383}}, {node_answer(two), node_answer(one, {.role = "replica"})})}));
-    EXPECT_EQ(sent(two), on);
+    EXPECT_EQ(sent(two), subscribe_b);
     EXPECT_THAT(members.closed, ElementsAre("one"));
 }
 
@@ -244,9 +211,9 @@ TEST_F(ClusterChannels, OneThatIsForbiddenIsToldAndForgotten) {
     listen();
     sent(one);
     say(one, forbidden);
-    EXPECT_THAT(log, ElementsAre("refused " + channel + "!" + name_of(errc::no_permission)));
+    EXPECT_THAT(log, ElementsAre("refused " + b_channel + "!" + name_of(errc::no_permission)));
     listen();
-    EXPECT_EQ(sent(one), on) << "the right may have been given meanwhile";
+    EXPECT_EQ(sent(one), subscribe_b) << "the right may have been given meanwhile";
 }
 
 // Each member has its own ACL: the new owner may forbid what the old one has not answered yet.
@@ -256,17 +223,17 @@ TEST_F(ClusterChannels, OneThatIsForbiddenHereMayStillBeOnItsWayElsewhere) {
     pass(10s);
     ASSERT_EQ(asked_for_map(), two);
     say(two, shards_answer({shard_answer({{0, 16383}}, {node_answer(two)})}));
-    ASSERT_EQ(sent(two), on) << "both are asked, and neither has answered";
+    ASSERT_EQ(sent(two), subscribe_b) << "both are asked, and neither has answered";
     log.clear();
     say(two, forbidden);
-    EXPECT_THAT(log, ElementsAre("refused " + channel + "!" + name_of(errc::no_permission)));
+    EXPECT_THAT(log, ElementsAre("refused " + b_channel + "!" + name_of(errc::no_permission)));
     listen();
-    EXPECT_EQ(sent(two), on);
+    EXPECT_EQ(sent(two), subscribe_b);
     say(one, forbidden);  // answers the abandoned subscription
     EXPECT_EQ(log.size(), 1U);
-    confirm(two, channel);
-    say(two, message("hello"));
-    EXPECT_EQ(log.back(), "push " + channel + " hello");
+    confirm(two, b_channel);
+    say(two, b_message("hello"));
+    EXPECT_EQ(log.back(), "push " + b_channel + " hello");
 }
 
 TEST_F(ClusterChannels, OneThatIsRefusedForAWhileIsAskedForAgain) {
@@ -277,7 +244,7 @@ TEST_F(ClusterChannels, OneThatIsRefusedForAWhileIsAskedForAgain) {
     EXPECT_THAT(log, IsEmpty());
     EXPECT_EQ(sent(one), "");
     pass(5ms);
-    EXPECT_EQ(sent(one), on);
+    EXPECT_EQ(sent(one), subscribe_b);
 }
 
 TEST_F(ClusterChannels, TheLongerTheyAreRefusedTheLongerTheyRest) {
@@ -289,8 +256,8 @@ TEST_F(ClusterChannels, TheLongerTheyAreRefusedTheLongerTheyRest) {
     for (int i = 0; i < 10; ++i) longest = std::max(longest, rest_after_refusal());
     EXPECT_GE(longest, 100ms);
     EXPECT_LE(longest, 200ms);
-    confirm(one, channel);
-    say(one, left());
+    confirm(one, b_channel);
+    say(one, ended());
     EXPECT_LE(rest_after_refusal(), 5ms) << "once it was on all is forgotten";
 }
 
@@ -302,7 +269,7 @@ TEST_F(ClusterChannels, ThatAreSentInACircleRest) {
     for (bool is_in_flight = true; is_in_flight;) {
         is_in_flight = false;
         for (const server_address& address : {one, two}) {
-            if (sent(address).find(on) == std::string::npos) continue;
+            if (sent(address).find(subscribe_b) == std::string::npos) continue;
             ASSERT_LT(++followed, 10);
             is_in_flight = true;
             say(address, address == one ? b_moved : "-MOVED 3300 one:7001\r\n");
@@ -310,7 +277,7 @@ TEST_F(ClusterChannels, ThatAreSentInACircleRest) {
     }
     EXPECT_EQ(followed, 6) << "the first, and five redirects";
     pass(5ms);
-    EXPECT_THAT(sent(one) + sent(two), HasSubstr(on)) << "after a rest it goes on";
+    EXPECT_THAT(sent(one) + sent(two), HasSubstr(subscribe_b)) << "after a rest it goes on";
 }
 
 // SPUBLISH of a script crashes a member that is in no shard: see slot_map.hpp.

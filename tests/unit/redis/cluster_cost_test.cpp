@@ -12,14 +12,8 @@
 namespace holdfast::redis::cluster_cost_test {
 namespace {
 
+using namespace testing;
 using namespace std::chrono_literals;
-using testing::allocations;
-using testing::encoded;
-using testing::key_a;
-using testing::key_b;
-using testing::one;
-using testing::recorded_command;
-using testing::two;
 using life = command::state;
 
 class ClusterCost : public testing::cluster_fixture {

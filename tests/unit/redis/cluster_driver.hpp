@@ -33,6 +33,26 @@ inline std::string two_halves() {
         {shard_answer({{0, 8191}}, {node_answer(one)}), shard_answer({{8192, 16383}}, {node_answer(two)})});
 }
 
+inline std::string all_at(const server_address& owner) {
+    return shards_answer({shard_answer({{0, 16383}}, {node_answer(owner)})});
+}
+
+// What members answer.
+inline const std::string b_moved = "-MOVED 3300 two:7002\r\n";
+inline const std::string b_asks = "-ASK 3300 two:7002\r\n";
+inline const std::string try_again = "-TRYAGAIN Multiple keys request during rehashing of slot\r\n";
+
+inline const std::string asking = encoded({"ASKING"});
+// A channel in the slot of b: its subscription, a message, and the end that the server announces.
+inline const std::string b_channel = "wake:{b}:me";
+inline const std::string subscribe_b = encoded({"SSUBSCRIBE", b_channel});
+inline std::string b_message(const std::string& text) {
+    return ">3\r\n" + bulk("smessage") + bulk(b_channel) + bulk(text);
+}
+inline std::string ended(const std::string& which = b_channel) {
+    return ">3\r\n" + bulk("sunsubscribe") + bulk(which) + ":0\r\n";
+}
+
 constexpr script lock_step{"step", "0123456789012345678901234567890123456789", "return 1"};
 
 class played_members : public link_maker {
@@ -183,6 +203,17 @@ protected:
         say(two, "+1\r\n");
         ASSERT_EQ(sent(two), encoded({"GET", key_a}));
         log.clear();
+    }
+
+    void listen() {
+        router.subscribe(b_channel, now);
+        settle();
+    }
+    void listen_at_one() {
+        start_with_both();
+        listen();
+        ASSERT_EQ(sent(one), subscribe_b);
+        confirm(one, b_channel);
     }
 
     void on_slots_up(const slot_set& which, const member_link& at, instant) override {

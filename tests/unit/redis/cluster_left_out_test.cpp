@@ -40,7 +40,7 @@ protected:
 
 TEST_F(ClusterLeftOut, AWaiterGoesToTheSuccessor) {
     start(map_of(one, two));
-    wait_in_line(first, "a", two);
+    wait_in_queue(first, "a", two);
     fail(two);
     tell_map(without_a);
     time_passes(200ms);

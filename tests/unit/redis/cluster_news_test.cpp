@@ -8,25 +8,9 @@
 namespace holdfast::redis::cluster_news_test {
 namespace {
 
-using testing::bulk;
+using namespace testing;
 using ::testing::ElementsAre;
-using testing::encoded;
-using testing::key_b;
-using testing::key_c;
-using testing::name_of;
-using testing::one;
-using testing::recorded_command;
-using testing::three;
-using testing::two;
 using life = command::state;
-
-const std::string channel = "wake:{b}:me";  // in the slot of b
-const std::string on = encoded({"SSUBSCRIBE", channel});
-const std::string b_moved = "-MOVED 3300 two:7002\r\n";
-
-std::string left(const std::string& which) {
-    return ">3\r\n" + bulk("sunsubscribe") + bulk(which) + ":0\r\n";
-}
 
 class ClusterNews : public testing::cluster_fixture {
 protected:
@@ -37,14 +21,6 @@ protected:
     void on_slots_down(const slot_set& which, const failure& why, instant at) override {
         cluster_fixture::on_slots_down(which, why, at);
         if (when_down) when_down();
-    }
-
-    void listen_at_one() {
-        start_with_both();
-        router.subscribe(channel, now);
-        settle();
-        ASSERT_EQ(sent(one), on);
-        confirm(one, channel);
     }
 
     std::function<void()> when_map;
@@ -98,20 +74,20 @@ TEST_F(ClusterNews, ChannelsAreAskedForBeforeCommandsOfTheListener) {
     listen_at_one();
     recorded_command poll = get("poll", key_b);
     when_down = [&] { router.submit(poll, now); };
-    say(one, left(channel));
-    EXPECT_EQ(sent(one), on + encoded({"poll", key_b}));
+    say(one, ended(b_channel));
+    EXPECT_EQ(sent(one), subscribe_b + encoded({"poll", key_b}));
     recorded_command next = get("next", key_b);
     when_down = [&] { router.submit(next, now); };
     say(one, b_moved);  // to the subscription
-    EXPECT_EQ(sent(two), on + encoded({"next", key_b}));
+    EXPECT_EQ(sent(two), subscribe_b + encoded({"next", key_b}));
     say(one, "+1\r\n");
-    confirm(two, channel);
+    confirm(two, b_channel);
     say(two, "+1\r\n");
     recorded_command last = get("last", key_b);
     when_down = [&] { router.submit(last, now); };
     sent(one);
     say(asked_for_map(), testing::two_halves());
-    EXPECT_EQ(sent(one), on + encoded({"last", key_b}));
+    EXPECT_EQ(sent(one), subscribe_b + encoded({"last", key_b}));
 }
 
 TEST_F(ClusterNews, NoCallbackRunsWithinAnother) {
@@ -132,9 +108,9 @@ TEST_F(ClusterNews, ManyEndsThatAreReadAtOnceAreToldOnce) {
     settle();
     confirm(one, other);
     sent(one);
-    say(one, left(channel) + left(other));
+    say(one, ended(b_channel) + ended(other));
     EXPECT_THAT(log, ElementsAre("down!" + name_of(errc::moving) + ": b c", "up one: b c"));
-    EXPECT_EQ(sent(one), on + encoded({"SSUBSCRIBE", other}));
+    EXPECT_EQ(sent(one), subscribe_b + encoded({"SSUBSCRIBE", other}));
 }
 
 }  // namespace

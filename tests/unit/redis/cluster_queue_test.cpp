@@ -8,29 +8,12 @@
 namespace holdfast::redis::cluster_queue_test {
 namespace {
 
+using namespace testing;
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
-using testing::encoded;
-using testing::four;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::key_a;
-using testing::key_b;
-using testing::name_of;
-using testing::node_answer;
-using testing::one;
-using testing::recorded_command;
-using testing::shard_answer;
-using testing::shards_answer;
-using testing::three;
-using testing::two;
 using life = command::state;
-
-const std::string try_again = "-TRYAGAIN Multiple keys request during rehashing of slot\r\n";
-
-std::string all_at(const server_address& owner) {
-    return shards_answer({shard_answer({{0, 16383}}, {node_answer(owner)})});
-}
 
 std::string one_and_its_replica() {
     return shards_answer({shard_answer({{0, 16383}}, {node_answer(one), node_answer(three, {.role = "replica"})})});

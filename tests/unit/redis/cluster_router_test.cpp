@@ -6,27 +6,13 @@
 namespace holdfast::redis::cluster_router_test {
 namespace {
 
+using namespace testing;
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
-using testing::encoded;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::key_a;
-using testing::key_b;
-using testing::name_of;
-using testing::node_answer;
-using testing::one;
-using testing::recorded_command;
-using testing::shard_answer;
-using testing::shards_answer;
-using testing::three;
-using testing::two;
 using life = command::state;
 
-const std::string asking = encoded({"ASKING"});
-const std::string b_moved = "-MOVED 3300 two:7002\r\n";
-const std::string b_asks = "-ASK 3300 two:7002\r\n";
-const std::string try_again = "-TRYAGAIN Multiple keys request during rehashing of slot\r\n";
 const std::string half_run =
     "-ERR Script attempted to access a non local key in a cluster node script: 1, on @x:1.\r\n";
 

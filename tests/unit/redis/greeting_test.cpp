@@ -34,8 +34,10 @@ TEST(Greeting, SecretsGoAsTheyAreWhateverTheirBytes) {
 TEST(Greeting, ReadsWhatTheServerIs) {
     const parsed hello("%5\r\n" + bulk("server") + bulk("redis") + bulk("version") + bulk("7.2.4") + bulk("id") +
                        ":12345678901\r\n" + bulk("mode") + bulk("cluster") + bulk("role") + bulk("master"));
+    server_settings settings;
+    settings.use = link_use::cluster;
     server_facts facts;
-    EXPECT_EQ(greeting::read_hello(hello.reply, {}, facts).has_value(), false);
+    EXPECT_EQ(greeting::read_hello(hello.reply, settings, facts).has_value(), false);
     EXPECT_EQ(facts.version, "7.2.4");
     EXPECT_EQ(facts.mode, "cluster");
     EXPECT_EQ(facts.role, "master");
@@ -72,17 +74,17 @@ TEST(Greeting, AnOddHelloDoesNoHarm) {
 TEST(Greeting, ReadsItsOwnAddressAndNotAnothersField) {
     server_facts facts;
     const parsed info(bulk("id=3 laddr=10.0.0.1:6379 addr=[::1]:55 name=addr=evil\n"));
-    greeting::read_client_info(info.reply, facts);
+    greeting::read_client_info(info.reply, {}, facts);
     EXPECT_EQ(facts.client_address, "[::1]:55");
     const parsed verbatim("=" + std::to_string(4 + 20) + "\r\ntxt:# S\r\nrun_id:abc\r\nx:1\r\n");
-    greeting::read_server_info(verbatim.reply, facts);
+    greeting::read_server_info(verbatim.reply, {}, facts);
     EXPECT_EQ(facts.run_id, "abc");
 }
 
 std::optional<std::chrono::milliseconds> least_uptime_told_by(const std::string& line) {
     server_facts facts;
     const parsed info(bulk("# Server\r\nrun_id:abc\r\n" + line + "x:1\r\n"));
-    greeting::read_server_info(info.reply, facts);
+    greeting::read_server_info(info.reply, {}, facts);
     return facts.up_at_least;
 }
 
@@ -111,8 +113,8 @@ TEST(Greeting, AnotherRunOrASilentOneIsKnownForNoTime) {
 TEST(Greeting, RefusedFactsStayUnknown) {
     server_facts facts;
     const parsed refused("-NOPERM addr=1 run_id:1\r\n");
-    greeting::read_client_info(refused.reply, facts);
-    greeting::read_server_info(refused.reply, facts);
+    greeting::read_client_info(refused.reply, {}, facts);
+    greeting::read_server_info(refused.reply, {}, facts);
     EXPECT_EQ(facts.client_address, "");
     EXPECT_EQ(facts.run_id, "");
 }

@@ -3,7 +3,6 @@
 // wire/look.hpp reads it from one server; merge() makes one state of what several servers say.
 #pragma once
 
-#include "wire/client_card.hpp"
 #include "wire/keys.hpp"
 #include "wire/kind.hpp"
 #include "wire/look.hpp"
