@@ -51,16 +51,11 @@ private:
 void engine::run(instant now) {
     if (running_) return;  // an effect has led back here: the loop goes on with what was appended
     const running_now guard(running_);
-    for (;;) {
-        if (const node_event* const event = events_.next()) {
-            take_event(*event, now);
-        } else if (const effect* const what = effects_.next()) {
-            carry_out(*what);
-        } else {
-            break;
-        }
+    while (!events_.is_empty() || !effects_.is_empty()) {
+        events_.is_empty() ? carry_out(effects_.take()) : take_event(events_.take(), now);
     }
-    holds_.free_forgotten();
+    if (holds_.has_forgotten()) holds_.free_forgotten();
+    if (!kept_.empty()) kept_.clear();
 }
 
 void engine::take_event(const node_event& event, instant now) {
@@ -138,76 +133,72 @@ void engine::settle(hold& h) {
 
 namespace {
 
-template <typename... Functions>
-struct overloaded : Functions... {
-    using Functions::operator()...;
+// Whoever released the hold hears no more of it.
+hold_listener* listener_of(const hold& h) noexcept {
+    return h.is_released() ? nullptr : h.listener().get();
+}
+
+// Carries out an effect of each kind.
+struct executor {
+    observer& watcher;
+
+    void operator()(const effects::send& e) const {
+        if (e.request->is_orphan()) return e.request->end();  // nobody wants it any more
+        e.request->submitted();
+        e.to->submit(*e.request);
+    }
+    void operator()(const effects::withdraw& e) const {
+        const bool may_run = !e.request->is_orphan() || e.request->life() != redis::command::state::waiting;
+        if (!may_run && e.to->withdraw(*e.request)) e.request->end();
+    }
+    void operator()(const effects::confirm& e) const {
+        if (e.request->is_orphan()) return e.request->end();
+        e.request->submitted();
+        e.to->confirm(*e.request, *e.lock, e.wanted);
+    }
+    void operator()(const effects::distrust& e) const { e.node->distrust(*e.why); }
+    void operator()(const effects::subscribe& e) const { e.at->subscribe(*e.channel); }
+    void operator()(const effects::unsubscribe& e) const { e.at->unsubscribe(*e.channel); }
+    void operator()(const effects::want_link& e) const { e.to->want_link(*e.lock); }
+    void operator()(const effects::acquired& e) const {
+        watcher.on_acquired(e.waited, e.got);
+        e.who->acquired(*e.what);
+    }
+    void operator()(const effects::reentered& e) const {
+        watcher.on_reentered();
+        e.who->acquired(*e.what);
+    }
+    void operator()(const effects::refused& e) const { e.who->refused(*e.why); }
+    void operator()(const effects::answered& e) const {
+        if (e.why_not == nullptr) e.who->left_behind(e.holders, e.waiters);
+        e.who->answered(e.why_not == nullptr ? std::nullopt : std::optional(*e.why_not));
+    }
+    void operator()(const effects::validity& e) const {
+        if (auto* const told = listener_of(*e.of)) told->on_validity(e.of->valid_until());
+    }
+    void operator()(const effects::token& e) const {
+        if (auto* const told = listener_of(*e.of)) told->on_token(e.of->token());
+    }
+    void operator()(const effects::lost& e) const {
+        watcher.on_lost(e.what->terms().keys->lock(), e.why);
+        if (auto* const told = listener_of(*e.what)) told->on_lost(e.why);
+    }
+    void operator()(const effects::released& e) const {
+        if (const auto told = e.what->take_listener()) told->on_gone();
+        watcher.on_released(e.held);
+    }
+    void operator()(const effects::seen_refused&) const { watcher.on_refused(); }
+    void operator()(const effects::seen_renewed&) const { watcher.on_renewed(); }
+    void operator()(const effects::seen_renewal_failed& e) const { watcher.on_renewal_failed(*e.why); }
+    void operator()(const effects::seen_votes& e) const {
+        watcher.on_votes(e.of->terms().keys->lock(), e.what, e.count);
+    }
 };
-template <typename... Functions>
-overloaded(Functions...) -> overloaded<Functions...>;
-
-void send(const effects::send& what) {
-    if (what.request->is_orphan()) return what.request->end();  // nobody wants it any more
-    what.request->submitted();
-    what.to->submit(*what.request);
-}
-
-void withdraw(const effects::withdraw& what) {
-    const bool may_run = !what.request->is_orphan() || what.request->life() != redis::command::state::waiting;
-    if (!may_run && what.to->withdraw(*what.request)) what.request->end();
-}
-
-void confirm(const effects::confirm& what) {
-    if (what.request->is_orphan()) return what.request->end();
-    what.request->submitted();
-    what.to->confirm(*what.request, *what.lock, what.wanted);
-}
-
-void answer(const effects::answered& what) {
-    if (!what.why_not) what.who->left_behind(what.holders, what.waiters);
-    what.who->answered(what.why_not.copy());
-}
 
 }  // namespace
 
 void engine::carry_out(const effect& what) {
-    std::visit(overloaded{
-                   [](const effects::send& e) { send(e); },
-                   [](const effects::withdraw& e) { withdraw(e); },
-                   [](const effects::confirm& e) { confirm(e); },
-                   [](const effects::distrust& e) { e.node->distrust(e.why); },
-                   [](const effects::subscribe& e) { e.at->subscribe(e.channel); },
-                   [](const effects::unsubscribe& e) { e.at->unsubscribe(e.channel); },
-                   [](const effects::want_link& e) { e.to->want_link(*e.lock); },
-                   [this](const effects::acquired& e) {
-                       watcher_.on_acquired(e.waited, e.got);
-                       e.who->acquired(*e.what);
-                   },
-                   [this](const effects::reentered& e) {
-                       watcher_.on_reentered();
-                       e.who->acquired(*e.what);
-                   },
-                   [](const effects::refused& e) { e.who->refused(*e.why); },
-                   [](const effects::answered& e) { answer(e); },
-                   [](const effects::validity& e) {
-                       if (e.of->listener() != nullptr) e.of->listener()->on_validity(e.of->valid_until());
-                   },
-                   [](const effects::token& e) {
-                       if (e.of->listener() != nullptr) e.of->listener()->on_token(e.of->token());
-                   },
-                   [](const effects::lost& e) {
-                       if (e.what->listener() != nullptr) e.what->listener()->on_lost(e.why);
-                   },
-                   [this](const effects::released& e) {
-                       if (e.told != nullptr) e.told->on_gone();
-                       watcher_.on_released(e.held);
-                   },
-                   [this](const effects::seen_refused&) { watcher_.on_refused(); },
-                   [this](const effects::seen_renewed&) { watcher_.on_renewed(); },
-                   [this](const effects::seen_renewal_failed& e) { watcher_.on_renewal_failed(e.why); },
-                   [this](const effects::seen_lost& e) { watcher_.on_lost(e.lock->lock(), e.why); },
-                   [this](const effects::seen_votes& e) { watcher_.on_votes(e.lock->lock(), e.what, e.count); },
-               },
-               what);
+    std::visit(executor{watcher_}, what);
 }
 
 // --- owners
@@ -246,7 +237,7 @@ bool engine::reads_a_stripe(const acquire_terms& terms) {
 // --- requests
 
 void engine::refuse(acquire_completion& request, errc code, std::string detail) {
-    add(effects::refused{&request, rare(code, std::move(detail))});
+    add(effects::refused{&request, keep(refusal{code, std::move(detail), {}, {}})});
 }
 
 void engine::acquire(acquire_completion& request, acquire_terms terms, instant now) {

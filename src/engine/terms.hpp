@@ -53,17 +53,10 @@ public:
     explicit operator bool() const noexcept { return why_ != nullptr; }
     const refusal& operator*() const noexcept { return *why_; }
     const refusal* operator->() const noexcept { return why_.get(); }
-    std::optional<refusal> copy() const { return why_ ? std::optional(*why_) : std::nullopt; }
 
 private:
     std::unique_ptr<refusal> why_;
 };
-
-inline rare_refusal rare(errc code, std::string detail) {
-    rare_refusal why;
-    why = refusal{code, std::move(detail), {}, {}};
-    return why;
-}
 
 enum class how : std::uint8_t { asked, handed_over };
 

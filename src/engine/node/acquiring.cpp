@@ -87,8 +87,7 @@ void acquiring::yield(node_hold& n, instant now) {
 
 void acquiring::begin(node_hold& n, patience limit, instant now, fencing_token gives_way) {
     node_acquisition& a = core_.busy(n).acquisition;
-    a.clear_but_for_ticket();
-    if (n.phase != node_phase::wanted) a.ticket.clear();
+    if (n.asks()) a.end();
     // What is being made less must be less before it is asked to be more, and the node must know the hold by the token
     // that the request names.
     a.at = n.is_being_changed() || n.is_being_raised() ? stage::deferred : stage::asking;
@@ -201,6 +200,7 @@ void acquiring::on_answer(node_hold& n, const call& asked, const acquire_answer&
 }
 
 void acquiring::on_queued(node_hold& n, const call& asked, const acquire_answer& answer, instant now) {
+    if (waits(n)) core_.expect_push(n);
     node_acquisition& a = core_.busy(n).acquisition;
     a.at = stage::queued;
     a.gives_way = 0;
@@ -240,10 +240,9 @@ milliseconds acquiring::next_poll(node_hold& n, const acquire_answer& answer, bo
 void acquiring::on_failure(node_hold& n, const failure& why, instant now) {
     const bool unknown = why.code == errc::outcome_unknown;
     if (unknown) n.stray_copies = true;
-    if (!n.asks()) {
-        if (unknown) core_.mark_stray(n);
-        return;
-    }
+    // What does not listen is told by its undo, or by its next answer.
+    if (unknown && (n.listens || !n.asks())) core_.expect_push(n);
+    if (!n.asks()) return;
     if (!unknown) return refuse(n, {why.code, why.detail, {}, {}}, now);
     node_acquisition& a = core_.busy(n).acquisition;
     a.may_have_run = true;

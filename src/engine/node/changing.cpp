@@ -91,7 +91,7 @@ void changing::done(node_hold& n, std::optional<hold_answer> answer, instant now
     node_event changed{.what = node_event::kind::changed, .at = &n};
     if (answer) changed.holders = answer->holders;
     if (answer) changed.waiters = answer->waiters;
-    core_.tell(std::move(changed));
+    core_.tell(changed);
 }
 
 void changing::give_up(node_hold& n, refusal why, instant now) {

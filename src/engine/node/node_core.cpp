@@ -50,19 +50,15 @@ void node_core::set_timer(node_hold& n, instant now) {
         const instant renewal_due = n.pending().renewing == nullptr ? std::max(n.renew_at, now) : never;
         due = std::min({due, last_moment, renewal_due, n.pending().change_again_at, n.pending().raise_again_at});
     }
-    if (due == never) {
-        timers_.cancel(n);
-    } else {
-        timers_.set(n, due);
-    }
+    due == never ? timers_.cancel(n) : timers_.set(n, due);
 }
 
 void node_core::send(call& request) {
-    add(effects::send{&out_, &request});
+    todo().add(effects::send{&out_, &request});
 }
 
 void node_core::confirm(call& request, const node_hold& n) {
-    add(effects::confirm{&out_, &request, &keys_of(n), options_of(n).acknowledged_by()});
+    todo().add(effects::confirm{&out_, &request, &keys_of(n), options_of(n).acknowledged_by()});
 }
 
 void node_core::drop(node_hold& n, call* node_requests::*which) {
@@ -70,7 +66,7 @@ void node_core::drop(node_hold& n, call* node_requests::*which) {
     call* const dropped = std::exchange((*n.requests).*which, nullptr);
     if (dropped == nullptr) return;
     dropped->orphan();
-    if (dropped->life() == redis::command::state::waiting) add(effects::withdraw{&out_, dropped});
+    if (dropped->life() == redis::command::state::waiting) todo().add(effects::withdraw{&out_, dropped});
 }
 
 bool node_core::drop_ask(node_hold& n) {
@@ -82,7 +78,7 @@ bool node_core::drop_ask(node_hold& n) {
 }
 
 void node_core::end_acquisition(node_hold& n) {
-    if (n.requests) n.requests->acquisition.clear();
+    if (n.requests && n.asks()) n.requests->acquisition.end();
     if (!n.stray_copies) stop_listening(n);
 }
 
@@ -91,23 +87,23 @@ void node_core::mark_stray(node_hold& n) {
     expect_push(n);
 }
 
-void node_core::expect_push(node_hold& n) {
-    if (n.expects_push) return;
-    waiters_.emplace(n.whole->id().counter(), &n);
-    n.expects_push = true;
-    wakes_.enter(keys_of(n));
+void node_core::enter_channel(node_hold& n) {
+    if (!std::exchange(n.listens, true)) wakes_.enter(keys_of(n));
 }
 
 void node_core::listen(node_hold& n) {
-    expect_push(n);
+    enter_channel(n);
     wakes_.subscribe(keys_of(n));
 }
 
+void node_core::expect_push(node_hold& n) {
+    enter_channel(n);
+    if (!std::exchange(n.expects_push, true)) waiters_.emplace(n.whole->id().counter(), &n);
+}
+
 void node_core::stop_listening(node_hold& n) {
-    if (!n.expects_push) return;
-    waiters_.erase(n.whole->id().counter());
-    n.expects_push = false;
-    wakes_.leave(keys_of(n));
+    if (std::exchange(n.expects_push, false)) waiters_.erase(n.whole->id().counter());
+    if (std::exchange(n.listens, false)) wakes_.leave(keys_of(n));
 }
 
 node_hold* node_core::find_waiter(std::string_view id) const {
@@ -141,8 +137,11 @@ void node_core::forget(node_hold& n) {
     drop(n, &node_requests::changing);
     drop(n, &node_requests::leaving);
     drop(n, &node_requests::raising);
-    if (n.requests) n.requests->clear();
-    spare_requests_.give_back(std::move(n.requests));
+    if (n.requests) {
+        n.requests->acquisition.end();
+        n.requests->raise_again_at = n.requests->release_again_at = n.requests->change_again_at = never;
+    }
+    rest_if_idle(n);
     timers_.cancel(n);
     stop_listening(n);
     n.phase = node_phase::gone;
@@ -150,15 +149,13 @@ void node_core::forget(node_hold& n) {
 }
 
 void node_core::tell_failed(node_event::kind what, node_hold& n, refusal why) {
-    node_event event{.what = what, .at = &n};
-    event.why_not = std::move(why);
-    tell(std::move(event));
+    tell({.what = what, .at = &n, .why_not = todo().keep(std::move(why))});
 }
 
 failure node_core::classify(node_hold& n, const redis::reply_view& error_reply) {
     failure why = redis::classify_error(error_reply.text(), settings_.server);
     if (!spoils_link(why.code)) return why;
-    add(effects::distrust{&out_, why});
+    todo().add(effects::distrust{&out_, todo().keep(why)});
     // When the link ends this node hold may be forgotten, and could not be marked then.
     if (n.orphaned_ask) mark_stray(n);
     return why;

@@ -43,7 +43,7 @@ struct node_surroundings {
     agenda& todo;
 };
 
-// By the counter of their hold id. Every acquisition is in it, if for a moment.
+// By the counter of their hold id.
 using waiter_index = boost::unordered_flat_map<std::uint64_t, node_hold*>;
 
 class node_core {
@@ -80,7 +80,7 @@ public:
     void set_timer(node_hold& n, instant now);
     void send(call& request);
     void confirm(call& request, const node_hold& n);
-    void want_link(const node_hold& n) { add(effects::want_link{&out_, &keys_of(n)}); }
+    void want_link(const node_hold& n) { todo().add(effects::want_link{&out_, &keys_of(n)}); }
     // Nobody waits for its answer any more.
     void drop(node_hold& n, call* node_requests::*which);
     // The same of an acquiring request. True if it may run all the same.
@@ -88,23 +88,20 @@ public:
     void end_acquisition(node_hold& n);
     // A copy of an acquiring request may run late: a grant that it gets is pushed to this id, and given back.
     void mark_stray(node_hold& n);
-    // A grant may be pushed to it.
-    void expect_push(node_hold& n);
-    // And is to be heard.
+    // Before a request that may put it in the queue.
     void listen(node_hold& n);
+    // It is in the queue, or may be: a push may be for it.
+    void expect_push(node_hold& n);
     // The token by which the node knows the hold from now on.
     void adopt(node_hold& n, fencing_token token);
     void lose(node_hold& n, errc why);
     void forget(node_hold& n);
 
     // --- what the quorum hears
-    void tell(node_event what) { where_.todo.tell(std::move(what)); }
+    void tell(const node_event& what) { where_.todo.tell(what); }
     void tell(node_event::kind what, node_hold& n) { tell({.what = what, .at = &n}); }
     void tell_failed(node_event::kind what, node_hold& n, refusal why);
-    template <typename Effect>
-    void add(Effect what) {
-        where_.todo.add(std::move(what));
-    }
+    agenda& todo() noexcept { return where_.todo; }
 
     // --- of answers
     failure classify(node_hold& n, const redis::reply_view& error_reply);
@@ -115,6 +112,7 @@ public:
 
 private:
     void rest_if_idle(node_hold& n) noexcept;
+    void enter_channel(node_hold& n);
     void stop_listening(node_hold& n);
 
     node_settings settings_;

@@ -80,8 +80,8 @@ void releasing::on_reply(node_hold& n, const call& asked, const redis::reply_vie
     if (reply.is_error()) return on_error(n, core_.classify(n, reply), now);
     if (const auto answer = wire::read_release(reply)) return on_answer(n, *answer, now);
     node_event told{.what = node_event::kind::released, .at = &n};
-    told.why_not = core_.nonsense();
-    end(n, std::move(told), now);
+    told.why_not = core_.todo().keep(core_.nonsense());
+    end(n, told, now);
 }
 
 // Whatever it says, the full release follows. That it found nothing may be because the slot was moved back meanwhile,
@@ -98,12 +98,12 @@ void releasing::on_alone_reply(node_hold& n, const redis::reply_view& reply, ins
 void releasing::on_error(node_hold& n, const failure& why, instant now) {
     if (why.code == errc::moving && can_go_alone(n)) return send_alone(n, now);
     node_event told{.what = node_event::kind::released, .at = &n};
-    told.why_not = refusal{why.code, why.detail, {}, {}};
-    if (!may_pass(why.code) || now + again_after >= n.valid_until) return end(n, std::move(told), now);
+    told.why_not = core_.todo().keep(refusal{why.code, why.detail, {}, {}});
+    if (!may_pass(why.code) || now + again_after >= n.valid_until) return end(n, told, now);
     // It did not run. The caller need not wait, but others would until the lease ends.
     core_.busy(n).release_again_at = now + again_after;
     core_.timers().set(n, n.pending().release_again_at);
-    core_.tell(std::move(told));
+    core_.tell(told);
 }
 
 void releasing::on_answer(node_hold& n, const hold_answer& answer, instant now) {
@@ -111,24 +111,24 @@ void releasing::on_answer(node_hold& n, const hold_answer& answer, instant now) 
     // If an earlier copy may have run, not finding the hold is what success looks like.
     if (answer.what != hold_answer::verdict::done && !n.release_may_have_run) {
         const bool other = answer.what == hold_answer::verdict::held_by_other;
-        told.why_not =
-            refusal{other ? errc::held_by_other : errc::not_held, "", answer.holder_left, std::string(answer.holder)};
+        told.why_not = core_.todo().keep(
+            refusal{other ? errc::held_by_other : errc::not_held, "", answer.holder_left, std::string(answer.holder)});
     }
     told.holders = answer.holders;
     told.waiters = answer.waiters;
     // This release was the only one, and its answer came after that of all it undid: nothing is on its way any more.
     if (!n.release_may_have_run && !n.stray_copies) n.undone = n.orphaned_ask = false;
-    end(n, std::move(told), now);
+    end(n, told, now);
 }
 
 // An old copy of the request may yet enqueue the id again and be granted; for a lease we would hear of it.
-void releasing::end(node_hold& n, node_event told, instant now) {
+void releasing::end(node_hold& n, const node_event& told, instant now) {
     if (n.stray_copies && n.token == 0 && now < n.valid_until) {
         core_.timers().set(n, n.valid_until);
     } else {
         core_.forget(n);
     }
-    core_.tell(std::move(told));
+    core_.tell(told);
 }
 
 void releasing::give_back(node_hold& n, fencing_token token, instant now) {

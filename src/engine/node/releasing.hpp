@@ -33,7 +33,7 @@ private:
     void on_alone_reply(node_hold& n, const redis::reply_view& reply, instant now);
     void on_error(node_hold& n, const failure& why, instant now);
     void on_answer(node_hold& n, const wire::hold_answer& answer, instant now);
-    void end(node_hold& n, node_event told, instant now);
+    void end(node_hold& n, const node_event& told, instant now);
 
     node_core& core_;
 };

@@ -155,7 +155,7 @@ void renewing::done(node_hold& n, instant now) {
 }
 
 void renewing::on_failure(node_hold& n, const failure& why, instant now) {
-    core_.add(effects::seen_renewal_failed{why});
+    core_.todo().add(effects::seen_renewal_failed{core_.todo().keep(why)});
     // Repeatable: if a broken link leaves the outcome unknown, the renewal is sent again on the next link.
     const bool unknown = why.code == errc::outcome_unknown;
     const milliseconds lease = core_.options_of(n).lease;

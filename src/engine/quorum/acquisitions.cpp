@@ -27,10 +27,7 @@ bool waits_for_links(const hold& h) noexcept {
 
 void acquisitions::begin(hold& h, acquire_completion& request, patience limit, instant now) {
     pending_work& work = holds_.pending(h);
-    work.asked.clear();
-    work.asked.request = &request;
-    work.asked.limit = limit;
-    work.asked.asked_at = now;
+    work.asked = {.request = &request, .limit = limit, .asked_at = now};
     const bool is_unbounded = limit.wait == waiting::in_queue && limit.deadline == never;
     if (is_unbounded && !nodes_.was_reached()) work.asked.reach_by = now + settings_.first_connect;
     request.pending_hold = &h;
@@ -214,7 +211,7 @@ void acquisitions::withdraw(hold& h, instant now) {
     work.asked.gather_until = never;
     work.asked.gather_for = milliseconds(0);
     work.asked.request->pending_hold = &later;
-    h.pending->asked.clear();
+    h.pending->asked = {};
     later.withdrawn = true;
     want_links(later);
     holds_.set_timer(later);
@@ -308,9 +305,7 @@ void acquisitions::fail(hold& h, refusal why, instant now) {
     }
     holds_.set_timer(h);
     todo_.add(effects::seen_refused{});
-    rare_refusal told;
-    told = std::move(why);
-    todo_.add(effects::refused{request, std::move(told)});
+    todo_.add(effects::refused{request, todo_.keep(std::move(why))});
 }
 
 void acquisitions::undo_nodes(hold& h, instant now) {

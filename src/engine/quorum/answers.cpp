@@ -7,10 +7,9 @@
 namespace holdfast::engine {
 
 void answers::expect(hold& h, answer_to what, hold_completion* request, instant answer_by) {
-    if (h.pending) h.pending->about(what).clear();
+    if (h.pending) h.pending->about(what) = {};
     if (request == nullptr) return;
     answer_count& count = holds_.pending(h).about(what);
-    count.is_used = true;
     count.request = request;
     count.answer_by = answer_by;
     for (node_hold& n : h.nodes()) {
@@ -44,24 +43,22 @@ void answers::count_refused(node_hold& n, answer_to what, const refusal& why) {
 
 void answers::conclude(hold& h, answer_to what) {
     answer_count& count = h.pending->about(what);
-    if (count.done >= nodes_.majority()) return answer(h, what, {});
-    if (count.done + count.open < nodes_.majority()) answer(h, what, std::move(count.why_not));
+    if (count.done >= nodes_.majority()) return answer(h, what, nullptr);
+    if (count.done + count.open >= nodes_.majority()) return;
+    answer(h, what, count.why_not ? todo_.keep(*count.why_not) : nullptr);
 }
 
-void answers::answer(hold& h, answer_to what, rare_refusal why_not) {
+void answers::answer(hold& h, answer_to what, const refusal* why_not) {
     if (!h.is_waited_for(what)) return;
     answer_count& count = h.pending->about(what);
     count.answer_by = never;
-    todo_.add(
-        effects::answered{std::exchange(count.request, nullptr), std::move(why_not), count.holders, count.waiters});
+    todo_.add(effects::answered{std::exchange(count.request, nullptr), why_not, count.holders, count.waiters});
 }
 
 // If nobody waits, no text is made.
 void answers::refuse(hold& h, answer_to what, errc code, std::string_view detail) {
     if (!h.is_waited_for(what)) return;
-    rare_refusal why;
-    why = refusal{code, std::string(detail), {}, {}};
-    answer(h, what, std::move(why));
+    answer(h, what, todo_.keep(refusal{code, std::string(detail), {}, {}}));
 }
 
 void answers::refuse_late(hold& h, answer_to what, instant now, errc code, std::string_view detail) {

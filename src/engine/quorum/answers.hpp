@@ -23,7 +23,7 @@ public:
     void refuse_late(hold& h, answer_to what, instant now, errc code, std::string_view detail);
 
 private:
-    void answer(hold& h, answer_to what, rare_refusal why_not);
+    void answer(hold& h, answer_to what, const refusal* why_not);
     void conclude(hold& h, answer_to what);
 
     hold_store& holds_;

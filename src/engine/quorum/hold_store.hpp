@@ -33,6 +33,7 @@ public:
 
     // Takes the hold out if nothing of it is left at any node, and nobody waits for it.
     void forget_if_gone(hold& h);
+    bool has_forgotten() const noexcept { return !forgotten_.empty(); }
     void free_forgotten();
 
 private:

@@ -46,7 +46,7 @@ void holding::tell_votes(hold& h, votes_now what) {
     if (what == votes_now::fewer && in_favour == h.told_votes) return;
     h.told_votes = static_cast<std::uint16_t>(in_favour);
     h.shrunk = in_favour < nodes_.size();
-    todo_.add(effects::seen_votes{h.terms().keys, what, {.in_favour = in_favour, .nodes = nodes_.size()}});
+    todo_.add(effects::seen_votes{&h, what, {.in_favour = in_favour, .nodes = nodes_.size()}});
 }
 
 void holding::lose_if_ran_out(hold& h, instant now) {
@@ -58,12 +58,11 @@ void holding::lose(hold& h, errc why, instant now) {
     if (h.pending) h.pending->heal_at = never;
     answers_.refuse(h, answer_to::renewal, errc::lost, "");
     answers_.refuse(h, answer_to::change, errc::lost, "");
-    todo_.add(effects::seen_lost{h.terms().keys, why});
     todo_.add(effects::lost{&h, why});
     acquire_completion* const upgrade = holds_.end_acquisition(h);
     holds_.set_timer(h);
     for (node_hold& n : h.nodes()) nodes_.of(n).let_run_out(n, now);
-    if (upgrade != nullptr) todo_.add(effects::refused{upgrade, rare(errc::lost, "")});
+    if (upgrade != nullptr) todo_.add(effects::refused{upgrade, todo_.keep(refusal{errc::lost, "", {}, {}})});
 }
 
 // --- results of nodes
@@ -149,8 +148,9 @@ void holding::heal(hold& h, instant now) {
 
 // --- requests
 
-void holding::refuse_now(hold_completion* request, errc code) {
-    if (request != nullptr) todo_.add(effects::answered{request, rare(code, ""), 0, 0});
+void holding::refuse_now(hold_completion* request, errc code, std::string detail) {
+    if (request != nullptr)
+        todo_.add(effects::answered{request, todo_.keep(refusal{code, std::move(detail), {}, {}}), 0, 0});
 }
 
 void holding::renew_nodes(hold& h, instant now) {
@@ -163,7 +163,7 @@ void holding::renew(hold& h, hold_completion& request, instant now) {
     lose_if_ran_out(h, now);
     if (h.phase != hold_phase::held) return refuse_now(&request, errc::lost);
     if (h.is_waited_for(answer_to::renewal)) {
-        return todo_.add(effects::answered{&request, rare(errc::too_many, "a renewal is under way"), 0, 0});
+        return refuse_now(&request, errc::too_many, "a renewal is under way");
     }
     answers_.expect(h, answer_to::renewal, &request, now + settings_.request_timeout);
     renew_nodes(h, now);
@@ -173,8 +173,8 @@ void holding::renew(hold& h, hold_completion& request, instant now) {
 void holding::release(hold& h, access level, hold_completion* request, instant answer_by, instant now) {
     HOLDFAST_ASSERT(h.levels(level) > 0);
     --(level == access::shared ? h.shared : h.exclusive);
-    if (h.exclusive + h.shared > 0) return release_level(h, level, request, answer_by, now);
-    todo_.add(effects::released{h.take_listener(), now - h.granted_at});
+    if (!h.is_released()) return release_level(h, level, request, answer_by, now);
+    todo_.add(effects::released{&h, now - h.granted_at});
     if (h.phase == hold_phase::lost) {
         // The caller is told at once; what may be left on the servers is cleared all the same.
         refuse_now(std::exchange(request, nullptr), errc::lost);
@@ -188,7 +188,8 @@ void holding::release(hold& h, access level, hold_completion* request, instant a
     answers_.expect(h, answer_to::release, request, answer_by);
     for (node_hold& n : h.nodes()) nodes_.of(n).release(n, now);
     holds_.set_timer(h);
-    if (upgrade != nullptr) todo_.add(effects::refused{upgrade, rare(errc::not_held, std::string(meanwhile))});
+    if (upgrade == nullptr) return;
+    todo_.add(effects::refused{upgrade, todo_.keep(refusal{errc::not_held, std::string(meanwhile), {}, {}})});
 }
 
 // Other levels remain: the nodes hear of it only if what they have becomes less.
@@ -196,7 +197,7 @@ void holding::release_level(hold& h, access level, hold_completion* request, ins
     if (h.phase != hold_phase::held) return refuse_now(request, errc::lost);
     const bool downgrades = level == access::exclusive && h.exclusive == 0;
     const bool stops_reading = level == access::shared && h.shared == 0;
-    if (!downgrades && request != nullptr) todo_.add(effects::answered{request, {}, 0, 0});
+    if (!downgrades && request != nullptr) todo_.add(effects::answered{request, nullptr, 0, 0});
     if (downgrades) {
         // A node's answer to the last downgrade may still be missing, when a majority has granted the upgrade anew.
         answers_.refuse(h, answer_to::change, errc::outcome_unknown, "downgraded again meanwhile");

@@ -62,7 +62,7 @@ private:
     void heal(hold& h, instant now);
     void release_level(hold& h, access level, hold_completion* request, instant answer_by, instant now);
     void make_less(hold& h, shape rest, instant now);
-    void refuse_now(hold_completion* request, errc code);
+    void refuse_now(hold_completion* request, errc code, std::string detail = {});
 
     const engine_settings& settings_;
     hold_store& holds_;
