@@ -2,10 +2,6 @@
 
 #include "base/assert.hpp"
 
-#include <algorithm>
-#include <string_view>
-#include <utility>
-
 namespace holdfast::engine {
 namespace {
 

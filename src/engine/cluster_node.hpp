@@ -16,9 +16,7 @@
 #include "engine/engine.hpp"
 #include "redis/cluster/cluster_router.hpp"
 
-#include <cstdint>
 #include <map>
-#include <string>
 
 namespace holdfast::engine {
 

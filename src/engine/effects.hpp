@@ -10,14 +10,8 @@
 
 #include "engine/terms.hpp"
 
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <string>
 #include <type_traits>
-#include <utility>
 #include <variant>
-#include <vector>
 
 namespace holdfast::engine {
 

@@ -2,10 +2,8 @@
 
 #include "base/assert.hpp"
 
-#include <algorithm>
 #include <functional>
 #include <span>
-#include <utility>
 
 namespace holdfast::engine {
 
@@ -19,14 +17,7 @@ engine::engine(engine_settings settings, const std::vector<node_link>& nodes, ra
       acquisitions_(settings_, holds_, nodes_, held_, clock_, *this) {
     for (const node_link& node : nodes) {
         inputs_.emplace_back(*this, nodes_.size());
-        nodes_.add(std::make_unique<node_agent>(node_settings{.request_timeout = settings_.request_timeout,
-                                                              .fence_retention = settings_.fence_retention,
-                                                              .lost_margin_percent = settings_.lost_margin_percent,
-                                                              .clock_skew = settings_.clock_skew,
-                                                              .most_renewals = settings_.most_renewals,
-                                                              .server = node.server,
-                                                              .listens = node.listens},
-                                                node_surroundings{client_, random, clock_, *this}, *node.out));
+        nodes_.add(std::make_unique<node_agent>(node, node_surroundings{settings_, client_, random, clock_, *this}));
     }
 }
 
@@ -203,14 +194,9 @@ void engine::carry_out(const effect& what) {
 
 // --- owners
 
-std::size_t engine::owned_lock_hash::operator()(const owned_lock& key) const noexcept {
-    const auto owner = std::hash<std::uint64_t>{}(static_cast<std::uint64_t>(key.owner));
-    return std::hash<std::string>{}(key.lock) ^ (owner * 0x9e3779b97f4a7c15U);
-}
-
 hold* engine::find(owner_id owner, const lock_keys& keys) {
     if (owner == owner_id::nobody) return nullptr;
-    const auto found = owned_.find(owned_lock{owner, keys.lock()});
+    const auto found = owned_.find({owner, keys.lock()});
     return found == owned_.end() ? nullptr : found->second;
 }
 
@@ -221,7 +207,7 @@ void engine::own(hold& h) {
 
 void engine::disown(const hold& h) {
     if (h.terms().owner == owner_id::nobody) return;
-    const auto owned = owned_.find(owned_lock{h.terms().owner, h.terms().keys->lock()});
+    const auto owned = owned_.find({h.terms().owner, h.terms().keys->lock()});
     if (owned != owned_.end() && owned->second == &h) owned_.erase(owned);
 }
 
@@ -328,7 +314,7 @@ void engine::keep_listening(const lock_keys& keys, instant now) {
 void engine::abandon(owner_id owner, instant now) {
     std::vector<hold*> left;
     for (const auto& [key, held] : owned_) {
-        if (key.owner == owner) left.push_back(held);
+        if (key.first == owner) left.push_back(held);
     }
     for (hold* const held : left) {
         disown(*held);
@@ -348,32 +334,36 @@ void engine::mark_links_changed(const lock_set& which) {
     }
 }
 
-void engine::on_link_up(std::size_t node, const node_facts& facts, const lock_set& which, instant now) {
-    if (facts.clock) clock_.set(node, *facts.clock, now);
-    nodes_[node].on_link_up(which, now);
-    mark_links_changed(which);
-    run(now);
+void node_input::on_link_up(const node_facts& facts, const lock_set& which, instant now) {
+    if (facts.clock) whole_.clock_.set(number_, *facts.clock, now);
+    agent().on_link_up(which, now);
+    whole_.mark_links_changed(which);
+    whole_.run(now);
 }
 
-void engine::on_link_down(std::size_t node, const lock_set& which, instant now) {
-    nodes_[node].on_link_down(which);
-    mark_links_changed(which);
-    run(now);
+void node_input::on_link_down(const lock_set& which, instant now) {
+    agent().on_link_down(which);
+    whole_.mark_links_changed(which);
+    whole_.run(now);
 }
 
-void engine::on_owners_changed(instant now) {
-    tell({.what = node_event::kind::owners_changed});
-    run(now);
+void node_input::on_owners_changed(instant now) {
+    whole_.tell({.what = node_event::kind::owners_changed});
+    whole_.run(now);
 }
 
-void engine::on_subscription_refused(std::size_t node, const failure& why, const lock_set& which, instant now) {
-    nodes_[node].on_subscription_refused(why, which, now);
-    run(now);
+void node_input::on_subscription_refused(const failure& why, const lock_set& which, instant now) {
+    agent().on_subscription_refused(why, which, now);
+    whole_.run(now);
 }
 
-void engine::on_push(std::size_t node, const redis::reply_view& message, instant now) {
-    nodes_[node].on_push(message, now);
-    run(now);
+void node_input::on_push(const redis::reply_view& message, instant now) {
+    agent().on_push(message, now);
+    whole_.run(now);
+}
+
+node_agent& node_input::agent() const noexcept {
+    return whole_.nodes_[number_];
 }
 
 void engine::on_timer(instant now) {
@@ -391,26 +381,6 @@ instant engine::deadline() const noexcept {
     instant first = holds_.earliest();
     for (const auto& each : nodes_) first = std::min(first, each->deadline());
     return first;
-}
-
-void node_input::on_link_up(const node_facts& facts, const lock_set& which, instant now) {
-    whole_.on_link_up(number_, facts, which, now);
-}
-
-void node_input::on_link_down(const lock_set& which, instant now) {
-    whole_.on_link_down(number_, which, now);
-}
-
-void node_input::on_owners_changed(instant now) {
-    whole_.on_owners_changed(now);
-}
-
-void node_input::on_subscription_refused(const failure& why, const lock_set& which, instant now) {
-    whole_.on_subscription_refused(number_, why, which, now);
-}
-
-void node_input::on_push(const redis::reply_view& message, instant now) {
-    whole_.on_push(number_, message, now);
 }
 
 }  // namespace holdfast::engine

@@ -14,9 +14,7 @@
 #include <boost/intrusive/list.hpp>
 
 #include <array>
-#include <memory>
 #include <span>
-#include <string>
 
 namespace holdfast::engine {
 

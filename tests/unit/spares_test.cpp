@@ -22,7 +22,7 @@ TEST(Spares, KeepNothingOfAnAcquisitionThatEnded) {
     used.acquisition.poll_at = {};
     used.acquisition.ticket = "1700";
     used.acquisition.holder = "somebody";
-    used.acquisition.trouble = refusal{};
+    used.acquisition.trouble = std::make_unique<refusal>();
     used.acquisition.end();
     EXPECT_TRUE(used.idle());
     EXPECT_EQ(used.acquisition.poll_at, never);
@@ -35,18 +35,6 @@ TEST(Spares, NothingIsKeptOfWhatIsNotThere) {
     spares<pending_work> kept;
     kept.give_back(nullptr);
     EXPECT_NE(kept.take(), nullptr);
-}
-
-TEST(RareRefusal, IsNoneUntilOneIsGiven) {
-    rare_refusal why;
-    EXPECT_FALSE(why);
-    why = refusal{errc::busy, "taken", milliseconds(3), "somebody"};
-    ASSERT_TRUE(why);
-    EXPECT_EQ(why->code, errc::busy);
-    EXPECT_EQ((*why).holder, "somebody");
-    EXPECT_EQ(why->detail, "taken");
-    why.reset();
-    EXPECT_FALSE(why);
 }
 
 }  // namespace

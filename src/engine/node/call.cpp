@@ -3,8 +3,6 @@
 #include "engine/hold.hpp"
 #include "engine/node/node_agent.hpp"
 
-#include <algorithm>
-
 namespace holdfast::engine {
 
 const node_requests node_hold::none{};
@@ -41,7 +39,7 @@ node_hold* call::take_subject() noexcept {
 }
 
 void call::end() {
-    owner_.end(*this);
+    owner_.calls().end(*this);
 }
 
 void call::on_reply(const redis::reply_view& reply, instant now) {

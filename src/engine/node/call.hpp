@@ -4,10 +4,6 @@
 #include "engine/node/node_hold.hpp"
 #include "redis/session/command.hpp"
 
-#include <cstddef>
-#include <memory>
-#include <vector>
-
 namespace holdfast::engine {
 
 class node_agent;

@@ -18,10 +18,6 @@
 
 #include <boost/intrusive/list.hpp>
 
-#include <memory>
-#include <optional>
-#include <string>
-
 namespace holdfast::engine {
 
 class call;
@@ -61,6 +57,12 @@ struct node_acquisition : node_acquisition_facts {
     std::string holder = {};    // as the last answered poll saw it
     rare_refusal trouble = {};  // of the server, as its last answer told it
 
+    // Who has the lock instead, as far as known.
+    void tell_holder(refusal& why, instant now) const {
+        why.holder = holder;
+        if (!holder_until) return;
+        why.holder_left = std::chrono::duration_cast<milliseconds>(std::max(*holder_until, now) - now);
+    }
     void end() noexcept {
         node_acquisition_facts::operator=({});
         ticket.clear();

@@ -2,8 +2,6 @@
 
 #include "base/assert.hpp"
 
-#include <utility>
-
 namespace holdfast::engine {
 
 wake_channels::wake_channels(channels kind, std::string client, outbox& out, agenda& todo)

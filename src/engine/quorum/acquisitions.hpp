@@ -13,8 +13,6 @@
 #include "engine/quorum/holding.hpp"
 #include "engine/quorum/pacing.hpp"
 
-#include <string>
-
 namespace holdfast::engine {
 
 class acquisitions {

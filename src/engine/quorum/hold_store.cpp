@@ -2,10 +2,6 @@
 
 #include "base/assert.hpp"
 
-#include <algorithm>
-#include <memory>
-#include <utility>
-
 namespace holdfast::engine {
 
 hold_store::~hold_store() {

@@ -7,9 +7,6 @@
 #include "engine/hold.hpp"
 #include "engine/spares.hpp"
 
-#include <cstdint>
-#include <vector>
-
 namespace holdfast::engine {
 
 class hold_store {

@@ -6,11 +6,6 @@
 
 #include <boost/container/small_vector.hpp>
 
-#include <algorithm>
-#include <memory>
-#include <string>
-#include <vector>
-
 namespace holdfast::engine {
 
 // Nodes that do not vote yet.

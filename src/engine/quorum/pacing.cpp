@@ -1,7 +1,5 @@
 #include "engine/quorum/pacing.hpp"
 
-#include <algorithm>
-
 namespace holdfast::engine {
 
 void pacing::pace::answered_in_time() noexcept {

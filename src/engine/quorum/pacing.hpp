@@ -14,9 +14,7 @@
 #include "engine/quorum/hold_store.hpp"
 #include "engine/quorum/node_set.hpp"
 
-#include <cstddef>
 #include <map>
-#include <string>
 #include <unordered_map>
 
 namespace holdfast::engine {
