@@ -25,105 +25,6 @@ engine::engine(engine_settings settings, const std::vector<node_link>& nodes, ra
 
 namespace {
 
-// Also if an effect throws (no memory for a handler): the next call goes on with the rest.
-class running_now {
-public:
-    explicit running_now(bool& flag) noexcept : flag_(flag) { flag_ = true; }
-    ~running_now() { flag_ = false; }
-    running_now(const running_now&) = delete;
-    running_now& operator=(const running_now&) = delete;
-
-private:
-    bool& flag_;
-};
-
-}  // namespace
-
-void engine::run(instant now) {
-    if (running_) return;  // an effect has led back here: the loop goes on with what was appended
-    const running_now guard(running_);
-    while (!events_.is_empty() || !effects_.is_empty()) {
-        events_.is_empty() ? carry_out(effects_.take()) : take_event(events_.take(), now);
-    }
-    if (holds_.has_forgotten()) holds_.free_forgotten();
-    if (!kept_.empty()) kept_.clear();
-}
-
-void engine::take_event(const node_event& event, instant now) {
-    switch (event.what) {
-        case node_event::kind::links_changed:
-            return acquisitions_.on_links_changed(now);
-        case node_event::kind::owners_changed:
-            return acquisitions_.on_owners_changed();
-        case node_event::kind::clock_read:
-            return acquisitions_.on_clock_read(now);
-        default:
-            break;
-    }
-    hold& h = *event.at->whole;
-    if (h.phase == hold_phase::forgotten) return;
-    acquisitions_.answered(h);
-    if (acquires(event, h, now)) own(h);
-    settle(h);
-}
-
-// True: the caller has acquired it by this.
-bool engine::acquires(const node_event& event, hold& h, instant now) {
-    node_hold& n = *event.at;
-    const bool is_held = h.phase == hold_phase::held;
-    switch (event.what) {
-        case node_event::kind::granted:
-            return acquisitions_.on_granted(n, event.got, now);
-        case node_event::kind::raised:
-            return acquisitions_.on_raised(n, now);
-        case node_event::kind::queued:
-            acquisitions_.on_queued(n, now);
-            return false;
-        case node_event::kind::refused:
-            on_refused(event, h, now);
-            break;
-        case node_event::kind::extended:
-            if (is_held) held_.on_extended(n);
-            break;
-        case node_event::kind::lost:
-            if (is_held) held_.on_lost(n, event.why, now);
-            if (h.phase == hold_phase::wanted) acquisitions_.on_lost(n, now);
-            break;
-        case node_event::kind::renewed:
-            if (is_held) held_.on_renewed(n, event, now);
-            break;
-        case node_event::kind::recalled:
-            if (is_held) held_.on_recalled(n, now);
-            return false;
-        case node_event::kind::changed:
-            if (is_held) held_.on_changed(n, event);
-            return false;
-        case node_event::kind::released:
-            held_.on_released(n, event);
-            return false;
-        case node_event::kind::gone:
-            held_.on_gone(n);
-            return false;
-        default:
-            return false;
-    }
-    return acquisitions_.recount(h, now);
-}
-
-void engine::on_refused(const node_event& event, hold& h, instant now) {
-    // Not of the upgrade that may be pending: a node was asked to vote for the hold, or could not keep its vote.
-    if (h.phase == hold_phase::held && !event.at->counts()) return held_.on_refused(*event.at, *event.why_not, now);
-    acquisitions_.on_refused(*event.at, *event.why_not, now);
-}
-
-// Nothing may be left of it.
-void engine::settle(hold& h) {
-    acquisitions_.answered(h);
-    holds_.forget_if_gone(h);
-}
-
-namespace {
-
 // Whoever released the hold hears no more of it.
 hold_listener* listener_of(const hold& h) noexcept {
     return h.is_released() ? nullptr : h.listener().get();
@@ -188,8 +89,90 @@ struct executor {
 
 }  // namespace
 
-void engine::carry_out(const effect& what) {
-    std::visit(executor{watcher_}, what);
+void engine::run(instant now) {
+    if (running_) return;  // an effect has led back here: the loop goes on with what was appended
+    running_ = true;
+    // Also if an effect throws (no memory for a handler): the next call goes on with the rest.
+    const std::unique_ptr<bool, void (*)(bool*)> guard(&running_, [](bool* running) { *running = false; });
+    while (!events_.is_empty() || !effects_.is_empty()) {
+        events_.is_empty() ? std::visit(executor{watcher_}, effects_.take()) : take_event(events_.take(), now);
+    }
+    if (holds_.has_forgotten()) holds_.free_forgotten();
+    if (!kept_.empty()) kept_.clear();
+}
+
+void engine::take_event(const node_event& event, instant now) {
+    switch (event.what) {
+        case node_event::kind::links_changed:
+            return acquisitions_.on_links_changed(now);
+        case node_event::kind::owners_changed:
+            return acquisitions_.on_owners_changed();
+        case node_event::kind::clock_read:
+            return acquisitions_.on_clock_read(now);
+        default:
+            break;
+    }
+    hold& h = *event.at->whole;
+    if (h.phase == hold_phase::forgotten) return;
+    acquisitions_.answered(h);
+    if (acquires(event, h, now)) own(h);
+    settle(h);
+}
+
+// True: the caller has acquired it by this.
+bool engine::acquires(const node_event& event, hold& h, instant now) {
+    node_hold& n = *event.at;
+    const bool is_held = h.phase == hold_phase::held;
+    switch (event.what) {
+        case node_event::kind::granted:
+            return acquisitions_.on_granted(n, event.got, now);
+        case node_event::kind::raised:
+            return acquisitions_.on_raised(n, now);
+        case node_event::kind::queued:
+            acquisitions_.on_queued(n, now);
+            return false;
+        case node_event::kind::refused:
+            on_refused(event, h, now);
+            break;
+        case node_event::kind::extended:
+            if (is_held) held_.update_validity(h);
+            break;
+        case node_event::kind::lost:
+            if (is_held) held_.on_vote_lost(n, {errc::lost, "", {}, {}}, event.why, now);
+            if (h.phase == hold_phase::wanted) acquisitions_.on_lost(n, now);
+            break;
+        case node_event::kind::renewed:
+            if (is_held) held_.on_renewed(n, event, now);
+            break;
+        case node_event::kind::recalled:
+            if (is_held) held_.on_recalled(n, now);
+            return false;
+        case node_event::kind::changed:
+            if (is_held) held_.on_changed(n, event);
+            return false;
+        case node_event::kind::released:
+            held_.on_released(n, event);
+            return false;
+        case node_event::kind::gone:
+            held_.on_gone(n);
+            return false;
+        default:
+            return false;
+    }
+    return acquisitions_.recount(h, now);
+}
+
+void engine::on_refused(const node_event& event, hold& h, instant now) {
+    // Not of the upgrade that may be pending: a node was asked to vote for the hold, or could not keep its vote.
+    const refusal& why = *event.why_not;
+    const bool is_of_vote = h.phase == hold_phase::held && !event.at->counts();
+    is_of_vote ? held_.on_vote_lost(*event.at, why, why.code, now) : acquisitions_.on_refused(*event.at, why, now);
+}
+
+// Nothing may be left of it.
+void engine::settle(hold& h) {
+    acquisitions_.answered(h);
+    holds_.forget_if_gone(h);
 }
 
 // --- owners

@@ -111,7 +111,6 @@ private:
     void take_event(const node_event& event, instant now);
     bool acquires(const node_event& event, hold& h, instant now);
     void on_refused(const node_event& event, hold& h, instant now);
-    void carry_out(const effect& what);
     void settle(hold& h);
     void mark_links_changed(const lock_set& which);
 

@@ -95,6 +95,9 @@ public:
     std::string_view ticket() const noexcept { return pending ? pending->ticket : std::string_view(); }
     // Somebody waits for what the node hold is asked for; otherwise it would be one vote more.
     bool is_asked_for() const noexcept { return pending && pending->asked.request != nullptr; }
+    waiting wait() const noexcept { return pending ? pending->asked.limit.wait : waiting::in_queue; }
+    // Of an acquisition. Of several nodes none says when it is too late: the quorum does.
+    instant deadline_at_node() const noexcept { return count_ == 1 && pending ? pending->asked.limit.deadline : never; }
 
     // --- the quorum's own
     std::span<node_hold> nodes() noexcept { return {first(), count_}; }

@@ -23,25 +23,14 @@ milliseconds poll_interval(milliseconds lease) {
 }
 
 bool waits(const node_hold& n) {
-    return n.acquisition().limit.wait == waiting::in_queue;
+    return n.acquisition().wait == waiting::in_queue;
 }
 
 errc code_for(acquire_answer::reason why) {
-    switch (why) {
-        case acquire_answer::reason::reading:
-            return errc::read_held;
-        case acquire_answer::reason::writing:
-            return errc::write_held;
-        case acquire_answer::reason::reserved:
-            return errc::reserved;
-        case acquire_answer::reason::deadlock:
-            return errc::would_deadlock;
-        case acquire_answer::reason::other_mode:
-            return errc::held_other_mode;
-        case acquire_answer::reason::held:
-            break;
-    }
-    return errc::busy;
+    // In the order of the reasons.
+    constexpr std::array codes{errc::busy,     errc::read_held,      errc::write_held,
+                               errc::reserved, errc::would_deadlock, errc::held_other_mode};
+    return codes[static_cast<std::size_t>(why)];
 }
 
 refusal recovering(node_agent& agent, const node_hold& n, instant now) {
@@ -85,7 +74,7 @@ void send(node_agent& agent, node_hold& n, instant now) {
     const bool upgrades = n.counts();
     // Not before: a change that the upgrade waits for may have to be sent again.
     if (upgrades) n.at_most = shape::both;
-    call& request = agent.calls().start(purpose::acquire, n);
+    call& request = agent.start(purpose::acquire, n, &node_requests::asking);
     const std::string_view common = n.whole->ticket();  // where several nodes are asked
     const milliseconds interval = poll_interval(terms.options.lease);
     wire::write(request, agent.lock_of(n, now),
@@ -101,22 +90,20 @@ void send(node_agent& agent, node_hold& n, instant now) {
                                       .queue_retention = 6 * interval + 1s,
                                       .upgrading = upgrades ? n.token : 0,
                                       .gives_way = n.acquisition().gives_way});
-    request.give_up_at(n.acquisition().limit.deadline);
     if (waits(n)) request.wait_for_first_link();
-    agent.busy(n).asking = &request;
     agent.busy(n).acquisition.asked_before = false;
-    agent.send(request);
+    agent.send(request, n.whole->deadline_at_node());
 }
 
-void begin(node_agent& agent, node_hold& n, patience limit, instant now, fencing_token gives_way = 0) {
+void begin(node_agent& agent, node_hold& n, waiting wait, instant now, fencing_token gives_way = 0) {
     node_acquisition& a = agent.busy(n).acquisition;
     if (n.asks()) a.end();
     // What is being made less must be less before it is asked to be more, and the node must know the hold by the token
     // that the request names.
     a.at = n.is_being_changed() || n.is_being_raised() ? stage::deferred : stage::asking;
-    a.limit = limit;
+    a.wait = wait;
     a.gives_way = gives_way;
-    if (limit.wait == waiting::in_queue) agent.listen(n);
+    if (wait == waiting::in_queue) agent.listen(n);
     agent.set_timer(n, now);
     if (n.acquisition().at == stage::asking) send(agent, n, now);
 }
@@ -257,7 +244,7 @@ void grant_not_known(node_agent& agent, node_hold& n, const failure& why, instan
 
 }  // namespace
 
-void ask(node_agent& agent, node_hold& n, patience limit, instant now) {
+void ask(node_agent& agent, node_hold& n, waiting wait, instant now) {
     if (n.is_gone()) {
         agent.holds().push_back(n);
         // Of an undo: until when the server may remember it, which is longer than anybody may believe.
@@ -268,13 +255,13 @@ void ask(node_agent& agent, node_hold& n, patience limit, instant now) {
     n.is_renewed = true;
     n.raise_to = 0;
     n.at_most = agent.terms_of(n).want == access::shared ? shape::reading : shape::both;
-    begin(agent, n, limit, now);
+    begin(agent, n, wait, now);
 }
 
-void upgrade(node_agent& agent, node_hold& n, patience limit, instant now) {
+void upgrade(node_agent& agent, node_hold& n, waiting wait, instant now) {
     // An answer to a poll of the acquisition would be taken for one to the upgrade.
     agent.drop_ask(n);
-    begin(agent, n, limit, now);
+    begin(agent, n, wait, now);
 }
 
 void yield(node_agent& agent, node_hold& n, instant now) {
@@ -284,7 +271,7 @@ void yield(node_agent& agent, node_hold& n, instant now) {
     // An answer to a poll in flight would be taken for one to this.
     agent.drop_ask(n);
     n.phase = node_phase::wanted;
-    begin(agent, n, {waiting::in_queue, never}, now, n.token);
+    begin(agent, n, waiting::in_queue, now, n.token);
 }
 
 void start_deferred(node_agent& agent, node_hold& n, instant now) {
@@ -346,7 +333,7 @@ void on_failure(node_agent& agent, node_hold& n, const failure& why, instant now
     node_acquisition& a = agent.busy(n).acquisition;
     a.may_have_run = true;
     const bool may_repeat = a.repeats++ < agent.options_of(n).max_repeats;
-    if (now < a.limit.deadline && may_repeat) return send(agent, n, now);  // goes out on the next link
+    if (now < n.whole->deadline_at_node() && may_repeat) return send(agent, n, now);  // goes out on the next link
     // Not "outcome unknown" to the caller: what may have been granted is given back.
     refuse(agent, n, {waits(n) ? errc::timed_out : errc::request_timed_out, why.detail, {}, {}}, now);
 }
@@ -397,7 +384,7 @@ void on_revoked(node_agent& agent, node_hold& n, instant now) {
 
 void on_timer(node_agent& agent, node_hold& n, instant now) {
     if (!n.asks()) return;
-    if (now >= n.acquisition().limit.deadline) return refuse(agent, n, too_late(agent, n, now), now);
+    if (now >= n.whole->deadline_at_node()) return refuse(agent, n, too_late(agent, n, now), now);
     if (now < n.acquisition().poll_at) return;
     if (n.acquisition().at == stage::confirming) return refuse(agent, n, confirming::too_few(agent), now);
     poll(agent, n, now);

@@ -9,7 +9,7 @@ bool exceeds(shape has, shape at_most) {
 }
 
 void send(node_agent& agent, node_hold& n, instant now) {
-    call& request = agent.calls().start(n.cancelling ? purpose::cancel : purpose::change, n);
+    call& request = agent.start(n.cancelling ? purpose::cancel : purpose::change, n, &node_requests::changing);
     if (n.cancelling) {
         wire::write(request, agent.lock_of(n, now), wire::cancel_request{.id = agent.id_of(n)});
     } else {
@@ -20,23 +20,18 @@ void send(node_agent& agent, node_hold& n, instant now) {
                 .id = agent.id_of(n), .token = n.token, .left_over = n.change_to, .lease = agent.options_of(n).lease});
         request.send_text_at_first();
     }
-    request.give_up_at(n.valid_until);
-    agent.busy(n).changing = &request;
-    agent.send(request);
+    agent.send(request, n.valid_until);
 }
 
-void done(node_agent& agent, node_hold& n, std::optional<hold_answer> answer, instant now) {
+void done(node_agent& agent, node_hold& n, const hold_answer& answer, instant now) {
     agent.set_timer(n, now);
-    node_event changed{.what = node_event::kind::changed, .at = &n};
-    if (answer) changed.holders = answer->holders;
-    if (answer) changed.waiters = answer->waiters;
-    agent.tell(changed);
+    agent.tell({.what = node_event::kind::changed, .at = &n, .holders = answer.holders, .waiters = answer.waiters});
 }
 
 void begin(node_agent& agent, node_hold& n, instant now) {
     if (n.is_being_changed()) return;
     if (n.cancelling || exceeds(n.has, n.at_most)) return send(agent, n, now);
-    done(agent, n, std::nullopt, now);
+    done(agent, n, {}, now);
 }
 
 void give_up(node_agent& agent, node_hold& n, refusal why, instant now) {
@@ -88,7 +83,7 @@ void on_reply(node_agent& agent, node_hold& n, const call& asked, const redis::r
     n.has = n.change_to;
     if (!confirming::is_wanted(n)) renewing::extend_validity(agent, n, asked.written_at());
     if (n.cancelling || exceeds(n.has, n.at_most)) return send(agent, n, now);
-    done(agent, n, answer, now);
+    done(agent, n, *answer, now);
 }
 
 void on_failure(node_agent& agent, node_hold& n, const failure& why, instant now) {

@@ -7,11 +7,10 @@ bool is_wanted(const node_hold& n) noexcept {
 }
 
 void ask(node_agent& agent, node_hold& n, call* node_requests::*slot, purpose what, const proof& shown) {
-    call& request = agent.calls().start(what, n);
+    call& request = agent.start(what, n, slot);
     request.remember(shown);
     wire::write(request, {.keys = agent.keys_of(n), .kind = agent.options_of(n).kind},
                 wire::confirm_request{.id = agent.id_of(n), .token = shown.token});
-    agent.busy(n).*slot = &request;
     agent.confirm(request, n);
 }
 

@@ -6,12 +6,39 @@
 
 namespace holdfast::engine {
 
+const node_requests node_hold::none{};
+
+node_hold* call::take_subject() noexcept {
+    if (subject_ != nullptr && subject_->requests) {
+        call*& pending = (*subject_->requests).*slot_;
+        if (pending == this) pending = nullptr;
+    }
+    return subject_;
+}
+
+void call::end() {
+    owner_.end(*this);
+}
+
+void call::on_reply(const redis::reply_view& reply, instant now) {
+    owner_.on_outcome(*this, {.reply = &reply}, now);
+}
+
+void call::on_failure(const failure& why, instant now) {
+    owner_.on_outcome(*this, {.why = &why}, now);
+}
+
+// Less than was proved, if the server that has it now took over from the one that proved it, and was behind.
+void call::on_shown(milliseconds left, instant asked_at) {
+    if (subject_ == nullptr) return;
+    shown_.at = std::min(shown_.at, asked_at + left - subject_->whole->options().lease);
+}
+
 node_agent::node_agent(node_link link, const node_surroundings& where)
     : link_(std::move(link)),
       where_(where),
       out_(*link_.out),
-      wakes_(link_.listens, where.client.text(), out_, where.todo),
-      calls_(*this) {}
+      wakes_(link_.listens, where.client.text(), out_, where.todo) {}
 
 // --- what the quorum asks for
 
@@ -62,13 +89,36 @@ void node_agent::rest_if_idle(node_hold& n) noexcept {
 
 void node_agent::set_timer(node_hold& n, instant now) {
     rest_if_idle(n);
-    instant due = std::min(n.acquisition().limit.deadline, n.acquisition().poll_at);
+    instant due = n.asks() ? std::min(n.whole->deadline_at_node(), n.acquisition().poll_at) : never;
     if (n.counts()) {
         const instant last_moment = n.valid_until - margin(options_of(n).lease);
         const instant renewal_due = n.pending().renewing == nullptr ? std::max(n.renew_at, now) : never;
         due = std::min({due, last_moment, renewal_due, n.pending().change_again_at, n.pending().raise_again_at});
     }
     due == never ? timers_.cancel(n) : timers_.set(n, due);
+}
+
+call& node_agent::start(purpose what, node_hold& n, call* node_requests::*slot) {
+    if (idle_calls_.empty()) {
+        calls_.push_back(std::make_unique<call>(*this));
+        idle_calls_.push_back(calls_.back().get());
+    }
+    call& fresh = *idle_calls_.back();
+    idle_calls_.pop_back();
+    fresh.begin(what, n, slot);
+    if (fresh.renews()) ++renewals_;
+    busy(n).*slot = &fresh;
+    return fresh;
+}
+
+void node_agent::end(call& ended) {
+    if (ended.renews()) --renewals_;
+    idle_calls_.push_back(&ended);
+}
+
+void node_agent::send(call& request, instant give_up_at) {
+    request.give_up_at(give_up_at);
+    todo().add(effects::send{&out_, &request});
 }
 
 void node_agent::confirm(call& request, const node_hold& n) {
@@ -89,6 +139,14 @@ bool node_agent::drop_ask(node_hold& n) {
     if (written) n.orphaned_ask = true;
     drop(n, &node_requests::asking);
     return written;
+}
+
+void node_agent::drop_all(node_hold& n) {
+    drop(n, &node_requests::renewing);
+    drop_ask(n);
+    drop(n, &node_requests::changing);
+    drop(n, &node_requests::raising);
+    if (n.requests) n.requests->change_again_at = n.requests->raise_again_at = never;
 }
 
 void node_agent::end_acquisition(node_hold& n) {
@@ -134,11 +192,7 @@ void node_agent::adopt(node_hold& n, fencing_token token) {
 void node_agent::lose(node_hold& n, errc why) {
     n.phase = node_phase::lost;
     timers_.cancel(n);
-    drop(n, &node_requests::renewing);
-    drop_ask(n);
-    drop(n, &node_requests::changing);
-    drop(n, &node_requests::raising);
-    if (n.requests) n.requests->change_again_at = n.requests->raise_again_at = never;
+    drop_all(n);
     n.cancelling = false;
     end_acquisition(n);
     rest_if_idle(n);
@@ -180,66 +234,40 @@ refusal node_agent::nonsense() const {
 
 // --- answers
 
-void node_agent::on_reply(call& asked, const redis::reply_view& reply, instant now) {
-    if (node_hold* const n = asked.take_subject()) dispatch(*n, asked, reply, now);
-    calls_.end(asked);
+void node_agent::on_outcome(call& asked, const call_outcome& got, instant now) {
+    if (node_hold* const n = asked.take_subject()) dispatch(*n, asked, got, now);
+    end(asked);
     todo().run(now);
 }
 
-void node_agent::on_failure(call& asked, const failure& why, instant now) {
-    if (node_hold* const n = asked.take_subject()) dispatch(*n, asked, why, now);
-    calls_.end(asked);
-    todo().run(now);
-}
-
-void node_agent::dispatch(node_hold& n, const call& asked, const redis::reply_view& reply, instant now) {
+void node_agent::dispatch(node_hold& n, const call& asked, const call_outcome& got, instant now) {
+    const redis::reply_view* const reply = got.reply;
     switch (asked.what()) {
         case purpose::acquire:
-            return acquiring::on_reply(*this, n, asked, reply, now);
+            if (reply != nullptr) return acquiring::on_reply(*this, n, asked, *reply, now);
+            return acquiring::on_failure(*this, n, *got.why, now);
         case purpose::release:
         case purpose::release_alone:
-            return releasing::on_reply(*this, n, asked, reply, now);
-        case purpose::renew:
-        case purpose::renew_again:
-        case purpose::renew_alone:
-            return on_renewal(n, asked, reply, now);
-        case purpose::change:
-        case purpose::cancel:
-            if (n.counts()) changing::on_reply(*this, n, asked, reply, now);
-            return acquiring::start_deferred(*this, n, now);
-        case purpose::raise:
-            if (n.counts()) raising::on_reply(*this, n, reply, now);
-            return acquiring::start_deferred(*this, n, now);
+            if (reply != nullptr) return releasing::on_reply(*this, n, asked, *reply, now);
+            return releasing::on_failure(*this, n, asked, *got.why, now);
         case purpose::confirm_grant:
         case purpose::confirm_renewal:
         case purpose::confirm_raise:
-            return confirmed(n, asked, confirming::judge(*this, n, reply), now);
+            return confirmed(n, asked, reply ? confirming::judge(*this, n, *reply) : confirming::judge(*got.why), now);
+        default:
+            if (n.counts()) dispatch_held(n, asked, got, now);
     }
+    if (!asked.renews()) acquiring::start_deferred(*this, n, now);
 }
 
-void node_agent::dispatch(node_hold& n, const call& asked, const failure& why, instant now) {
-    switch (asked.what()) {
-        case purpose::acquire:
-            return acquiring::on_failure(*this, n, why, now);
-        case purpose::release:
-        case purpose::release_alone:
-            return releasing::on_failure(*this, n, asked, why, now);
-        case purpose::renew:
-        case purpose::renew_again:
-        case purpose::renew_alone:
-            if (n.counts()) renewing::on_failure(*this, n, why, now);
-            return;
-        case purpose::change:
-        case purpose::cancel:
-            if (n.counts()) changing::on_failure(*this, n, why, now);
-            return acquiring::start_deferred(*this, n, now);
-        case purpose::raise:
-            if (n.counts()) raising::on_failure(*this, n, why, now);
-            return acquiring::start_deferred(*this, n, now);
-        case purpose::confirm_grant:
-        case purpose::confirm_renewal:
-        case purpose::confirm_raise:
-            return confirmed(n, asked, confirming::judge(why), now);
+void node_agent::dispatch_held(node_hold& n, const call& asked, const call_outcome& got, instant now) {
+    const redis::reply_view* const reply = got.reply;
+    if (asked.renews()) {
+        reply ? on_renewal(n, asked, *reply, now) : renewing::on_failure(*this, n, *got.why, now);
+    } else if (asked.what() == purpose::raise) {
+        reply ? raising::on_reply(*this, n, *reply, now) : raising::on_failure(*this, n, *got.why, now);
+    } else {
+        reply ? changing::on_reply(*this, n, asked, *reply, now) : changing::on_failure(*this, n, *got.why, now);
     }
 }
 
@@ -252,7 +280,6 @@ void node_agent::confirmed(node_hold& n, const call& asked, const confirmation& 
 }
 
 void node_agent::on_renewal(node_hold& n, const call& asked, const redis::reply_view& reply, instant now) {
-    if (!n.counts()) return;
     const auto answer = renewing::on_reply(*this, n, asked, reply, now);
     if (!answer) return;
     changing::notice(*this, n, *answer, now);
@@ -328,20 +355,10 @@ bool node_agent::is_meant(const node_hold& n, const pushed_grant& which) {
 void node_agent::on_timer(instant now) {
     while (timed* const due = timers_.take_due(now)) {
         node_hold& n = static_cast<node_hold&>(*due);
-        switch (n.phase) {
-            case node_phase::wanted:
-                acquiring::on_timer(*this, n, now);
-                break;
-            case node_phase::held:
-                check_holding(n, now);
-                break;
-            case node_phase::leaving:
-                releasing::on_timer(*this, n, now);
-                break;
-            case node_phase::lost:
-            case node_phase::gone:
-                break;
-        }
+        const node_phase phase = n.phase;  // as it was: the steps change it
+        if (phase == node_phase::wanted) acquiring::on_timer(*this, n, now);
+        if (phase == node_phase::held) check_holding(n, now);
+        if (phase == node_phase::leaving) releasing::on_timer(*this, n, now);
     }
 }
 

@@ -41,6 +41,12 @@ struct node_surroundings {
     agenda& todo;
 };
 
+// How a call ended: by a reply, or by the reason why there is none.
+struct call_outcome {
+    const redis::reply_view* reply = nullptr;
+    const failure* why = nullptr;
+};
+
 struct confirmation;
 
 class node_agent {
@@ -70,8 +76,7 @@ public:
     void on_subscription_refused(const failure& why, const lock_set& which, instant now);
     void on_push(const redis::reply_view& message, instant now);
     void on_timer(instant now);
-    void on_reply(call& asked, const redis::reply_view& reply, instant now);
-    void on_failure(call& asked, const failure& why, instant now);
+    void on_outcome(call& asked, const call_outcome& got, instant now);
 
     // --- questions
     instant deadline() const noexcept { return timers_.earliest(); }
@@ -89,7 +94,7 @@ public:
     // Questions only: what should be done there is an effect.
     const outbox& node() const noexcept { return out_; }
     wake_channels& wakes() noexcept { return wakes_; }
-    call_pool& calls() noexcept { return calls_; }
+    std::size_t renewals_in_flight() const noexcept { return renewals_; }
     timer_heap& timers() noexcept { return timers_; }
     node_hold_list& holds() noexcept { return holds_; }
 
@@ -109,12 +114,18 @@ public:
     node_requests& busy(node_hold& n);
     // Whatever is due first, of a node hold that is wanted or held.
     void set_timer(node_hold& n, instant now);
-    void send(call& request) { todo().add(effects::send{&out_, &request}); }
+    // A call that the node hold lists from now on.
+    call& start(call::purpose what, node_hold& n, call* node_requests::*slot);
+    void send(call& request, instant give_up_at);
+    // Nothing of it is in flight.
+    void end(call& ended);
     void confirm(call& request, const node_hold& n);
     // Nobody waits for its answer any more.
     void drop(node_hold& n, call* node_requests::*which);
     // The same of an acquiring request. True if it may run all the same.
     bool drop_ask(node_hold& n);
+    // And of all others but a release.
+    void drop_all(node_hold& n);
     void end_acquisition(node_hold& n);
     // A copy of an acquiring request may run late: a grant that it gets is pushed to this id, and given back.
     void mark_stray(node_hold& n);
@@ -147,8 +158,8 @@ private:
         fencing_token token = 0;
     };
 
-    void dispatch(node_hold& n, const call& asked, const redis::reply_view& reply, instant now);
-    void dispatch(node_hold& n, const call& asked, const failure& why, instant now);
+    void dispatch(node_hold& n, const call& asked, const call_outcome& got, instant now);
+    void dispatch_held(node_hold& n, const call& asked, const call_outcome& got, instant now);
     void confirmed(node_hold& n, const call& asked, const confirmation& said, instant now);
     void on_renewal(node_hold& n, const call& asked, const redis::reply_view& reply, instant now);
     void check_holding(node_hold& n, instant now);
@@ -163,12 +174,14 @@ private:
     const node_surroundings where_;
     outbox& out_;
     wake_channels wakes_;
-    call_pool calls_;
     timer_heap timers_;
     spares<node_requests> spare_requests_;
     node_hold_list holds_;  // those that are not gone, in the order they came
     // Those to which a grant may be pushed, by the counter of their hold id.
     boost::unordered_flat_map<std::uint64_t, node_hold*> waiters_;
+    std::vector<std::unique_ptr<call>> calls_;
+    std::vector<call*> idle_calls_;
+    std::size_t renewals_ = 0;
     bool was_reached_ = false;
 };
 

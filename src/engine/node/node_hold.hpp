@@ -37,11 +37,11 @@ constexpr bool may_read(shape what) noexcept {
 
 struct node_acquisition_facts {
     acquire_stage at = acquire_stage::none;
+    waiting wait = waiting::in_queue;
     bool may_have_run = false;         // a copy of the request may have run without our knowing
     bool polled_on_this_link = false;  // so a push can be believed
     bool asked_before = false;         // the link came up: the lock's former server may answer what is in flight
     unsigned repeats = 0;
-    patience limit = {};
     fencing_token gives_way = 0;   // the grant that was given up for the first waiter
     fencing_token fence_then = 0;  // as the last answered poll saw it
     std::optional<instant> holder_until = {};

@@ -56,7 +56,7 @@ void on_timer(node_agent& agent, node_hold& n, instant now);
 
 // What the node has of the hold, if the answer proves that it is still held. Call found() after looking at it.
 std::optional<hold_answer> on_reply(node_agent& agent, node_hold& n, const call& asked, const redis::reply_view& reply,
-                                          instant now);
+                                    instant now);
 void found(node_agent& agent, node_hold& n, const call& asked, const hold_answer& answer, instant now);
 void on_failure(node_agent& agent, node_hold& n, const failure& why, instant now);
 void on_confirmation(node_agent& agent, node_hold& n, const call& asked, const confirmation& said, instant now);
@@ -113,9 +113,9 @@ void on_timer(node_agent& agent, node_hold& n, instant now);
 //  (3) A client never believes a grant it did not ask for; it gives that grant back.
 namespace acquiring {
 
-void ask(node_agent& agent, node_hold& n, patience limit, instant now);
+void ask(node_agent& agent, node_hold& n, waiting wait, instant now);
 // Has a node hold that reads write as well; it goes on reading, whatever comes of it.
-void upgrade(node_agent& agent, node_hold& n, patience limit, instant now);
+void upgrade(node_agent& agent, node_hold& n, waiting wait, instant now);
 // Gives a vote up for the first waiter, and keeps its own position; it counts no more from now on.
 void yield(node_agent& agent, node_hold& n, instant now);
 // Ends a pending acquisition, and gives back what it may have got. The caller knows, and is not told.

@@ -6,12 +6,10 @@ namespace {
 void send(node_agent& agent, node_hold& n, instant now) {
     if (n.requests) n.requests->raise_again_at = never;
     agent.drop(n, &node_requests::raising);
-    call& request = agent.calls().start(purpose::raise, n);
+    call& request = agent.start(purpose::raise, n, &node_requests::raising);
     wire::write(request, agent.lock_of(n, now),
                 wire::raise_request{.id = agent.id_of(n), .token = n.token, .to = n.raise_to});
-    request.give_up_at(n.valid_until);
-    agent.busy(n).raising = &request;
-    agent.send(request);
+    agent.send(request, n.valid_until);
 }
 
 void send_later(node_agent& agent, node_hold& n, instant now) {

@@ -11,27 +11,23 @@ bool can_go_alone(node_agent& agent, const node_hold& n) {
 
 void send(node_agent& agent, node_hold& n, instant now) {
     HOLDFAST_ASSERT(n.pending().leaving == nullptr);
-    call& request = agent.calls().start(purpose::release, n);
+    call& request = agent.start(purpose::release, n, &node_requests::leaving);
     wire::write(
         request, agent.lock_of(n, now),
         wire::release_request{
             .id = agent.id_of(n), .token = n.token, .yield_after = milliseconds(agent.options_of(n).yield_after_ms)});
-    request.give_up_at(n.valid_until);
     if (can_go_alone(agent, n)) request.tell_if_moving();
     // Nobody may wait for this release, and the next request is to find the lock released. A release that undoes
     // whatever it finds goes by the same way as what it undoes, so that their order stays.
     if (n.token != 0) request.send_text_at_first();
-    agent.busy(n).leaving = &request;
-    agent.send(request);
+    agent.send(request, n.valid_until);
 }
 
 void send_alone(node_agent& agent, node_hold& n, instant now) {
     n.releases_in_full = true;
-    call& request = agent.calls().start(purpose::release_alone, n);
+    call& request = agent.start(purpose::release_alone, n, &node_requests::leaving);
     wire::write(request, agent.lock_of(n, now), wire::release_alone_request{agent.id_of(n)});
-    request.give_up_at(n.valid_until);
-    agent.busy(n).leaving = &request;
-    agent.send(request);
+    agent.send(request, n.valid_until);
 }
 
 // An old copy of the request may yet enqueue the id again and be granted; for a lease we would hear of it.
@@ -57,8 +53,8 @@ void on_alone_reply(node_agent& agent, node_hold& n, const redis::reply_view& re
 
 void on_error(node_agent& agent, node_hold& n, const failure& why, instant now) {
     if (why.code == errc::moving && can_go_alone(agent, n)) return send_alone(agent, n, now);
-    node_event told{.what = node_event::kind::released, .at = &n};
-    told.why_not = agent.todo().keep(refusal{why.code, why.detail, {}, {}});
+    const refusal* const why_not = agent.todo().keep(refusal{why.code, why.detail, {}, {}});
+    const node_event told{.what = node_event::kind::released, .at = &n, .why_not = why_not};
     if (!may_pass(why.code) || now + again_after >= n.valid_until) return end(agent, n, told, now);
     // It did not run. The caller need not wait, but others would until the lease ends.
     agent.busy(n).release_again_at = now + again_after;
@@ -67,15 +63,13 @@ void on_error(node_agent& agent, node_hold& n, const failure& why, instant now) 
 }
 
 void on_answer(node_agent& agent, node_hold& n, const hold_answer& answer, instant now) {
-    node_event told{.what = node_event::kind::released, .at = &n};
+    node_event told{.what = node_event::kind::released, .at = &n, .holders = answer.holders, .waiters = answer.waiters};
     // If an earlier copy may have run, not finding the hold is what success looks like.
     if (answer.what != hold_answer::verdict::done && !n.release_may_have_run) {
         const bool other = answer.what == hold_answer::verdict::held_by_other;
         told.why_not = agent.todo().keep(
             refusal{other ? errc::held_by_other : errc::not_held, "", answer.holder_left, std::string(answer.holder)});
     }
-    told.holders = answer.holders;
-    told.waiters = answer.waiters;
     // This release was the only one, and its answer came after that of all it undid: nothing is on its way any more.
     if (!n.release_may_have_run && !n.stray_copies) n.undone = n.orphaned_ask = false;
     end(agent, n, told, now);
@@ -96,15 +90,11 @@ void release(node_agent& agent, node_hold& n, instant now) {
 }
 
 void leave(node_agent& agent, node_hold& n, instant now) {
-    agent.drop(n, &node_requests::renewing);
-    agent.drop_ask(n);
-    agent.drop(n, &node_requests::changing);
-    agent.drop(n, &node_requests::raising);
+    agent.drop_all(n);
     // A position in the queue is nothing that could be freed alone.
     n.releases_in_full = !n.counts() && n.token == 0;
     n.phase = node_phase::leaving;
     n.undone = true;
-    if (n.requests) n.requests->raise_again_at = never;
     if (n.stray_copies) agent.mark_stray(n);
     n.release_may_have_run = false;
     n.release_repeats = 0;
@@ -118,9 +108,7 @@ void on_reply(node_agent& agent, node_hold& n, const call& asked, const redis::r
     if (asked.what() == purpose::release_alone) return on_alone_reply(agent, n, reply, now);
     if (reply.is_error()) return on_error(agent, n, agent.classify(n, reply), now);
     if (const auto answer = wire::read_release(reply)) return on_answer(agent, n, *answer, now);
-    node_event told{.what = node_event::kind::released, .at = &n};
-    told.why_not = agent.todo().keep(agent.nonsense());
-    end(agent, n, told, now);
+    end(agent, n, {.what = node_event::kind::released, .at = &n, .why_not = agent.todo().keep(agent.nonsense())}, now);
 }
 
 void give_back(node_agent& agent, node_hold& n, fencing_token token, instant now) {

@@ -30,7 +30,7 @@ std::chrono::nanoseconds pace(node_agent& agent, const node_hold& n) {
 
 void send(node_agent& agent, node_hold& n, instant now, purpose how_asked = purpose::renew) {
     const hold_terms& terms = agent.terms_of(n);
-    call& request = agent.calls().start(how_asked, n);
+    call& request = agent.start(how_asked, n, &node_requests::renewing);
     if (how_asked == purpose::renew_alone) {
         wire::write(request, agent.lock_of(n, now),
                     wire::renew_alone_request{.id = agent.id_of(n), .lease = terms.options.lease});
@@ -42,9 +42,7 @@ void send(node_agent& agent, node_hold& n, instant now, purpose how_asked = purp
     if (how_asked != purpose::renew_again) request.pass_others();
     // What was unclear may be plain by then.
     const bool waits = how_asked == purpose::renew_again;
-    request.give_up_at(waits ? std::min(n.valid_until, now + terms.options.lease / retry_part) : n.valid_until);
-    agent.busy(n).renewing = &request;
-    agent.send(request);
+    agent.send(request, waits ? std::min(n.valid_until, now + terms.options.lease / retry_part) : n.valid_until);
 }
 
 // Holds that were acquired within a moment come due within a moment. If that is more than the node can do, some wait:
@@ -54,8 +52,7 @@ void send_when_due(node_agent& agent, node_hold& n, instant now) {
     const instant proved_at = n.valid_until - lease + agent.drift(lease);
     const std::chrono::nanoseconds every = pace(agent, n);
     const instant latest = on_the_beat(proved_at + every + every * 3 / 8, every);
-    if (agent.calls().renewals_in_flight() < agent.settings().most_renewals || now >= latest)
-        return send(agent, n, now);
+    if (agent.renewals_in_flight() < agent.settings().most_renewals || now >= latest) return send(agent, n, now);
     const auto room = static_cast<std::uint64_t>(std::chrono::nanoseconds(latest - now).count());
     const std::chrono::nanoseconds least = every * 3 / 128;
     const std::chrono::nanoseconds chance(static_cast<std::int64_t>(agent.random().next() % room));

@@ -40,20 +40,14 @@ void acquisitions::acquire(hold& h, acquire_completion& request, patience limit,
 void acquisitions::upgrade(hold& h, acquire_completion& request, patience limit, instant now) {
     begin(h, request, limit, now);
     for (node_hold& n : h.nodes()) {
-        if (n.counts()) acquiring::upgrade(nodes_.of(n), n, patience_of_nodes(h), now);
+        if (n.counts()) acquiring::upgrade(nodes_.of(n), n, h.wait(), now);
     }
     holds_.set_timer(h);
 }
 
-// Of several nodes none says when it is too late: the quorum does.
-patience acquisitions::patience_of_nodes(const hold& h) const noexcept {
-    const patience limit = h.pending ? h.pending->asked.limit : patience();
-    return nodes_.several() ? patience{limit.wait, never} : limit;
-}
-
 void acquisitions::ask_all(hold& h, instant now) {
     h.withdrawn = false;
-    for (node_hold& n : h.nodes()) acquiring::ask(nodes_.of(n), n, patience_of_nodes(h), now);
+    for (node_hold& n : h.nodes()) acquiring::ask(nodes_.of(n), n, h.wait(), now);
     holds_.set_timer(h);
 }
 
@@ -67,7 +61,7 @@ bool acquisitions::on_granted(node_hold& n, how got, instant now) {
     if (!h.is_asked_for()) return false;
     if (was_held && n.counts() && !n.writes()) {
         // A node that has come back in the middle of an upgrade knows nothing of it.
-        acquiring::upgrade(nodes_.of(n), n, patience_of_nodes(h), now);
+        acquiring::upgrade(nodes_.of(n), n, h.wait(), now);
         return false;
     }
     return count(h, got, now);
@@ -149,7 +143,7 @@ void acquisitions::on_refused(node_hold& n, const refusal& why, instant now) {
 }
 
 void acquisitions::on_lost(node_hold& n, instant now) {
-    if (n.phase == node_phase::lost) acquiring::ask(nodes_.of(n), n, patience_of_nodes(*n.whole), now);
+    if (n.phase == node_phase::lost) acquiring::ask(nodes_.of(n), n, n.whole->wait(), now);
 }
 
 // --- one token
@@ -253,7 +247,7 @@ void acquisitions::ask_those_who_refused(hold& h, instant now) {
     if (!waits_in_queue(h) || h.held_back) return;
     for (node_hold& n : h.nodes()) {
         node_agent& agent = nodes_.of(n);
-        if (agent.link_is_up(n) && n.can_be_asked_again()) acquiring::ask(agent, n, patience_of_nodes(h), now);
+        if (agent.link_is_up(n) && n.can_be_asked_again()) acquiring::ask(agent, n, h.wait(), now);
     }
 }
 

@@ -66,21 +66,10 @@ void holding::lose(hold& h, errc why, instant now) {
 
 // --- results of nodes
 
-void holding::on_lost(node_hold& n, errc why, instant now) {
-    const refusal is_lost{errc::lost, "", {}, {}};
-    count_refused(n, answer_to::renewal, is_lost);
-    count_refused(n, answer_to::change, is_lost);
+void holding::on_vote_lost(node_hold& n, const refusal& told, errc why, instant now) {
+    count_refused(n, answer_to::renewal, told);
+    count_refused(n, answer_to::change, told);
     one_less(*n.whole, why, now);
-}
-
-void holding::on_refused(node_hold& n, const refusal& why, instant now) {
-    count_refused(n, answer_to::renewal, why);
-    count_refused(n, answer_to::change, why);
-    one_less(*n.whole, why.code, now);
-}
-
-void holding::on_extended(node_hold& n) {
-    update_validity(*n.whole);
 }
 
 void holding::on_renewed(node_hold& n, const node_event& said, instant now) {
@@ -140,7 +129,7 @@ void holding::heal(hold& h, instant now) {
     const bool as_asked = (h.exclusive > 0) == (h.terms().want == access::exclusive);
     if (!as_asked) return;
     for (node_hold& n : h.nodes()) {
-        if (n.can_be_asked_again()) acquiring::ask(nodes_.of(n), n, {waiting::not_at_all, never}, now);
+        if (n.can_be_asked_again()) acquiring::ask(nodes_.of(n), n, waiting::not_at_all, now);
     }
 }
 

@@ -32,10 +32,8 @@ public:
     void begin(hold& h, instant now);
     // One vote more than needed: a slow node's, or one that has come back.
     void one_more(hold& h);
-    void on_lost(node_hold& n, errc why, instant now);
-    // A node could not keep its vote, or was asked for one in vain.
-    void on_refused(node_hold& n, const refusal& why, instant now);
-    void on_extended(node_hold& n);
+    // A node has lost its vote, could not keep it, or was asked for one in vain.
+    void on_vote_lost(node_hold& n, const refusal& told, errc why, instant now);
     void on_renewed(node_hold& n, const node_event& said, instant now);
     void on_changed(node_hold& n, const node_event& said);
     void on_released(node_hold& n, const node_event& said);

@@ -15,18 +15,10 @@ bool node_set::was_reached() const noexcept {
     return static_cast<std::size_t>(reached) >= majority();
 }
 
-node_holds node_set::backing(hold& h) {
+node_holds node_set::those(hold& h, bool (*counts)(const hold&, const node_hold&) noexcept) {
     node_holds found;
     for (node_hold& n : h.nodes()) {
-        if (is_backed_by(h, n)) found.push_back(&n);
-    }
-    return found;
-}
-
-node_holds node_set::in_favour(hold& h) {
-    node_holds found;
-    for (node_hold& n : h.nodes()) {
-        if (is_in_favour(h, n)) found.push_back(&n);
+        if (counts(h, n)) found.push_back(&n);
     }
     return found;
 }
