@@ -2,10 +2,6 @@
 
 #include "base/assert.hpp"
 
-#include <algorithm>
-#include <string_view>
-#include <utility>
-
 namespace holdfast::engine {
 namespace {
 
@@ -38,32 +34,16 @@ cluster_node::cluster_node(const redis::server_settings& cluster, cluster_host& 
                            std::uint64_t jitter_seed)
     : host_(host), mistrusted_for_(mistrusted_for), router_(cluster, cluster.seeds, host, *this, jitter_seed) {}
 
-bool cluster_node::link_is_up(const lock_keys& lock) const {
-    return router_.is_up(redis::slot_of(lock.lock()));
-}
-
-failure cluster_node::why_not_up(const lock_keys& lock) const {
-    return router_.why_not_up(redis::slot_of(lock.lock()));
-}
-
-void cluster_node::want_link(const lock_keys& lock) {
-    router_.want_link(redis::slot_of(lock.lock()), host_.now());
-}
-
-const redis::server_address* cluster_node::whom_to_ask(const lock_keys& lock) const {
-    return router_.whom_to_ask(redis::slot_of(lock.lock()));
-}
-
 // By whom is asked, who need not be the owner by the map: some maps leave out slots that were taken over.
 instant cluster_node::trusted_from(const lock_keys& lock) const {
-    const redis::server_address* const asked = whom_to_ask(lock);
+    const redis::server_address* const asked = router_.whom_to_ask(slot_of(lock));
     const auto found = asked == nullptr ? primaries_.end() : primaries_.find(*asked);
     return found == primaries_.end() ? instant{} : found->second.trusted_from;
 }
 
 // Whoever granted it: the question shows whether it is there.
 void cluster_node::confirm(redis::command& request, const lock_keys& lock, redis::acknowledgement wanted) {
-    host_.confirm(request, whom_to_ask(lock), wanted);
+    host_.confirm(request, router_.whom_to_ask(slot_of(lock)), wanted);
 }
 
 // The first map tells nothing of who was a primary before: then uptimes are all there is.

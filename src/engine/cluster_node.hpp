@@ -16,9 +16,7 @@
 #include "engine/engine.hpp"
 #include "redis/cluster/cluster_router.hpp"
 
-#include <cstdint>
 #include <map>
-#include <string>
 
 namespace holdfast::engine {
 
@@ -60,14 +58,14 @@ public:
     void distrust(const failure& /*why*/) override {}  // the router has seen that answer before us
     void subscribe(const std::string& channel) override { router_.subscribe(channel, host_.now()); }
     void unsubscribe(const std::string& channel) override { router_.unsubscribe(channel, host_.now()); }
-    bool link_is_up(const lock_keys& lock) const override;
-    failure why_not_up(const lock_keys& lock) const override;
-    void want_link(const lock_keys& lock) override;
+    bool link_is_up(const lock_keys& lock) const override { return router_.is_up(slot_of(lock)); }
+    failure why_not_up(const lock_keys& lock) const override { return router_.why_not_up(slot_of(lock)); }
+    void want_link(const lock_keys& lock) override { router_.want_link(slot_of(lock), host_.now()); }
     instant trusted_from(const lock_keys& lock) const override;
     void confirm(redis::command& request, const lock_keys& lock, redis::acknowledgement wanted) override;
 
 private:
-    const redis::server_address* whom_to_ask(const lock_keys& lock) const;
+    static redis::hash_slot slot_of(const lock_keys& lock) { return redis::slot_of(lock.lock()); }
 
     struct primary {
         std::uint64_t link = 0;   // the last one; 0: none yet

@@ -2,10 +2,8 @@
 
 #include "base/assert.hpp"
 
-#include <algorithm>
 #include <functional>
 #include <span>
-#include <utility>
 
 namespace holdfast::engine {
 
@@ -19,14 +17,7 @@ engine::engine(engine_settings settings, const std::vector<node_link>& nodes, ra
       acquisitions_(settings_, holds_, nodes_, held_, clock_, *this) {
     for (const node_link& node : nodes) {
         inputs_.emplace_back(*this, nodes_.size());
-        nodes_.add(std::make_unique<node_agent>(node_settings{.request_timeout = settings_.request_timeout,
-                                                              .fence_retention = settings_.fence_retention,
-                                                              .lost_margin_percent = settings_.lost_margin_percent,
-                                                              .clock_skew = settings_.clock_skew,
-                                                              .most_renewals = settings_.most_renewals,
-                                                              .server = node.server,
-                                                              .listens = node.listens},
-                                                node_surroundings{client_, random, clock_, *this}, *node.out));
+        nodes_.add(std::make_unique<node_agent>(node, node_surroundings{settings_, client_, random, clock_, *this}));
     }
 }
 
@@ -34,33 +25,80 @@ engine::engine(engine_settings settings, const std::vector<node_link>& nodes, ra
 
 namespace {
 
-// Also if an effect throws (no memory for a handler): the next call goes on with the rest.
-class running_now {
-public:
-    explicit running_now(bool& flag) noexcept : flag_(flag) { flag_ = true; }
-    ~running_now() { flag_ = false; }
-    running_now(const running_now&) = delete;
-    running_now& operator=(const running_now&) = delete;
+// Whoever released the hold hears no more of it.
+hold_listener* listener_of(const hold& h) noexcept {
+    return h.is_released() ? nullptr : h.listener().get();
+}
 
-private:
-    bool& flag_;
+// Carries out an effect of each kind.
+struct executor {
+    observer& watcher;
+
+    void operator()(const effects::send& e) const {
+        if (e.request->is_orphan()) return e.request->end();  // nobody wants it any more
+        e.request->submitted();
+        e.to->submit(*e.request);
+    }
+    void operator()(const effects::withdraw& e) const {
+        const bool may_run = !e.request->is_orphan() || e.request->life() != redis::command::state::waiting;
+        if (!may_run && e.to->withdraw(*e.request)) e.request->end();
+    }
+    void operator()(const effects::confirm& e) const {
+        if (e.request->is_orphan()) return e.request->end();
+        e.request->submitted();
+        e.to->confirm(*e.request, *e.lock, e.wanted);
+    }
+    void operator()(const effects::distrust& e) const { e.node->distrust(*e.why); }
+    void operator()(const effects::subscribe& e) const { e.at->subscribe(*e.channel); }
+    void operator()(const effects::unsubscribe& e) const { e.at->unsubscribe(*e.channel); }
+    void operator()(const effects::want_link& e) const { e.to->want_link(*e.lock); }
+    void operator()(const effects::acquired& e) const {
+        watcher.on_acquired(e.waited, e.got);
+        e.who->acquired(*e.what);
+    }
+    void operator()(const effects::reentered& e) const {
+        watcher.on_reentered();
+        e.who->acquired(*e.what);
+    }
+    void operator()(const effects::refused& e) const { e.who->refused(*e.why); }
+    void operator()(const effects::answered& e) const {
+        if (e.why_not == nullptr) e.who->left_behind(e.holders, e.waiters);
+        e.who->answered(e.why_not == nullptr ? std::nullopt : std::optional(*e.why_not));
+    }
+    void operator()(const effects::validity& e) const {
+        if (auto* const told = listener_of(*e.of)) told->on_validity(e.of->valid_until());
+    }
+    void operator()(const effects::token& e) const {
+        if (auto* const told = listener_of(*e.of)) told->on_token(e.of->token());
+    }
+    void operator()(const effects::lost& e) const {
+        watcher.on_lost(e.what->terms().keys->lock(), e.why);
+        if (auto* const told = listener_of(*e.what)) told->on_lost(e.why);
+    }
+    void operator()(const effects::released& e) const {
+        if (const auto told = e.what->take_listener()) told->on_gone();
+        watcher.on_released(e.held);
+    }
+    void operator()(const effects::seen_refused&) const { watcher.on_refused(); }
+    void operator()(const effects::seen_renewed&) const { watcher.on_renewed(); }
+    void operator()(const effects::seen_renewal_failed& e) const { watcher.on_renewal_failed(*e.why); }
+    void operator()(const effects::seen_votes& e) const {
+        watcher.on_votes(e.of->terms().keys->lock(), e.what, e.count);
+    }
 };
 
 }  // namespace
 
 void engine::run(instant now) {
     if (running_) return;  // an effect has led back here: the loop goes on with what was appended
-    const running_now guard(running_);
-    for (;;) {
-        if (const node_event* const event = events_.next()) {
-            take_event(*event, now);
-        } else if (const effect* const what = effects_.next()) {
-            carry_out(*what);
-        } else {
-            break;
-        }
+    running_ = true;
+    // Also if an effect throws (no memory for a handler): the next call goes on with the rest.
+    const std::unique_ptr<bool, void (*)(bool*)> guard(&running_, [](bool* running) { *running = false; });
+    while (!events_.is_empty() || !effects_.is_empty()) {
+        events_.is_empty() ? std::visit(executor{watcher_}, effects_.take()) : take_event(events_.take(), now);
     }
-    holds_.free_forgotten();
+    if (holds_.has_forgotten()) holds_.free_forgotten();
+    if (!kept_.empty()) kept_.clear();
 }
 
 void engine::take_event(const node_event& event, instant now) {
@@ -97,10 +135,10 @@ bool engine::acquires(const node_event& event, hold& h, instant now) {
             on_refused(event, h, now);
             break;
         case node_event::kind::extended:
-            if (is_held) held_.on_extended(n);
+            if (is_held) held_.update_validity(h);
             break;
         case node_event::kind::lost:
-            if (is_held) held_.on_lost(n, event.why, now);
+            if (is_held) held_.on_vote_lost(n, {errc::lost, "", {}, {}}, event.why, now);
             if (h.phase == hold_phase::wanted) acquisitions_.on_lost(n, now);
             break;
         case node_event::kind::renewed:
@@ -126,8 +164,9 @@ bool engine::acquires(const node_event& event, hold& h, instant now) {
 
 void engine::on_refused(const node_event& event, hold& h, instant now) {
     // Not of the upgrade that may be pending: a node was asked to vote for the hold, or could not keep its vote.
-    if (h.phase == hold_phase::held && !event.at->counts()) return held_.on_refused(*event.at, *event.why_not, now);
-    acquisitions_.on_refused(*event.at, *event.why_not, now);
+    const refusal& why = *event.why_not;
+    const bool is_of_vote = h.phase == hold_phase::held && !event.at->counts();
+    is_of_vote ? held_.on_vote_lost(*event.at, why, why.code, now) : acquisitions_.on_refused(*event.at, why, now);
 }
 
 // Nothing may be left of it.
@@ -136,90 +175,11 @@ void engine::settle(hold& h) {
     holds_.forget_if_gone(h);
 }
 
-namespace {
-
-template <typename... Functions>
-struct overloaded : Functions... {
-    using Functions::operator()...;
-};
-template <typename... Functions>
-overloaded(Functions...) -> overloaded<Functions...>;
-
-void send(const effects::send& what) {
-    if (what.request->is_orphan()) return what.request->end();  // nobody wants it any more
-    what.request->submitted();
-    what.to->submit(*what.request);
-}
-
-void withdraw(const effects::withdraw& what) {
-    const bool may_run = !what.request->is_orphan() || what.request->life() != redis::command::state::waiting;
-    if (!may_run && what.to->withdraw(*what.request)) what.request->end();
-}
-
-void confirm(const effects::confirm& what) {
-    if (what.request->is_orphan()) return what.request->end();
-    what.request->submitted();
-    what.to->confirm(*what.request, *what.lock, what.wanted);
-}
-
-void answer(const effects::answered& what) {
-    if (!what.why_not) what.who->left_behind(what.holders, what.waiters);
-    what.who->answered(what.why_not.copy());
-}
-
-}  // namespace
-
-void engine::carry_out(const effect& what) {
-    std::visit(overloaded{
-                   [](const effects::send& e) { send(e); },
-                   [](const effects::withdraw& e) { withdraw(e); },
-                   [](const effects::confirm& e) { confirm(e); },
-                   [](const effects::distrust& e) { e.node->distrust(e.why); },
-                   [](const effects::subscribe& e) { e.at->subscribe(e.channel); },
-                   [](const effects::unsubscribe& e) { e.at->unsubscribe(e.channel); },
-                   [](const effects::want_link& e) { e.to->want_link(*e.lock); },
-                   [this](const effects::acquired& e) {
-                       watcher_.on_acquired(e.waited, e.got);
-                       e.who->acquired(*e.what);
-                   },
-                   [this](const effects::reentered& e) {
-                       watcher_.on_reentered();
-                       e.who->acquired(*e.what);
-                   },
-                   [](const effects::refused& e) { e.who->refused(*e.why); },
-                   [](const effects::answered& e) { answer(e); },
-                   [](const effects::validity& e) {
-                       if (e.of->listener() != nullptr) e.of->listener()->on_validity(e.of->valid_until());
-                   },
-                   [](const effects::token& e) {
-                       if (e.of->listener() != nullptr) e.of->listener()->on_token(e.of->token());
-                   },
-                   [](const effects::lost& e) {
-                       if (e.what->listener() != nullptr) e.what->listener()->on_lost(e.why);
-                   },
-                   [this](const effects::released& e) {
-                       if (e.told != nullptr) e.told->on_gone();
-                       watcher_.on_released(e.held);
-                   },
-                   [this](const effects::seen_refused&) { watcher_.on_refused(); },
-                   [this](const effects::seen_renewed&) { watcher_.on_renewed(); },
-                   [this](const effects::seen_renewal_failed& e) { watcher_.on_renewal_failed(e.why); },
-                   [this](const effects::seen_lost& e) { watcher_.on_lost(e.lock->lock(), e.why); },
-                   [this](const effects::seen_votes& e) { watcher_.on_votes(e.lock->lock(), e.what, e.count); },
-               },
-               what);
-}
-
 // --- owners
-
-std::size_t engine::owned_lock_hash::operator()(const owned_lock& key) const noexcept {
-    const auto owner = std::hash<std::uint64_t>{}(static_cast<std::uint64_t>(key.owner));
-    return std::hash<std::string>{}(key.lock) ^ (owner * 0x9e3779b97f4a7c15U);
-}
 
 hold* engine::find(owner_id owner, const lock_keys& keys) {
     if (owner == owner_id::nobody) return nullptr;
-    const auto found = owned_.find(owned_lock{owner, keys.lock()});
+    const auto found = owned_.find({owner, keys.lock()});
     return found == owned_.end() ? nullptr : found->second;
 }
 
@@ -230,7 +190,7 @@ void engine::own(hold& h) {
 
 void engine::disown(const hold& h) {
     if (h.terms().owner == owner_id::nobody) return;
-    const auto owned = owned_.find(owned_lock{h.terms().owner, h.terms().keys->lock()});
+    const auto owned = owned_.find({h.terms().owner, h.terms().keys->lock()});
     if (owned != owned_.end() && owned->second == &h) owned_.erase(owned);
 }
 
@@ -246,7 +206,7 @@ bool engine::reads_a_stripe(const acquire_terms& terms) {
 // --- requests
 
 void engine::refuse(acquire_completion& request, errc code, std::string detail) {
-    add(effects::refused{&request, rare(code, std::move(detail))});
+    add(effects::refused{&request, keep(refusal{code, std::move(detail), {}, {}})});
 }
 
 void engine::acquire(acquire_completion& request, acquire_terms terms, instant now) {
@@ -337,7 +297,7 @@ void engine::keep_listening(const lock_keys& keys, instant now) {
 void engine::abandon(owner_id owner, instant now) {
     std::vector<hold*> left;
     for (const auto& [key, held] : owned_) {
-        if (key.owner == owner) left.push_back(held);
+        if (key.first == owner) left.push_back(held);
     }
     for (hold* const held : left) {
         disown(*held);
@@ -357,32 +317,36 @@ void engine::mark_links_changed(const lock_set& which) {
     }
 }
 
-void engine::on_link_up(std::size_t node, const node_facts& facts, const lock_set& which, instant now) {
-    if (facts.clock) clock_.set(node, *facts.clock, now);
-    nodes_[node].on_link_up(which, now);
-    mark_links_changed(which);
-    run(now);
+void node_input::on_link_up(const node_facts& facts, const lock_set& which, instant now) {
+    if (facts.clock) whole_.clock_.set(number_, *facts.clock, now);
+    agent().on_link_up(which, now);
+    whole_.mark_links_changed(which);
+    whole_.run(now);
 }
 
-void engine::on_link_down(std::size_t node, const lock_set& which, instant now) {
-    nodes_[node].on_link_down(which);
-    mark_links_changed(which);
-    run(now);
+void node_input::on_link_down(const lock_set& which, instant now) {
+    agent().on_link_down(which);
+    whole_.mark_links_changed(which);
+    whole_.run(now);
 }
 
-void engine::on_owners_changed(instant now) {
-    tell({.what = node_event::kind::owners_changed});
-    run(now);
+void node_input::on_owners_changed(instant now) {
+    whole_.tell({.what = node_event::kind::owners_changed});
+    whole_.run(now);
 }
 
-void engine::on_subscription_refused(std::size_t node, const failure& why, const lock_set& which, instant now) {
-    nodes_[node].on_subscription_refused(why, which, now);
-    run(now);
+void node_input::on_subscription_refused(const failure& why, const lock_set& which, instant now) {
+    agent().on_subscription_refused(why, which, now);
+    whole_.run(now);
 }
 
-void engine::on_push(std::size_t node, const redis::reply_view& message, instant now) {
-    nodes_[node].on_push(message, now);
-    run(now);
+void node_input::on_push(const redis::reply_view& message, instant now) {
+    agent().on_push(message, now);
+    whole_.run(now);
+}
+
+node_agent& node_input::agent() const noexcept {
+    return whole_.nodes_[number_];
 }
 
 void engine::on_timer(instant now) {
@@ -400,26 +364,6 @@ instant engine::deadline() const noexcept {
     instant first = holds_.earliest();
     for (const auto& each : nodes_) first = std::min(first, each->deadline());
     return first;
-}
-
-void node_input::on_link_up(const node_facts& facts, const lock_set& which, instant now) {
-    whole_.on_link_up(number_, facts, which, now);
-}
-
-void node_input::on_link_down(const lock_set& which, instant now) {
-    whole_.on_link_down(number_, which, now);
-}
-
-void node_input::on_owners_changed(instant now) {
-    whole_.on_owners_changed(now);
-}
-
-void node_input::on_subscription_refused(const failure& why, const lock_set& which, instant now) {
-    whole_.on_subscription_refused(number_, why, which, now);
-}
-
-void node_input::on_push(const redis::reply_view& message, instant now) {
-    whole_.on_push(number_, message, now);
 }
 
 }  // namespace holdfast::engine

@@ -11,10 +11,9 @@
 
 #include "engine/quorum/acquisitions.hpp"
 
-#include <cstdint>
-#include <string>
+#include <boost/functional/hash.hpp>
+
 #include <unordered_map>
-#include <vector>
 
 namespace holdfast::engine {
 
@@ -33,13 +32,6 @@ public:
 
 protected:
     ~observer() = default;
-};
-
-// A node: how to reach it, and its name for messages.
-struct node_link {
-    outbox* out = nullptr;
-    std::string server;
-    channels listens = channels::one;
 };
 
 // What a node tells when the link to it comes up.
@@ -63,6 +55,8 @@ public:
     void on_push(const redis::reply_view& message, instant now);
 
 private:
+    node_agent& agent() const noexcept;
+
     engine& whole_;
     const std::size_t number_;
 };
@@ -106,21 +100,17 @@ public:
 
     // --- events
     node_input& node(std::size_t number) noexcept { return inputs_[number]; }
-    void on_link_up(std::size_t node, const node_facts& facts, const lock_set& which, instant now);
-    void on_link_down(std::size_t node, const lock_set& which, instant now);
-    void on_owners_changed(instant now);
-    void on_subscription_refused(std::size_t node, const failure& why, const lock_set& which, instant now);
-    void on_push(std::size_t node, const redis::reply_view& message, instant now);
     void on_timer(instant now);
     instant deadline() const noexcept;
 
 private:
+    friend class node_input;
+
     // The loop at the edge.
     void run(instant now) override;
     void take_event(const node_event& event, instant now);
     bool acquires(const node_event& event, hold& h, instant now);
     void on_refused(const node_event& event, hold& h, instant now);
-    void carry_out(const effect& what);
     void settle(hold& h);
     void mark_links_changed(const lock_set& which);
 
@@ -134,15 +124,6 @@ private:
     void own(hold& h);
     void disown(const hold& h);
 
-    struct owned_lock {
-        owner_id owner;
-        std::string lock;
-        friend bool operator==(const owned_lock&, const owned_lock&) = default;
-    };
-    struct owned_lock_hash {
-        std::size_t operator()(const owned_lock& key) const noexcept;
-    };
-
     const engine_settings settings_;
     observer& watcher_;
     const client_id client_;
@@ -152,7 +133,8 @@ private:
     holding held_;
     acquisitions acquisitions_;
     std::vector<node_input> inputs_;
-    std::unordered_map<owned_lock, hold*, owned_lock_hash> owned_;
+    using owned_lock = std::pair<owner_id, std::string>;
+    std::unordered_map<owned_lock, hold*, boost::hash<owned_lock>> owned_;
     bool running_ = false;
 };
 

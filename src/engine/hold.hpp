@@ -6,6 +6,7 @@
 // A client may have a hundred thousand holds. So what is needed only while something is pending exists only then.
 #pragma once
 
+#include "base/recycled.hpp"
 #include "engine/node/node_hold.hpp"
 #include "engine/terms.hpp"
 #include "engine/timer_heap.hpp"
@@ -13,54 +14,36 @@
 #include <boost/intrusive/list.hpp>
 
 #include <array>
-#include <memory>
 #include <span>
-#include <string>
 
 namespace holdfast::engine {
 
-struct acquisition_facts {
+// An acquisition, or an upgrade, at all nodes.
+struct acquisition {
     acquire_completion* request = nullptr;
     patience limit = {};
     instant asked_at{};
     instant reach_by = never;      // enough nodes must have been reached once; see engine_settings::first_connect
     instant gather_until = never;  // some votes, no majority: until then others may still come
     milliseconds gather_for{0};    // the last such wait
-};
-
-// An acquisition, or an upgrade, at all nodes.
-struct acquisition : acquisition_facts {
-    rare_refusal said_no = {};  // the first node's reason that was not silence
-
-    void clear() noexcept {
-        acquisition_facts::operator=({});
-        said_no.reset();
-    }
-};
-
-struct answer_count_facts {
-    hold_completion* request = nullptr;
-    instant answer_by = never;
-    bool is_used = false;        // since it was clear
-    bool asked_in_vain = false;  // a link broke before its answer
-    std::size_t done = 0;
-    std::size_t open = 0;
-    std::size_t holders = 0;  // the most that a node told of
-    std::size_t waiters = 0;
+    rare_refusal said_no = {};     // the first node's reason that was not silence
 };
 
 // The nodes' answers to a release, a renewal or a downgrade for which a caller waits. Done when a majority has done it;
 // failed when no majority can have.
-struct answer_count : answer_count_facts {
+struct answer_count {
+    hold_completion* request = nullptr;
+    instant answer_by = never;
     rare_refusal why_not = {};
-
-    void clear() noexcept {
-        answer_count_facts::operator=({});
-        why_not.reset();
-    }
+    std::size_t holders = 0;  // the most that a node told of
+    std::size_t waiters = 0;
+    std::uint16_t done = 0;
+    std::uint16_t open = 0;
+    bool asked_in_vain = false;  // a link broke before its answer
 };
 
-// What is pending about a hold.
+// What is pending about a hold. An acquisition sets `asked` when it begins, and whoever waits for an answer sets its
+// count; so it need not be cleared for the next hold, but for the ticket.
 struct pending_work final : timed {
     hold* whole = nullptr;
     acquisition asked = {};
@@ -75,23 +58,22 @@ struct pending_work final : timed {
         return asked.request != nullptr || answers[0].request != nullptr || answers[1].request != nullptr ||
                answers[2].request != nullptr;
     }
-    // Its timer is not set.
-    void clear() noexcept {
-        whole = nullptr;
-        asked.clear();
-        ticket.clear();
-        heal_at = never;
-        for (answer_count& each : answers) {
-            if (each.is_used) each.clear();
-        }
-    }
 };
 
 enum class hold_phase : std::uint8_t { wanted, held, lost, leaving, forgotten };
 
 class hold final : public boost::intrusive::list_base_hook<> {
 public:
-    hold(hold_id id, hold_terms terms, std::size_t nodes);
+    hold(hold_id id, hold_terms terms, std::size_t nodes)
+        : id_(id),
+          terms_(std::move(terms)),
+          several_(nodes == 1 ? nullptr : std::make_unique<node_hold[]>(nodes)),
+          count_(static_cast<std::uint16_t>(nodes)) {
+        for (node_hold& n : this->nodes()) {
+            n.whole = this;
+            n.node = static_cast<std::uint16_t>(&n - first());
+        }
+    }
     hold(const hold&) = delete;
     hold& operator=(const hold&) = delete;
 
@@ -103,6 +85,7 @@ public:
     instant valid_until() const noexcept { return valid_until_now; }
     // How many releases of that kind are due.
     unsigned levels(access kind) const noexcept { return kind == access::shared ? shared : exclusive; }
+    bool is_released() const noexcept { return exclusive + shared == 0; }
     void listen(std::shared_ptr<hold_listener> told) noexcept { listener_ = std::move(told); }
     const std::shared_ptr<hold_listener>& listener() const noexcept { return listener_; }
     std::shared_ptr<hold_listener> take_listener() noexcept { return std::exchange(listener_, nullptr); }
@@ -112,13 +95,16 @@ public:
     std::string_view ticket() const noexcept { return pending ? pending->ticket : std::string_view(); }
     // Somebody waits for what the node hold is asked for; otherwise it would be one vote more.
     bool is_asked_for() const noexcept { return pending && pending->asked.request != nullptr; }
+    waiting wait() const noexcept { return pending ? pending->asked.limit.wait : waiting::in_queue; }
+    // Of an acquisition. Of several nodes none says when it is too late: the quorum does.
+    instant deadline_at_node() const noexcept { return count_ == 1 && pending ? pending->asked.limit.deadline : never; }
 
     // --- the quorum's own
     std::span<node_hold> nodes() noexcept { return {first(), count_}; }
     std::span<const node_hold> nodes() const noexcept { return {const_cast<hold*>(this)->first(), count_}; }
 
-    static void* operator new(std::size_t size);
-    static void operator delete(void* room) noexcept;
+    static void* operator new(std::size_t) { return recycled<sizeof(hold)>::take(); }
+    static void operator delete(void* room) noexcept { recycled<sizeof(hold)>::give_back(room); }
     bool ran_out(instant now) const noexcept { return now >= valid_until_now; }
     bool is_waited_for(answer_to what) const noexcept { return pending && pending->about(what).request != nullptr; }
 

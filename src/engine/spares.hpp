@@ -1,10 +1,9 @@
 // Objects that are needed for a short while, again and again. Given back to the system they would leave holes between
-// those that stay, which are of other sizes.
+// those that stay, which are of other sizes. A spare object keeps what it owns: the memory of its strings.
 #pragma once
 
 #include <cstddef>
 #include <memory>
-#include <utility>
 #include <vector>
 
 namespace holdfast::engine {
@@ -12,25 +11,16 @@ namespace holdfast::engine {
 template <typename T>
 class spares {
 public:
-    spares() { kept_.reserve(most); }
-
-    // As new.
-    std::unique_ptr<T> take() {
-        if (kept_.empty()) return std::make_unique<T>();
-        std::unique_ptr<T> one = std::move(kept_.back());
-        kept_.pop_back();
-        return one;
-    }
-
-    // Must be as new.
+    std::unique_ptr<T> take() { return count_ == 0 ? std::make_unique<T>() : std::move(kept_[--count_]); }
+    // As new, in all that is read before it is set.
     void give_back(std::unique_ptr<T> one) noexcept {
-        if (!one || kept_.size() == most) return;
-        kept_.push_back(std::move(one));
+        if (one && count_ < most) kept_[count_++] = std::move(one);
     }
 
 private:
     static constexpr std::size_t most = 1024;  // after a burst of more, the rest is freed
-    std::vector<std::unique_ptr<T>> kept_;
+    std::vector<std::unique_ptr<T>> kept_ = std::vector<std::unique_ptr<T>>(most);
+    std::size_t count_ = 0;
 };
 
 }  // namespace holdfast::engine

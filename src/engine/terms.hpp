@@ -1,8 +1,8 @@
-// The words that requests and answers are made of, between the engine and the layer above.
+// The words that requests and answers are made of, between the engine and the layer above. Every file of the engine
+// includes it, and with it the std headers that all of them use.
 #pragma once
 
 #include "base/clock.hpp"
-#include "engine/lock_options.hpp"
 #include "redis/session/command.hpp"
 #include "wire/hold_id.hpp"
 #include "wire/requests.hpp"
@@ -40,30 +40,8 @@ enum class waiting : std::uint8_t { not_at_all, in_queue };
 // One level of a hold. An owner may have several of both kinds at once.
 enum class access : std::uint8_t { exclusive, shared };
 
-// A refusal, or none, which is the rule: takes the room of a pointer.
-class rare_refusal {
-public:
-    rare_refusal() = default;
-    rare_refusal& operator=(refusal why) {
-        why_ = std::make_unique<refusal>(std::move(why));
-        return *this;
-    }
-    void reset() noexcept { why_.reset(); }
-
-    explicit operator bool() const noexcept { return why_ != nullptr; }
-    const refusal& operator*() const noexcept { return *why_; }
-    const refusal* operator->() const noexcept { return why_.get(); }
-    std::optional<refusal> copy() const { return why_ ? std::optional(*why_) : std::nullopt; }
-
-private:
-    std::unique_ptr<refusal> why_;
-};
-
-inline rare_refusal rare(errc code, std::string detail) {
-    rare_refusal why;
-    why = refusal{code, std::move(detail), {}, {}};
-    return why;
-}
+// None is the rule: takes the room of a pointer.
+using rare_refusal = std::unique_ptr<const refusal>;
 
 enum class how : std::uint8_t { asked, handed_over };
 
@@ -71,6 +49,37 @@ enum class how : std::uint8_t { asked, handed_over };
 struct patience {
     waiting wait = waiting::in_queue;
     instant deadline = never;  // of the waiting; with waiting::not_at_all, of the request
+};
+
+enum class renewal : std::uint8_t { automatic, none };
+enum class upgrades : std::uint8_t { allowed, refused };
+
+// What a lock is like: every choice that is made once for a lock object and holds for all its acquisitions.
+//
+// One struct, copied as a whole from the lock object to the acquisition and to the hold: a new option needs a field
+// here and in the public options, and nothing in between. An acquisition with a lease of its own changes `lease` in its
+// copy. A client may have a hundred thousand holds, so the fields are as small as their ranges allow.
+struct lock_options {
+    std::chrono::milliseconds lease{30000};
+    // How often a request whose answer was lost with its link is sent again. Acquiring and releasing count separately.
+    unsigned max_repeats = static_cast<unsigned>(-1);
+    // Of a lock whose key other programs use, too: after this time they get a turn; 0: never.
+    std::uint16_t yield_after_ms = 0;
+    // Of the first stripe of a striped lock: the number of stripes. Their keys follow its own. An owner that reads one
+    // of them does not wait to write: the holders that it would wait for may wait for it.
+    std::uint16_t stripes = 0;
+    std::uint16_t replica_timeout_ms = 0;
+    std::uint8_t replicas = 0;  // that must acknowledge a grant or a renewal before it counts
+    wire::lock_kind kind = wire::lock_kind::mutex;
+    wire::preference prefer = wire::preference::arrival;
+    upgrades upgrading = upgrades::allowed;
+    renewal renewing = renewal::automatic;
+
+    redis::acknowledgement acknowledged_by() const noexcept {
+        return {replicas, std::chrono::milliseconds(replica_timeout_ms)};
+    }
+
+    friend bool operator==(const lock_options&, const lock_options&) = default;
 };
 
 // What a hold is like, for as long as it exists.
@@ -90,6 +99,20 @@ struct acquire_terms {
     patience limit = {};
 
     hold_terms of_hold() const { return {keys, options, owner, want}; }
+};
+
+struct engine_settings {
+    milliseconds request_timeout{2000};
+    // Whoever waits without a limit gives nodes that were never reached this long.
+    milliseconds first_connect{10'000};
+    milliseconds fence_retention{3600 * 1000};
+    // A hold is told to be lost this part of a lease before its validity ends.
+    unsigned lost_margin_percent = 10;
+    // By how much another server's clock may be ahead: replicas store absolute expiry times.
+    milliseconds clock_skew{0};
+    // With this many renewals in flight at a node, others are put off for a while.
+    std::size_t most_renewals = 1000;
+    unsigned max_depth = 100'000;
 };
 
 class hold;

@@ -33,7 +33,7 @@ public:
     timed* take_due(instant now) {
         if (heap_.empty() || heap_.front()->due_ > now) return nullptr;
         timed* const first = heap_.front();
-        cancel(*first);
+        take_out(*first);
         return first;
     }
 
@@ -49,7 +49,13 @@ public:
     }
 
     void cancel(timed& timer) {
-        if (!timer.is_set()) return;
+        if (timer.is_set()) take_out(timer);
+    }
+
+    std::size_t size() const noexcept { return heap_.size(); }
+
+private:
+    void take_out(timed& timer) {
         const std::size_t hole = std::exchange(timer.place_, timed::nowhere);
         timed* const last = heap_.back();
         heap_.pop_back();
@@ -59,9 +65,6 @@ public:
         sift_down(last->place_);
     }
 
-    std::size_t size() const noexcept { return heap_.size(); }
-
-private:
     void put(std::size_t place, timed* timer) {
         heap_[place] = timer;
         timer->place_ = static_cast<std::uint32_t>(place);

@@ -1,7 +1,6 @@
 // A lock as its object knows it: its keys and its options, made once by the constructor from the user's options.
 #pragma once
 
-#include "engine/lock_options.hpp"
 #include "engine/terms.hpp"
 
 #include <holdfast/options.hpp>

@@ -1,16 +1,9 @@
-#include "engine/node/acquiring.hpp"
+#include "engine/node/parts.hpp"
 
-#include "engine/hold.hpp"
-#include "engine/passing.hpp"
-
-#include <algorithm>
-#include <utility>
-
-namespace holdfast::engine {
+namespace holdfast::engine::acquiring {
 namespace {
 
 using namespace std::chrono_literals;
-using purpose = call::purpose;
 using stage = acquire_stage;
 using wire::acquire_answer;
 using wire::wish;
@@ -30,178 +23,112 @@ milliseconds poll_interval(milliseconds lease) {
 }
 
 bool waits(const node_hold& n) {
-    return n.acquisition().limit.wait == waiting::in_queue;
+    return n.acquisition().wait == waiting::in_queue;
 }
 
 errc code_for(acquire_answer::reason why) {
-    switch (why) {
-        case acquire_answer::reason::reading:
-            return errc::read_held;
-        case acquire_answer::reason::writing:
-            return errc::write_held;
-        case acquire_answer::reason::reserved:
-            return errc::reserved;
-        case acquire_answer::reason::deadlock:
-            return errc::would_deadlock;
-        case acquire_answer::reason::other_mode:
-            return errc::held_other_mode;
-        case acquire_answer::reason::held:
-            break;
+    // In the order of the reasons.
+    constexpr std::array codes{errc::busy,     errc::read_held,      errc::write_held,
+                               errc::reserved, errc::would_deadlock, errc::held_other_mode};
+    return codes[static_cast<std::size_t>(why)];
+}
+
+refusal recovering(node_agent& agent, const node_hold& n, instant now) {
+    const auto left = std::max(agent.node().trusted_from(agent.keys_of(n)) - now, std::chrono::nanoseconds(0));
+    return {errc::recovering, agent.server(), {}, {}, std::chrono::ceil<milliseconds>(left)};
+}
+
+refusal too_late(node_agent& agent, const node_hold& n, instant now) {
+    if (n.acquisition().trouble) return *n.acquisition().trouble;
+    if (!agent.link_is_up(n)) return {errc::unreachable, agent.server(), {}, {}};
+    if (!agent.is_trusted(n, now)) return recovering(agent, n, now);
+    return {waits(n) ? errc::timed_out : errc::request_timed_out, agent.server(), {}, {}};
+}
+
+void refuse(node_agent& agent, node_hold& n, refusal why, instant now) {
+    const node_acquisition& a = n.acquisition();
+    if (why.code == errc::timed_out && !a.holder.empty()) a.tell_holder(why, now);
+    // What it still writes is from before: the node has not heard of a downgrade. That is no vote for the upgrade.
+    if (n.writes()) n.at_most = shape::reading;
+    give_up(agent, n, now);
+    agent.tell_failed(node_event::kind::refused, n, std::move(why));
+}
+
+// A waiter keeps its position while the server is in trouble for a moment: after a failover the new primary may lack
+// replicas, after a restart a server reads its data. An error means that the script changed nothing.
+void refuse_or_stay(node_agent& agent, node_hold& n, refusal why, instant now) {
+    const bool stays = may_pass(why.code) && waits(n) && n.whole->is_asked_for();
+    if (!stays) return refuse(agent, n, std::move(why), now);
+    agent.busy(n).acquisition.trouble = std::make_unique<refusal>(std::move(why));
+    agent.busy(n).acquisition.poll_at = now + again_after;
+    agent.set_timer(n, now);
+}
+
+void send(node_agent& agent, node_hold& n, instant now) {
+    if (!agent.is_trusted(n, now)) {
+        if (!waits(n)) return refuse(agent, n, recovering(agent, n, now), now);
+        agent.busy(n).acquisition.poll_at = agent.node().trusted_from(agent.keys_of(n));
+        return agent.set_timer(n, now);
     }
-    return errc::busy;
-}
-
-}  // namespace
-
-// --- requests
-
-void acquiring::ask(node_hold& n, patience limit, instant now) {
-    if (n.is_gone()) {
-        core_.holds().push_back(n);
-        // Of an undo: until when the server may remember it, which is longer than anybody may believe.
-        n.valid_until = {};
-        n.cancelling = false;
-    }
-    n.phase = node_phase::wanted;
-    n.is_renewed = true;
-    n.raise_to = 0;
-    n.at_most = core_.terms_of(n).want == access::shared ? shape::reading : shape::both;
-    begin(n, limit, now);
-}
-
-void acquiring::upgrade(node_hold& n, patience limit, instant now) {
-    // An answer to a poll of the acquisition would be taken for one to the upgrade.
-    core_.drop_ask(n);
-    begin(n, limit, now);
-}
-
-void acquiring::yield(node_hold& n, instant now) {
-    core_.drop(n, &node_requests::renewing);
-    core_.drop(n, &node_requests::raising);
-    if (n.requests) n.requests->raise_again_at = never;
-    // An answer to a poll in flight would be taken for one to this.
-    core_.drop_ask(n);
-    n.phase = node_phase::wanted;
-    begin(n, {waiting::in_queue, never}, now, n.token);
-}
-
-void acquiring::begin(node_hold& n, patience limit, instant now, fencing_token gives_way) {
-    node_acquisition& a = core_.busy(n).acquisition;
-    a.clear_but_for_ticket();
-    if (n.phase != node_phase::wanted) a.ticket.clear();
-    // What is being made less must be less before it is asked to be more, and the node must know the hold by the token
-    // that the request names.
-    a.at = n.is_being_changed() || n.is_being_raised() ? stage::deferred : stage::asking;
-    a.limit = limit;
-    a.gives_way = gives_way;
-    if (limit.wait == waiting::in_queue) core_.listen(n);
-    core_.set_timer(n, now);
-    if (n.acquisition().at == stage::asking) send(n, now);
-}
-
-void acquiring::start_deferred(node_hold& n, instant now) {
-    if (n.acquisition().at != stage::deferred || n.is_being_changed() || n.is_being_raised()) return;
-    core_.busy(n).acquisition.at = stage::asking;
-    send(n, now);
-}
-
-void acquiring::send(node_hold& n, instant now) {
-    if (!core_.is_trusted(n, now)) {
-        if (!waits(n)) return refuse(n, recovering(n, now), now);
-        core_.busy(n).acquisition.poll_at = core_.node().trusted_from(core_.keys_of(n));
-        return core_.set_timer(n, now);
-    }
-    const hold_terms& terms = core_.terms_of(n);
+    const hold_terms& terms = agent.terms_of(n);
     const bool upgrades = n.counts();
     // Not before: a change that the upgrade waits for may have to be sent again.
     if (upgrades) n.at_most = shape::both;
-    call& request = core_.calls().start(purpose::acquire, n);
+    call& request = agent.start(purpose::acquire, n, &node_requests::asking);
     const std::string_view common = n.whole->ticket();  // where several nodes are asked
     const milliseconds interval = poll_interval(terms.options.lease);
-    wire::write(request, core_.lock_of(n, now),
-                wire::acquire_request{.id = core_.id_of(n),
+    wire::write(request, agent.lock_of(n, now),
+                wire::acquire_request{.id = agent.id_of(n),
                                       .wants = upgrades                       ? wish::upgrade
                                                : terms.want == access::shared ? wish::read
                                                                               : wish::write,
                                       .lease = terms.options.lease,
-                                      .token_floor = core_.clock().floor(),
-                                      .channel = waits(n) ? core_.wakes().of(core_.keys_of(n)) : std::string_view(),
+                                      .token_floor = agent.clock().floor(),
+                                      .channel = waits(n) ? agent.wakes().of(agent.keys_of(n)) : std::string_view(),
                                       .ticket = common.empty() ? std::string_view(n.acquisition().ticket) : common,
                                       .poll_interval = interval,
                                       .queue_retention = 6 * interval + 1s,
                                       .upgrading = upgrades ? n.token : 0,
                                       .gives_way = n.acquisition().gives_way});
-    request.give_up_at(n.acquisition().limit.deadline);
     if (waits(n)) request.wait_for_first_link();
-    core_.busy(n).asking = &request;
-    core_.busy(n).acquisition.asked_before = false;
-    core_.send(request);
+    agent.busy(n).acquisition.asked_before = false;
+    agent.send(request, n.whole->deadline_at_node());
 }
 
-void acquiring::poll(node_hold& n, instant now) {
-    core_.busy(n).acquisition.poll_at = never;
-    core_.set_timer(n, now);
-    if (!n.is_being_asked() && n.acquisition().at != stage::deferred) send(n, now);
+void begin(node_agent& agent, node_hold& n, waiting wait, instant now, fencing_token gives_way = 0) {
+    node_acquisition& a = agent.busy(n).acquisition;
+    if (n.asks()) a.end();
+    // What is being made less must be less before it is asked to be more, and the node must know the hold by the token
+    // that the request names.
+    a.at = n.is_being_changed() || n.is_being_raised() ? stage::deferred : stage::asking;
+    a.wait = wait;
+    a.gives_way = gives_way;
+    if (wait == waiting::in_queue) agent.listen(n);
+    agent.set_timer(n, now);
+    if (n.acquisition().at == stage::asking) send(agent, n, now);
 }
 
-// If anything of the acquisition may be on the server, it is undone there; what was held before stays held.
-void acquiring::give_up(node_hold& n, instant now) {
-    const node_acquisition& a = n.acquisition();
-    const bool was_told = a.may_have_run || a.at == stage::queued || a.at == stage::confirming;
-    const bool left_something = core_.drop_ask(n) || was_told || n.stray_copies;
-    core_.end_acquisition(n);
-    if (n.counts()) {
-        // No replica has acknowledged what it may have got: that is no vote for the upgrade, and is made less.
-        if (confirms_.is_wanted(n)) n.at_most = shape::reading;
-        if (left_something) changes_.cancel_upgrade(n, now);
-        core_.set_timer(n, now);
-    } else if (left_something) {
-        n.token = 0;  // any grant: nobody believes in this id any more
-        releases_.leave(n, now);
-    } else {
-        core_.forget(n);
+milliseconds next_poll(node_agent& agent, node_hold& n, const acquire_answer& answer, bool same_holder) {
+    node_acquisition& a = agent.busy(n).acquisition;
+    milliseconds wait = poll_interval(agent.options_of(n).lease);
+    const bool in_gap = answer.holder.empty() && answer.soonest;  // its end is told
+    if (answer.place == 0 && !is_ours(answer.holder) && !in_gap) {
+        a.foreign_poll = same_holder ? std::clamp(2 * a.foreign_poll, foreign_poll_shortest, foreign_poll_longest)
+                                     : foreign_poll_shortest;
+        const auto half = static_cast<std::uint64_t>(a.foreign_poll.count() / 2);
+        const milliseconds earlier(static_cast<std::int64_t>(agent.random().next() % (half + 1)));
+        wait = std::min(wait, a.foreign_poll - earlier);
     }
+    if (answer.soonest) {
+        const auto position = static_cast<int>(std::min(answer.place, most_staggered));
+        wait = std::min(wait, *answer.soonest + after_deadline + stagger * position);
+    }
+    return wait;
 }
 
-// --- answers
-
-void acquiring::on_reply(node_hold& n, const call& asked, const redis::reply_view& reply, instant now) {
-    if (n.phase == node_phase::leaving || n.phase == node_phase::lost) return;  // undone or released meanwhile
-    if (reply.is_error()) {
-        const failure why = core_.classify(n, reply);
-        if (n.asks()) refuse_or_stay(n, {why.code, why.detail, {}, {}}, now);
-        return;
-    }
-    const auto answer = wire::read_acquire(reply);
-    if (!answer || (answer->what == acquire_answer::verdict::gone && !n.counts())) {
-        if (n.asks()) refuse(n, core_.nonsense(), now);
-        return;
-    }
-    renews_.note_foreign_ttl(n, answer->cut_to);
-    if (answer->clock) core_.clock().learn(n.node, *answer->clock, {asked.written_at(), now});
-    on_answer(n, asked, *answer, now);
-    if (answer->clock) core_.tell({.what = node_event::kind::clock_read});
-}
-
-void acquiring::on_answer(node_hold& n, const call& asked, const acquire_answer& answer, instant now) {
-    if (answer.what == acquire_answer::verdict::held) return granted(n, {answer.token, asked.written_at()}, now);
-    // A poll that overlapped with a pushed grant answers "you hold"; anything else means that the grant is over.
-    if (!n.asks()) return core_.lose(n, errc::held_by_other);
-    switch (answer.what) {
-        case acquire_answer::verdict::queued:
-            return on_queued(n, asked, answer, now);
-        case acquire_answer::verdict::refused:
-            core_.busy(n).acquisition.may_have_run = false;  // it ran, and left nothing behind
-            core_.busy(n).acquisition.at = stage::asking;
-            return refuse(n, {code_for(answer.why), "", answer.holder_left, std::string(answer.holder)}, now);
-        case acquire_answer::verdict::gone:
-        case acquire_answer::verdict::held:
-            return core_.lose(n, errc::not_held);
-    }
-}
-
-void acquiring::on_queued(node_hold& n, const call& asked, const acquire_answer& answer, instant now) {
-    node_acquisition& a = core_.busy(n).acquisition;
+void on_queued(node_agent& agent, node_hold& n, const call& asked, const acquire_answer& answer, instant now) {
+    if (waits(n)) agent.expect_push(n);
+    node_acquisition& a = agent.busy(n).acquisition;
     a.at = stage::queued;
     a.gives_way = 0;
     a.trouble.reset();
@@ -213,243 +140,278 @@ void acquiring::on_queued(node_hold& n, const call& asked, const acquire_answer&
     const bool same_holder = a.holder == answer.holder;
     a.holder = answer.holder;
     a.holder_until = answer.holder_left ? std::optional(now + *answer.holder_left) : std::nullopt;
-    const milliseconds wait = next_poll(n, answer, same_holder);
+    const milliseconds wait = next_poll(agent, n, answer, same_holder);
     a.poll_at = a.polled_on_this_link ? now + wait : now;
-    core_.set_timer(n, now);
-    core_.tell(node_event::kind::queued, n);
+    agent.set_timer(n, now);
+    agent.tell(node_event::kind::queued, n);
 }
 
-milliseconds acquiring::next_poll(node_hold& n, const acquire_answer& answer, bool same_holder) {
-    node_acquisition& a = core_.busy(n).acquisition;
-    milliseconds wait = poll_interval(core_.options_of(n).lease);
-    const bool in_gap = answer.holder.empty() && answer.soonest;  // its end is told
-    if (answer.place == 0 && !is_ours(answer.holder) && !in_gap) {
-        a.foreign_poll = same_holder ? std::clamp(2 * a.foreign_poll, foreign_poll_shortest, foreign_poll_longest)
-                                     : foreign_poll_shortest;
-        const auto half = static_cast<std::uint64_t>(a.foreign_poll.count() / 2);
-        const milliseconds earlier(static_cast<std::int64_t>(core_.random().next() % (half + 1)));
-        wait = std::min(wait, a.foreign_poll - earlier);
-    }
-    if (answer.soonest) {
-        const auto position = static_cast<int>(std::min(answer.place, most_staggered));
-        wait = std::min(wait, *answer.soonest + after_deadline + stagger * position);
-    }
-    return wait;
+// The answer took as long as the lease. A waiter asks again; one that does not wait gives the grant back.
+void ask_after_late_grant(node_agent& agent, node_hold& n, instant now) {
+    agent.busy(n).acquisition.at = stage::queued;
+    if (waits(n)) return poll(agent, n, now);
+    const std::string& server = agent.server();
+    refuse(agent, n, {errc::request_timed_out, server + ": the answer took as long as the lease", {}, {}}, now);
 }
 
-void acquiring::on_failure(node_hold& n, const failure& why, instant now) {
-    const bool unknown = why.code == errc::outcome_unknown;
-    if (unknown) n.stray_copies = true;
-    if (!n.asks()) {
-        if (unknown) core_.mark_stray(n);
+void confirm_grant(node_agent& agent, node_hold& n, const proof& shown, instant now) {
+    // A poll is in flight. It runs after the grant that was pushed, so its answer proves more.
+    if (n.is_being_asked()) return;
+    const milliseconds lease = agent.options_of(n).lease;
+    const instant last_moment = shown.at + lease - agent.drift(lease) - agent.margin(lease);
+    if (last_moment <= now) return ask_after_late_grant(agent, n, now);
+    node_acquisition& a = agent.busy(n).acquisition;
+    a.at = stage::confirming;
+    a.trouble = std::make_unique<refusal>(confirming::too_few(agent));  // to tell, should it end here
+    a.poll_at = std::min(last_moment, now + agent.settings().request_timeout);
+    agent.set_timer(n, now);
+    confirming::ask(agent, n, &node_requests::asking, purpose::confirm_grant, shown);
+}
+
+// The answer to a poll that was in flight when the grant was pushed: a renewal, if it is the same grant.
+void proved_again(node_agent& agent, node_hold& n, const proof& shown, instant now) {
+    if (shown.token != n.token) return agent.lose(n, errc::held_by_other);
+    if (n.ran_out(now)) return agent.lose(n, errc::lost);
+    renewing::extend_validity(agent, n, shown.at);
+    agent.set_timer(n, now);
+    agent.tell(node_event::kind::extended, n);
+}
+
+void upgraded(node_agent& agent, node_hold& n, const proof& shown, instant now) {
+    if (n.ran_out(now)) return agent.lose(n, errc::lost);
+    // A grant from before a downgrade of this hold, of which the node has not heard, or not any more. Others may read
+    // since then, by larger tokens.
+    if (shown.token <= n.token) return agent.lose(n, errc::not_held);
+    agent.adopt(n, shown.token);
+    n.has = shape::both;
+    renewing::extend_validity(agent, n, shown.at);
+    agent.end_acquisition(n);
+    agent.set_timer(n, now);
+    agent.tell({.what = node_event::kind::granted, .got = shown.got, .at = &n});
+}
+
+void believe(node_agent& agent, node_hold& n, const proof& shown, instant now) {
+    if (n.counts()) return n.asks() ? upgraded(agent, n, shown, now) : proved_again(agent, n, shown, now);
+    n.token = shown.token;
+    n.valid_until = {};  // that of another grant
+    renewing::extend_validity(agent, n, shown.at);
+    const hold_terms& terms = agent.terms_of(n);
+    if (n.valid_until - agent.margin(terms.options.lease) <= now) return ask_after_late_grant(agent, n, now);
+    n.phase = node_phase::held;
+    n.has = terms.want == access::shared ? shape::reading : shape::writing;
+    agent.end_acquisition(n);
+    agent.set_timer(n, now);
+    agent.tell({.what = node_event::kind::granted, .got = shown.got, .at = &n});
+}
+
+void granted(node_agent& agent, node_hold& n, const proof& shown, instant now) {
+    agent.clock().saw(shown.token);
+    if (n.asks() && confirming::is_wanted(n)) return confirm_grant(agent, n, shown, now);
+    believe(agent, n, shown, now);
+}
+
+void on_answer(node_agent& agent, node_hold& n, const call& asked, const acquire_answer& answer, instant now) {
+    if (answer.what == acquire_answer::verdict::held) return granted(agent, n, {answer.token, asked.written_at()}, now);
+    // A poll that overlapped with a pushed grant answers "you hold"; anything else means that the grant is over.
+    if (!n.asks()) return agent.lose(n, errc::held_by_other);
+    switch (answer.what) {
+        case acquire_answer::verdict::queued:
+            return on_queued(agent, n, asked, answer, now);
+        case acquire_answer::verdict::refused:
+            agent.busy(n).acquisition.may_have_run = false;  // it ran, and left nothing behind
+            agent.busy(n).acquisition.at = stage::asking;
+            return refuse(agent, n, {code_for(answer.why), "", answer.holder_left, std::string(answer.holder)}, now);
+        case acquire_answer::verdict::gone:
+        case acquire_answer::verdict::held:
+            return agent.lose(n, errc::not_held);
+    }
+}
+
+// The node is asked again, and what it then says is confirmed anew. Not for ever: meanwhile nobody has the lock.
+void grant_not_known(node_agent& agent, node_hold& n, const failure& why, instant now) {
+    node_acquisition& a = agent.busy(n).acquisition;
+    a.at = stage::queued;
+    a.unknown_since = std::min(a.unknown_since, now);
+    refusal reason{why.code, why.detail, {}, {}};
+    if (why.code == errc::outcome_unknown) reason = confirming::too_few(agent);
+    const hold_terms& terms = agent.terms_of(n);
+    const bool too_long = now >= a.unknown_since + terms.options.lease;
+    if (too_long || a.repeats++ >= terms.options.max_repeats) return refuse(agent, n, std::move(reason), now);
+    a.trouble = std::make_unique<refusal>(std::move(reason));
+    a.poll_at = now + (n.whole->is_asked_for() ? again_after : std::max(again_after, terms.options.lease / 10));
+    agent.set_timer(n, now);
+}
+
+}  // namespace
+
+void ask(node_agent& agent, node_hold& n, waiting wait, instant now) {
+    if (n.is_gone()) {
+        agent.holds().push_back(n);
+        // Of an undo: until when the server may remember it, which is longer than anybody may believe.
+        n.valid_until = {};
+        n.cancelling = false;
+    }
+    n.phase = node_phase::wanted;
+    n.is_renewed = true;
+    n.raise_to = 0;
+    n.at_most = agent.terms_of(n).want == access::shared ? shape::reading : shape::both;
+    begin(agent, n, wait, now);
+}
+
+void upgrade(node_agent& agent, node_hold& n, waiting wait, instant now) {
+    // An answer to a poll of the acquisition would be taken for one to the upgrade.
+    agent.drop_ask(n);
+    begin(agent, n, wait, now);
+}
+
+void yield(node_agent& agent, node_hold& n, instant now) {
+    agent.drop(n, &node_requests::renewing);
+    agent.drop(n, &node_requests::raising);
+    if (n.requests) n.requests->raise_again_at = never;
+    // An answer to a poll in flight would be taken for one to this.
+    agent.drop_ask(n);
+    n.phase = node_phase::wanted;
+    begin(agent, n, waiting::in_queue, now, n.token);
+}
+
+void start_deferred(node_agent& agent, node_hold& n, instant now) {
+    if (n.acquisition().at != stage::deferred || n.is_being_changed() || n.is_being_raised()) return;
+    agent.busy(n).acquisition.at = stage::asking;
+    send(agent, n, now);
+}
+
+void poll(node_agent& agent, node_hold& n, instant now) {
+    agent.busy(n).acquisition.poll_at = never;
+    agent.set_timer(n, now);
+    if (!n.is_being_asked() && n.acquisition().at != stage::deferred) send(agent, n, now);
+}
+
+// If anything of the acquisition may be on the server, it is undone there; what was held before stays held.
+void give_up(node_agent& agent, node_hold& n, instant now) {
+    const node_acquisition& a = n.acquisition();
+    const bool was_told = a.may_have_run || a.at == stage::queued || a.at == stage::confirming;
+    const bool left_something = agent.drop_ask(n) || was_told || n.stray_copies;
+    agent.end_acquisition(n);
+    if (n.counts()) {
+        // No replica has acknowledged what it may have got: that is no vote for the upgrade, and is made less.
+        if (confirming::is_wanted(n)) n.at_most = shape::reading;
+        if (left_something) changing::cancel_upgrade(agent, n, now);
+        agent.set_timer(n, now);
+    } else if (left_something) {
+        n.token = 0;  // any grant: nobody believes in this id any more
+        releasing::leave(agent, n, now);
+    } else {
+        agent.forget(n);
+    }
+}
+
+void on_reply(node_agent& agent, node_hold& n, const call& asked, const redis::reply_view& reply, instant now) {
+    if (n.phase == node_phase::leaving || n.phase == node_phase::lost) return;  // undone or released meanwhile
+    if (reply.is_error()) {
+        const failure why = agent.classify(n, reply);
+        if (n.asks()) refuse_or_stay(agent, n, {why.code, why.detail, {}, {}}, now);
         return;
     }
-    if (!unknown) return refuse(n, {why.code, why.detail, {}, {}}, now);
-    node_acquisition& a = core_.busy(n).acquisition;
-    a.may_have_run = true;
-    const bool may_repeat = a.repeats++ < core_.options_of(n).max_repeats;
-    if (now < a.limit.deadline && may_repeat) return send(n, now);  // goes out on the next link
-    // Not "outcome unknown" to the caller: what may have been granted is given back.
-    refuse(n, {waits(n) ? errc::timed_out : errc::request_timed_out, why.detail, {}, {}}, now);
+    const auto answer = wire::read_acquire(reply);
+    if (!answer || (answer->what == acquire_answer::verdict::gone && !n.counts())) {
+        if (n.asks()) refuse(agent, n, agent.nonsense(), now);
+        return;
+    }
+    renewing::note_foreign_ttl(n, answer->cut_to);
+    if (answer->clock) agent.clock().learn(n.node, *answer->clock, {asked.written_at(), now});
+    on_answer(agent, n, asked, *answer, now);
+    if (answer->clock) agent.tell({.what = node_event::kind::clock_read});
 }
 
-// --- grants
+void on_failure(node_agent& agent, node_hold& n, const failure& why, instant now) {
+    const bool unknown = why.code == errc::outcome_unknown;
+    if (unknown) n.stray_copies = true;
+    // What does not listen is told by its undo, or by its next answer.
+    if (unknown && (n.listens || !n.asks())) agent.expect_push(n);
+    if (!n.asks()) return;
+    if (!unknown) return refuse(agent, n, {why.code, why.detail, {}, {}}, now);
+    node_acquisition& a = agent.busy(n).acquisition;
+    a.may_have_run = true;
+    const bool may_repeat = a.repeats++ < agent.options_of(n).max_repeats;
+    if (now < n.whole->deadline_at_node() && may_repeat) return send(agent, n, now);  // goes out on the next link
+    // Not "outcome unknown" to the caller: what may have been granted is given back.
+    refuse(agent, n, {waits(n) ? errc::timed_out : errc::request_timed_out, why.detail, {}, {}}, now);
+}
 
-void acquiring::on_push(node_hold& n, fencing_token token, instant now) {
-    if (n.phase == node_phase::leaving) return releases_.give_back(n, token, now);
+void on_push(node_agent& agent, node_hold& n, fencing_token token, instant now) {
+    if (n.phase == node_phase::leaving) return releasing::give_back(agent, n, token, now);
     if (n.counts() && !n.asks()) {
         if (token <= n.token) return;
-        wire::hold_answer unasked;
+        hold_answer unasked;
         unasked.held = shape::both;
         unasked.token = token;
-        return changes_.notice(n, unasked, now);
+        return changing::notice(agent, n, unasked, now);
     }
     const node_acquisition& a = n.acquisition();
     if (a.at != stage::queued || !a.polled_on_this_link || token <= a.fence_then) return;
     if (n.counts() && token <= n.token) return;  // of the lock's former server, from before
-    const milliseconds lease = core_.options_of(n).lease;
-    const instant end = a.last_answered_poll + lease - core_.drift(lease);
+    const milliseconds lease = agent.options_of(n).lease;
+    const instant end = a.last_answered_poll + lease - agent.drift(lease);
     // The lease is fresh, but by our cautious reckoning little of it is left: a poll makes it full and proves it.
-    if (end - now < lease / 3) return poll(n, now);
-    granted(n, {token, a.last_answered_poll, how::handed_over}, now);
+    if (end - now < lease / 3) return poll(agent, n, now);
+    granted(agent, n, {token, a.last_answered_poll, how::handed_over}, now);
 }
 
-void acquiring::on_renewed(node_hold& n, const wire::hold_answer& answer, instant proved_at, instant now) {
+void on_renewed(node_agent& agent, node_hold& n, const hold_answer& answer, instant proved_at, instant now) {
     // The script that served the queue tells its caller only by this. Not if the token is the old one: that is the
     // answer of the lock's former server, which took longer than a downgrade at the new one.
     const bool shows_upgrade = n.counts() && n.is_queued() && answer.held == shape::both && answer.token > n.token;
-    if (!shows_upgrade || !n.acquisition().polled_on_this_link || !core_.is_trusted(n, now)) return;
-    granted(n, {answer.token, proved_at, how::handed_over}, now);
+    if (!shows_upgrade || !n.acquisition().polled_on_this_link || !agent.is_trusted(n, now)) return;
+    granted(agent, n, {answer.token, proved_at, how::handed_over}, now);
 }
 
-void acquiring::granted(node_hold& n, const proof& shown, instant now) {
-    core_.clock().saw(shown.token);
-    if (n.asks() && confirms_.is_wanted(n)) return confirm_grant(n, shown, now);
-    believe(n, shown, now);
+void on_confirmation(node_agent& agent, node_hold& n, const call& asked, const confirmation& said, instant now) {
+    if (!said.why_not) return believe(agent, n, asked.shown(), now);
+    if (said.is_unknown) return grant_not_known(agent, n, *said.why_not, now);
+    refuse(agent, n, {said.why_not->code, said.why_not->detail, {}, {}}, now);
 }
 
-void acquiring::believe(node_hold& n, const proof& shown, instant now) {
-    if (n.counts()) return n.asks() ? upgraded(n, shown, now) : proved_again(n, shown, now);
-    n.token = shown.token;
-    n.valid_until = {};  // that of another grant
-    renews_.extend_validity(n, shown.at);
-    const hold_terms& terms = core_.terms_of(n);
-    if (n.valid_until - core_.margin(terms.options.lease) <= now) return ask_after_late_grant(n, now);
-    n.phase = node_phase::held;
-    n.has = terms.want == access::shared ? shape::reading : shape::writing;
-    core_.end_acquisition(n);
-    core_.set_timer(n, now);
-    core_.tell({.what = node_event::kind::granted, .got = shown.got, .at = &n});
-}
-
-// The answer to a poll that was in flight when the grant was pushed: a renewal, if it is the same grant.
-void acquiring::proved_again(node_hold& n, const proof& shown, instant now) {
-    if (shown.token != n.token) return core_.lose(n, errc::held_by_other);
-    if (n.ran_out(now)) return core_.lose(n, errc::lost);
-    renews_.extend_validity(n, shown.at);
-    core_.set_timer(n, now);
-    core_.tell(node_event::kind::extended, n);
-}
-
-void acquiring::upgraded(node_hold& n, const proof& shown, instant now) {
-    if (n.ran_out(now)) return core_.lose(n, errc::lost);
-    // A grant from before a downgrade of this hold, of which the node has not heard, or not any more. Others may read
-    // since then, by larger tokens.
-    if (shown.token <= n.token) return core_.lose(n, errc::not_held);
-    core_.adopt(n, shown.token);
-    n.has = shape::both;
-    renews_.extend_validity(n, shown.at);
-    core_.end_acquisition(n);
-    core_.set_timer(n, now);
-    core_.tell({.what = node_event::kind::granted, .got = shown.got, .at = &n});
-}
-
-// The answer took as long as the lease. A waiter asks again; one that does not wait gives the grant back.
-void acquiring::ask_after_late_grant(node_hold& n, instant now) {
-    core_.busy(n).acquisition.at = stage::queued;
-    if (waits(n)) return poll(n, now);
-    const std::string& server = core_.settings().server;
-    refuse(n, {errc::request_timed_out, server + ": the answer took as long as the lease", {}, {}}, now);
-}
-
-// --- grants that replicas must have
-
-void acquiring::confirm_grant(node_hold& n, const proof& shown, instant now) {
-    // A poll is in flight. It runs after the grant that was pushed, so its answer proves more.
-    if (n.is_being_asked()) return;
-    const milliseconds lease = core_.options_of(n).lease;
-    const instant last_moment = shown.at + lease - core_.drift(lease) - core_.margin(lease);
-    if (last_moment <= now) return ask_after_late_grant(n, now);
-    node_acquisition& a = core_.busy(n).acquisition;
-    a.at = stage::confirming;
-    a.trouble = confirms_.too_few();  // to tell, should it end here
-    a.poll_at = std::min(last_moment, now + core_.settings().request_timeout);
-    core_.set_timer(n, now);
-    confirms_.ask(n, &node_requests::asking, purpose::confirm_grant, shown);
-}
-
-void acquiring::on_confirmation(node_hold& n, const call& asked, const confirmation& said, instant now) {
-    if (!said.why_not) return believe(n, asked.shown(), now);
-    if (said.is_unknown) return grant_not_known(n, *said.why_not, now);
-    refuse(n, {said.why_not->code, said.why_not->detail, {}, {}}, now);
-}
-
-// The node is asked again, and what it then says is confirmed anew. Not for ever: meanwhile nobody has the lock.
-void acquiring::grant_not_known(node_hold& n, const failure& why, instant now) {
-    node_acquisition& a = core_.busy(n).acquisition;
-    a.at = stage::queued;
-    a.unknown_since = std::min(a.unknown_since, now);
-    refusal reason{why.code, why.detail, {}, {}};
-    if (why.code == errc::outcome_unknown) reason = confirms_.too_few();
-    const hold_terms& terms = core_.terms_of(n);
-    const bool too_long = now >= a.unknown_since + terms.options.lease;
-    if (too_long || a.repeats++ >= terms.options.max_repeats) return refuse(n, std::move(reason), now);
-    a.trouble = std::move(reason);
-    a.poll_at = now + (n.whole->is_asked_for() ? again_after : std::max(again_after, terms.options.lease / 10));
-    core_.set_timer(n, now);
-}
-
-bool acquiring::is_confirming(const node_hold& n, fencing_token token) noexcept {
+bool is_confirming(const node_hold& n, fencing_token token) noexcept {
     const call* const asking = n.pending().asking;
     return asking != nullptr && asking->what() == purpose::confirm_grant && asking->shown().token == token;
 }
 
-void acquiring::on_revoked(node_hold& n, instant now) {
-    core_.drop_ask(n);
-    core_.busy(n).acquisition.at = stage::queued;
-    poll(n, now);
+void on_revoked(node_agent& agent, node_hold& n, instant now) {
+    agent.drop_ask(n);
+    agent.busy(n).acquisition.at = stage::queued;
+    poll(agent, n, now);
 }
 
-// --- refusals
-
-// A waiter keeps its position while the server is in trouble for a moment: after a failover the new primary may lack
-// replicas, after a restart a server reads its data. An error means that the script changed nothing.
-void acquiring::refuse_or_stay(node_hold& n, refusal why, instant now) {
-    const bool stays = may_pass(why.code) && waits(n) && n.whole->is_asked_for();
-    if (!stays) return refuse(n, std::move(why), now);
-    core_.busy(n).acquisition.trouble = std::move(why);
-    core_.busy(n).acquisition.poll_at = now + again_after;
-    core_.set_timer(n, now);
-}
-
-void acquiring::refuse(node_hold& n, refusal why, instant now) {
-    const node_acquisition& a = n.acquisition();
-    if (why.code == errc::timed_out && !a.holder.empty()) {
-        why.holder = a.holder;
-        if (a.holder_until) {
-            why.holder_left = std::chrono::duration_cast<milliseconds>(std::max(*a.holder_until, now) - now);
-        }
-    }
-    // What it still writes is from before: the node has not heard of a downgrade. That is no vote for the upgrade.
-    if (n.writes()) n.at_most = shape::reading;
-    give_up(n, now);
-    core_.tell_failed(node_event::kind::refused, n, std::move(why));
-}
-
-refusal acquiring::recovering(const node_hold& n, instant now) const {
-    const auto left = std::max(core_.node().trusted_from(core_.keys_of(n)) - now, std::chrono::nanoseconds(0));
-    return {errc::recovering, core_.settings().server, {}, {}, std::chrono::ceil<milliseconds>(left)};
-}
-
-refusal acquiring::too_late(const node_hold& n, instant now) const {
-    if (n.acquisition().trouble) return *n.acquisition().trouble;
-    if (!core_.link_is_up(n)) return {errc::unreachable, core_.settings().server, {}, {}};
-    if (!core_.is_trusted(n, now)) return recovering(n, now);
-    return {waits(n) ? errc::timed_out : errc::request_timed_out, core_.settings().server, {}, {}};
-}
-
-// --- other events
-
-void acquiring::on_timer(node_hold& n, instant now) {
+void on_timer(node_agent& agent, node_hold& n, instant now) {
     if (!n.asks()) return;
-    if (now >= n.acquisition().limit.deadline) return refuse(n, too_late(n, now), now);
+    if (now >= n.whole->deadline_at_node()) return refuse(agent, n, too_late(agent, n, now), now);
     if (now < n.acquisition().poll_at) return;
-    if (n.acquisition().at == stage::confirming) return refuse(n, confirms_.too_few(), now);
-    poll(n, now);
+    if (n.acquisition().at == stage::confirming) return refuse(agent, n, confirming::too_few(agent), now);
+    poll(agent, n, now);
 }
 
-void acquiring::on_link_up(node_hold& n, instant now) {
+void on_link_up(node_agent& agent, node_hold& n, instant now) {
     const stage at = n.acquisition().at;
     if (at == stage::none || at == stage::deferred) return;
-    if (!core_.is_trusted(n, now)) {
+    if (!agent.is_trusted(n, now)) {
         // It was asked before we knew what server would answer. Where the slot has moved, the former owner may run it.
-        if (core_.drop_ask(n)) {
-            core_.mark_stray(n);
-            core_.busy(n).acquisition.may_have_run = true;
+        if (agent.drop_ask(n)) {
+            agent.mark_stray(n);
+            agent.busy(n).acquisition.may_have_run = true;
         }
-        if (at == stage::confirming) core_.busy(n).acquisition.at = stage::queued;
-        send(n, now);
+        if (at == stage::confirming) agent.busy(n).acquisition.at = stage::queued;
+        send(agent, n, now);
     } else if (n.is_being_asked() && n.pending().asking->may_run()) {
-        core_.busy(n).acquisition.asked_before = true;
+        agent.busy(n).acquisition.asked_before = true;
     } else if (at == stage::queued || (at == stage::asking && !n.is_being_asked())) {
         // What was pushed while the link was down is gone: every waiter asks for its position. And one that waits until
         // the server can be trusted finds that it is another server.
-        poll(n, now);
+        poll(agent, n, now);
     }
 }
 
-void acquiring::on_subscription_refused(node_hold& n, const failure& why, instant now) {
-    if (n.asks() && waits(n)) refuse(n, {why.code, why.detail, {}, {}}, now);
+void on_subscription_refused(node_agent& agent, node_hold& n, const failure& why, instant now) {
+    if (n.asks() && waits(n)) refuse(agent, n, {why.code, why.detail, {}, {}}, now);
 }
 
-}  // namespace holdfast::engine
+}  // namespace holdfast::engine::acquiring

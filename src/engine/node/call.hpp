@@ -4,10 +4,6 @@
 #include "engine/node/node_hold.hpp"
 #include "redis/session/command.hpp"
 
-#include <cstddef>
-#include <memory>
-#include <vector>
-
 namespace holdfast::engine {
 
 class node_agent;
@@ -39,9 +35,10 @@ public:
     explicit call(node_agent& owner) : owner_(owner) {}
 
     // Calls are used again and again, because their buffers are warm.
-    void begin(purpose what, node_hold& subject) noexcept {
+    void begin(purpose what, node_hold& subject, call* node_requests::*slot) noexcept {
         what_ = what;
         subject_ = &subject;
+        slot_ = slot;
         is_orphan_ = false;
         is_submitted_ = false;
     }
@@ -75,30 +72,13 @@ public:
     void on_shown(milliseconds left, instant asked_at) override;
 
 private:
-    call* node_requests::*slot() const noexcept;
-
     node_agent& owner_;
     node_hold* subject_ = nullptr;
+    call* node_requests::*slot_ = nullptr;  // where the node hold lists it
     proof shown_;
     purpose what_ = purpose::acquire;
     bool is_orphan_ = false;
     bool is_submitted_ = false;
-};
-
-// All calls of one agent.
-class call_pool {
-public:
-    explicit call_pool(node_agent& owner) : owner_(owner) {}
-
-    call& start(call::purpose what, node_hold& subject);
-    void end(call& ended);
-    std::size_t renewals_in_flight() const noexcept { return renewals_; }
-
-private:
-    node_agent& owner_;
-    std::vector<std::unique_ptr<call>> all_;
-    std::vector<call*> idle_;
-    std::size_t renewals_ = 0;
 };
 
 }  // namespace holdfast::engine

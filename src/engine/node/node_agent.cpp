@@ -1,234 +1,374 @@
 #include "engine/node/node_agent.hpp"
 
-#include "engine/hold.hpp"
+#include "engine/node/parts.hpp"
+#include "redis/resp/error_reply.hpp"
 #include "wire/push.hpp"
-
-#include <algorithm>
-#include <utility>
 
 namespace holdfast::engine {
 
-using purpose = call::purpose;
+const node_requests node_hold::none{};
 
-node_agent::node_agent(node_settings settings, const node_surroundings& where, outbox& out)
-    : core_(std::move(settings), where, out, *this),
-      confirms_(core_),
-      renews_(core_, confirms_),
-      changes_(core_, confirms_, renews_),
-      releases_(core_),
-      acquires_(core_, confirms_, renews_, changes_, releases_),
-      raises_(core_, confirms_, releases_),
-      todo_(where.todo),
-      timers_(core_.timers()) {}
-
-node_agent::~node_agent() {
-    core_.holds().clear();
+node_hold* call::take_subject() noexcept {
+    if (subject_ != nullptr && subject_->requests) {
+        call*& pending = (*subject_->requests).*slot_;
+        if (pending == this) pending = nullptr;
+    }
+    return subject_;
 }
+
+void call::end() {
+    owner_.end(*this);
+}
+
+void call::on_reply(const redis::reply_view& reply, instant now) {
+    owner_.on_outcome(*this, {.reply = &reply}, now);
+}
+
+void call::on_failure(const failure& why, instant now) {
+    owner_.on_outcome(*this, {.why = &why}, now);
+}
+
+// Less than was proved, if the server that has it now took over from the one that proved it, and was behind.
+void call::on_shown(milliseconds left, instant asked_at) {
+    if (subject_ == nullptr) return;
+    shown_.at = std::min(shown_.at, asked_at + left - subject_->whole->options().lease);
+}
+
+node_agent::node_agent(node_link link, const node_surroundings& where)
+    : link_(std::move(link)),
+      where_(where),
+      out_(*link_.out),
+      wakes_(link_.listens, where.client.text(), out_, where.todo) {}
 
 // --- what the quorum asks for
 
 void node_agent::make_less(node_hold& n, shape at_most, instant now) {
-    changes_.make_less(n, at_most, now);
-    acquires_.start_deferred(n, now);
+    changing::make_less(*this, n, at_most, now);
+    acquiring::start_deferred(*this, n, now);
 }
 
 void node_agent::let_run_out(node_hold& n, instant now) {
-    if (n.asks()) acquires_.give_up(n, now);
-    if (n.counts()) renews_.stop(n, now);
+    if (n.asks()) acquiring::give_up(*this, n, now);
+    if (n.counts()) renewing::stop(*this, n, now);
 }
 
 void node_agent::abandon(node_hold& n) {
-    if (!n.is_gone()) core_.forget(n);
+    if (!n.is_gone()) forget(n);
 }
 
 void node_agent::keep_listening(const lock_keys& lock) {
-    core_.wakes().enter(lock);
-    core_.wakes().subscribe(lock);
-}
-
-void node_agent::want_link(const node_hold& n) {
-    core_.want_link(n);
+    wakes_.enter(lock);
+    wakes_.subscribe(lock);
 }
 
 milliseconds node_agent::recovers_in(const lock_keys& lock, instant now) const {
-    const auto left = std::max(core_.node().trusted_from(lock) - now, std::chrono::nanoseconds(0));
+    const auto left = std::max(out_.trusted_from(lock) - now, std::chrono::nanoseconds(0));
     return std::chrono::ceil<milliseconds>(left);
+}
+
+// --- steps that several parts take
+
+wire::lock_terms node_agent::lock_of(const node_hold& n, instant now) const {
+    const hold_terms& terms = terms_of(n);
+    return {.keys = *terms.keys,
+            .kind = terms.options.kind,
+            .prefer = terms.options.prefer,
+            .fence_retention = where_.settings.fence_retention,
+            .proposal = where_.clock.proposal(now)};
+}
+
+node_requests& node_agent::busy(node_hold& n) {
+    if (!n.requests) n.requests = spare_requests_.take();
+    return *n.requests;
+}
+
+// A node hold that is simply held has nothing pending, and needs no memory for it.
+void node_agent::rest_if_idle(node_hold& n) noexcept {
+    if (n.requests && n.requests->idle()) spare_requests_.give_back(std::move(n.requests));
+}
+
+void node_agent::set_timer(node_hold& n, instant now) {
+    rest_if_idle(n);
+    instant due = n.asks() ? std::min(n.whole->deadline_at_node(), n.acquisition().poll_at) : never;
+    if (n.counts()) {
+        const instant last_moment = n.valid_until - margin(options_of(n).lease);
+        const instant renewal_due = n.pending().renewing == nullptr ? std::max(n.renew_at, now) : never;
+        due = std::min({due, last_moment, renewal_due, n.pending().change_again_at, n.pending().raise_again_at});
+    }
+    due == never ? timers_.cancel(n) : timers_.set(n, due);
+}
+
+call& node_agent::start(purpose what, node_hold& n, call* node_requests::*slot) {
+    if (idle_calls_.empty()) {
+        calls_.push_back(std::make_unique<call>(*this));
+        idle_calls_.push_back(calls_.back().get());
+    }
+    call& fresh = *idle_calls_.back();
+    idle_calls_.pop_back();
+    fresh.begin(what, n, slot);
+    if (fresh.renews()) ++renewals_;
+    busy(n).*slot = &fresh;
+    return fresh;
+}
+
+void node_agent::end(call& ended) {
+    if (ended.renews()) --renewals_;
+    idle_calls_.push_back(&ended);
+}
+
+void node_agent::send(call& request, instant give_up_at) {
+    request.give_up_at(give_up_at);
+    todo().add(effects::send{&out_, &request});
+}
+
+void node_agent::confirm(call& request, const node_hold& n) {
+    todo().add(effects::confirm{&out_, &request, &keys_of(n), options_of(n).acknowledged_by()});
+}
+
+void node_agent::drop(node_hold& n, call* node_requests::*which) {
+    if (!n.requests) return;
+    call* const dropped = std::exchange((*n.requests).*which, nullptr);
+    if (dropped == nullptr) return;
+    dropped->orphan();
+    if (dropped->life() == redis::command::state::waiting) todo().add(effects::withdraw{&out_, dropped});
+}
+
+bool node_agent::drop_ask(node_hold& n) {
+    const call* const asking = n.pending().asking;
+    const bool written = asking != nullptr && asking->may_run();
+    if (written) n.orphaned_ask = true;
+    drop(n, &node_requests::asking);
+    return written;
+}
+
+void node_agent::drop_all(node_hold& n) {
+    drop(n, &node_requests::renewing);
+    drop_ask(n);
+    drop(n, &node_requests::changing);
+    drop(n, &node_requests::raising);
+    if (n.requests) n.requests->change_again_at = n.requests->raise_again_at = never;
+}
+
+void node_agent::end_acquisition(node_hold& n) {
+    if (n.requests && n.asks()) n.requests->acquisition.end();
+    if (!n.stray_copies) stop_listening(n);
+}
+
+void node_agent::mark_stray(node_hold& n) {
+    n.stray_copies = true;
+    expect_push(n);
+}
+
+void node_agent::enter_channel(node_hold& n) {
+    if (!std::exchange(n.listens, true)) wakes_.enter(keys_of(n));
+}
+
+void node_agent::listen(node_hold& n) {
+    enter_channel(n);
+    wakes_.subscribe(keys_of(n));
+}
+
+void node_agent::expect_push(node_hold& n) {
+    enter_channel(n);
+    if (!std::exchange(n.expects_push, true)) waiters_.emplace(n.whole->id().counter(), &n);
+}
+
+void node_agent::stop_listening(node_hold& n) {
+    if (std::exchange(n.expects_push, false)) waiters_.erase(n.whole->id().counter());
+    if (std::exchange(n.listens, false)) wakes_.leave(keys_of(n));
+}
+
+node_hold* node_agent::find_waiter(std::string_view id) const {
+    const auto number = wire::counter_of(id);
+    const auto found = number ? waiters_.find(*number) : waiters_.end();
+    return found != waiters_.end() && std::string_view(id_of(*found->second)) == id ? found->second : nullptr;
+}
+
+void node_agent::adopt(node_hold& n, fencing_token token) {
+    where_.clock.saw(token);
+    n.token = token;
+}
+
+void node_agent::lose(node_hold& n, errc why) {
+    n.phase = node_phase::lost;
+    timers_.cancel(n);
+    drop_all(n);
+    n.cancelling = false;
+    end_acquisition(n);
+    rest_if_idle(n);
+    tell({.what = node_event::kind::lost, .why = why, .at = &n});
+}
+
+void node_agent::forget(node_hold& n) {
+    for (const auto each : {&node_requests::asking, &node_requests::renewing, &node_requests::changing,
+                            &node_requests::leaving, &node_requests::raising}) {
+        drop(n, each);
+    }
+    if (n.requests) {
+        n.requests->acquisition.end();
+        n.requests->raise_again_at = n.requests->release_again_at = n.requests->change_again_at = never;
+    }
+    rest_if_idle(n);
+    timers_.cancel(n);
+    stop_listening(n);
+    n.phase = node_phase::gone;
+    holds_.erase(holds_.iterator_to(n));
+}
+
+void node_agent::tell_failed(node_event::kind what, node_hold& n, refusal why) {
+    tell({.what = what, .at = &n, .why_not = todo().keep(std::move(why))});
+}
+
+failure node_agent::classify(node_hold& n, const redis::reply_view& error_reply) {
+    failure why = redis::classify_error(error_reply.text(), link_.server);
+    if (!spoils_link(why.code)) return why;
+    todo().add(effects::distrust{&out_, todo().keep(why)});
+    // When the link ends this node hold may be forgotten, and could not be marked then.
+    if (n.orphaned_ask) mark_stray(n);
+    return why;
+}
+
+refusal node_agent::nonsense() const {
+    return {errc::protocol_error, link_.server + ": a lock script was answered with something else", {}, {}};
 }
 
 // --- answers
 
-void node_agent::on_reply(call& asked, const redis::reply_view& reply, instant now) {
-    if (node_hold* const n = asked.take_subject()) dispatch(*n, asked, reply, now);
+void node_agent::on_outcome(call& asked, const call_outcome& got, instant now) {
+    if (node_hold* const n = asked.take_subject()) dispatch(*n, asked, got, now);
     end(asked);
-    todo_.run(now);
+    todo().run(now);
 }
 
-void node_agent::on_failure(call& asked, const failure& why, instant now) {
-    if (node_hold* const n = asked.take_subject()) dispatch(*n, asked, why, now);
-    end(asked);
-    todo_.run(now);
-}
-
-void node_agent::dispatch(node_hold& n, const call& asked, const redis::reply_view& reply, instant now) {
+void node_agent::dispatch(node_hold& n, const call& asked, const call_outcome& got, instant now) {
+    const redis::reply_view* const reply = got.reply;
     switch (asked.what()) {
         case purpose::acquire:
-            return acquires_.on_reply(n, asked, reply, now);
+            if (reply != nullptr) return acquiring::on_reply(*this, n, asked, *reply, now);
+            return acquiring::on_failure(*this, n, *got.why, now);
         case purpose::release:
         case purpose::release_alone:
-            return releases_.on_reply(n, asked, reply, now);
-        case purpose::renew:
-        case purpose::renew_again:
-        case purpose::renew_alone:
-            return on_renewal(n, asked, reply, now);
-        case purpose::change:
-        case purpose::cancel:
-            if (n.counts()) changes_.on_reply(n, asked, reply, now);
-            return acquires_.start_deferred(n, now);
-        case purpose::raise:
-            if (n.counts()) raises_.on_reply(n, reply, now);
-            return acquires_.start_deferred(n, now);
+            if (reply != nullptr) return releasing::on_reply(*this, n, asked, *reply, now);
+            return releasing::on_failure(*this, n, asked, *got.why, now);
         case purpose::confirm_grant:
         case purpose::confirm_renewal:
         case purpose::confirm_raise:
-            return confirmed(n, asked, confirms_.judge(n, reply), now);
+            return confirmed(n, asked, reply ? confirming::judge(*this, n, *reply) : confirming::judge(*got.why), now);
+        default:
+            if (n.counts()) dispatch_held(n, asked, got, now);
     }
+    if (!asked.renews()) acquiring::start_deferred(*this, n, now);
 }
 
-void node_agent::dispatch(node_hold& n, const call& asked, const failure& why, instant now) {
-    switch (asked.what()) {
-        case purpose::acquire:
-            return acquires_.on_failure(n, why, now);
-        case purpose::release:
-        case purpose::release_alone:
-            return releases_.on_failure(n, asked, why, now);
-        case purpose::renew:
-        case purpose::renew_again:
-        case purpose::renew_alone:
-            if (n.counts()) renews_.on_failure(n, why, now);
-            return;
-        case purpose::change:
-        case purpose::cancel:
-            if (n.counts()) changes_.on_failure(n, why, now);
-            return acquires_.start_deferred(n, now);
-        case purpose::raise:
-            if (n.counts()) raises_.on_failure(n, why, now);
-            return acquires_.start_deferred(n, now);
-        case purpose::confirm_grant:
-        case purpose::confirm_renewal:
-        case purpose::confirm_raise:
-            return confirmed(n, asked, confirms_.judge(why), now);
+void node_agent::dispatch_held(node_hold& n, const call& asked, const call_outcome& got, instant now) {
+    const redis::reply_view* const reply = got.reply;
+    if (asked.renews()) {
+        reply ? on_renewal(n, asked, *reply, now) : renewing::on_failure(*this, n, *got.why, now);
+    } else if (asked.what() == purpose::raise) {
+        reply ? raising::on_reply(*this, n, *reply, now) : raising::on_failure(*this, n, *got.why, now);
+    } else {
+        reply ? changing::on_reply(*this, n, asked, *reply, now) : changing::on_failure(*this, n, *got.why, now);
     }
 }
 
 void node_agent::confirmed(node_hold& n, const call& asked, const confirmation& said, instant now) {
-    if (asked.what() == purpose::confirm_grant) return acquires_.on_confirmation(n, asked, said, now);
+    if (asked.what() == purpose::confirm_grant) return acquiring::on_confirmation(*this, n, asked, said, now);
     if (!n.counts()) return;
-    if (asked.what() == purpose::confirm_renewal) return renews_.on_confirmation(n, asked, said, now);
-    raises_.on_confirmation(n, said, now);
-    acquires_.start_deferred(n, now);
+    if (asked.what() == purpose::confirm_renewal) return renewing::on_confirmation(*this, n, asked, said, now);
+    raising::on_confirmation(*this, n, said, now);
+    acquiring::start_deferred(*this, n, now);
 }
 
 void node_agent::on_renewal(node_hold& n, const call& asked, const redis::reply_view& reply, instant now) {
-    if (!n.counts()) return;
-    const auto answer = renews_.on_reply(n, asked, reply, now);
+    const auto answer = renewing::on_reply(*this, n, asked, reply, now);
     if (!answer) return;
-    changes_.notice(n, *answer, now);
-    if (n.counts()) renews_.found(n, asked, *answer, now);
-    acquires_.on_renewed(n, *answer, asked.written_at(), now);
+    changing::notice(*this, n, *answer, now);
+    if (n.counts()) renewing::found(*this, n, asked, *answer, now);
+    acquiring::on_renewed(*this, n, *answer, asked.written_at(), now);
 }
 
 // --- other events
 
 void node_agent::on_link_up(const lock_set& which, instant now) {
     was_reached_ = true;
-    for (auto next = core_.holds().begin(); next != core_.holds().end();) {
+    for (auto next = holds_.begin(); next != holds_.end();) {
         node_hold& n = *next++;  // first: a refusal takes it out of the list
-        if (which.has(core_.keys_of(n))) acquires_.on_link_up(n, now);
+        if (which.has(keys_of(n))) acquiring::on_link_up(*this, n, now);
     }
 }
 
 void node_agent::on_link_down(const lock_set& which) {
-    for (node_hold& n : core_.holds()) {
-        if ((!n.requests && !n.orphaned_ask) || !which.has(core_.keys_of(n))) continue;
+    for (node_hold& n : holds_) {
+        if ((!n.requests && !n.orphaned_ask) || !which.has(keys_of(n))) continue;
         if (n.requests) n.requests->acquisition.polled_on_this_link = false;
-        if (n.orphaned_ask) core_.mark_stray(n);
+        if (n.orphaned_ask) mark_stray(n);
     }
 }
 
 void node_agent::on_subscription_refused(const failure& why, const lock_set& which, instant now) {
-    core_.wakes().refused(which);
-    for (auto next = core_.holds().begin(); next != core_.holds().end();) {
+    wakes_.refused(which);
+    for (auto next = holds_.begin(); next != holds_.end();) {
         node_hold& n = *next++;  // first: a refusal takes it out of the list
-        if (which.has(core_.keys_of(n))) acquires_.on_subscription_refused(n, why, now);
+        if (which.has(keys_of(n))) acquiring::on_subscription_refused(*this, n, why, now);
     }
 }
 
 // ["message" or "smessage", channel, text]
 void node_agent::on_push(const redis::reply_view& message, instant now) {
-    if (message.size() < 3 || message[0].text() != core_.wakes().push_kind()) return;
+    if (message.size() < 3 || message[0].text() != wakes_.push_kind()) return;
     const std::string_view channel = message[1].text();
     wire::push_reader push(message[2].text());
     while (const auto item = push.next()) {
         const pushed_grant which{channel, item->id, item->token};
         if (push.kind() == wire::push_kind::revoked) return revoked(which, now);
         if (push.kind() == wire::push_kind::recall) return recalled(which);
-        node_hold* const found = core_.find_waiter(item->id);
-        if (found == nullptr || core_.wakes().of(core_.keys_of(*found)) != channel) continue;
-        if (push.kind() == wire::push_kind::grant) acquires_.on_push(*found, item->token, now);
-        if (push.kind() == wire::push_kind::poll && found->is_queued()) acquires_.poll(*found, now);
+        node_hold* const found = find_waiter(item->id);
+        if (found == nullptr || wakes_.of(keys_of(*found)) != channel) continue;
+        if (push.kind() == wire::push_kind::grant) acquiring::on_push(*this, *found, item->token, now);
+        if (push.kind() == wire::push_kind::poll && found->is_queued()) acquiring::poll(*this, *found, now);
     }
 }
 
 // An operator has ended this grant. One whose replicas are being asked for is not believed in yet: ask where it stands.
 void node_agent::revoked(const pushed_grant& which, instant now) {
-    for (node_hold& n : core_.holds()) {
+    for (node_hold& n : holds_) {
         const bool believed = n.counts() && (which.token == 0 || n.token == which.token);
-        if (!believed && !acquires_.is_confirming(n, which.token)) continue;
+        if (!believed && !acquiring::is_confirming(n, which.token)) continue;
         if (!is_meant(n, which)) continue;
-        if (believed) return core_.lose(n, errc::not_held);
-        return acquires_.on_revoked(n, now);
+        if (believed) return lose(n, errc::not_held);
+        return acquiring::on_revoked(*this, n, now);
     }
 }
 
 // An operator wants this grant back, and waits for its holder to stop and release it.
 void node_agent::recalled(const pushed_grant& which) {
-    for (node_hold& n : core_.holds()) {
+    for (node_hold& n : holds_) {
         const bool believed = n.counts() && (which.token == 0 || n.token == which.token);
-        if (believed && is_meant(n, which)) return core_.tell(node_event::kind::recalled, n);
+        if (believed && is_meant(n, which)) return tell(node_event::kind::recalled, n);
     }
 }
 
 bool node_agent::is_meant(const node_hold& n, const pushed_grant& which) {
-    return std::string_view(core_.id_of(n)) == which.id && core_.wakes().of(core_.keys_of(n)) == which.channel;
+    return std::string_view(id_of(n)) == which.id && wakes_.of(keys_of(n)) == which.channel;
 }
 
 void node_agent::on_timer(instant now) {
     while (timed* const due = timers_.take_due(now)) {
         node_hold& n = static_cast<node_hold&>(*due);
-        switch (n.phase) {
-            case node_phase::wanted:
-                acquires_.on_timer(n, now);
-                break;
-            case node_phase::held:
-                check_holding(n, now);
-                break;
-            case node_phase::leaving:
-                releases_.on_timer(n, now);
-                break;
-            case node_phase::lost:
-            case node_phase::gone:
-                break;
-        }
+        const node_phase phase = n.phase;  // as it was: the steps change it
+        if (phase == node_phase::wanted) acquiring::on_timer(*this, n, now);
+        if (phase == node_phase::held) check_holding(n, now);
+        if (phase == node_phase::leaving) releasing::on_timer(*this, n, now);
     }
 }
 
 void node_agent::check_holding(node_hold& n, instant now) {
-    if (now >= n.valid_until - core_.margin(core_.options_of(n).lease)) return core_.lose(n, errc::lost);
-    renews_.on_timer(n, now);
-    changes_.on_timer(n, now);
-    raises_.on_timer(n, now);
-    core_.set_timer(n, now);
-    acquires_.on_timer(n, now);
+    if (now >= n.valid_until - margin(options_of(n).lease)) return lose(n, errc::lost);
+    renewing::on_timer(*this, n, now);
+    changing::on_timer(*this, n, now);
+    raising::on_timer(*this, n, now);
+    set_timer(n, now);
+    acquiring::on_timer(*this, n, now);
 }
 
 }  // namespace holdfast::engine

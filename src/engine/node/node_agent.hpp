@@ -1,45 +1,64 @@
 // The logic that talks to one node: what is asked of it, when its answers are believed, and when it is asked again.
 //
 // Sans-I/O. It knows node holds, and nothing of majorities, owners or callers: what becomes of a node hold is told to
-// the quorum as a node event, what should be sent is an effect. Its work is split into parts, see node_core.hpp; this
-// class hands every event to the part it is for.
+// the quorum as a node event, what should be sent is an effect. This class hands every event to the step it is for, and
+// has what the steps share: the node's settings and way out, its timers, its calls, its wake-up channels. The steps are
+// functions, see parts.hpp.
 //
-// Invariants beside those of the parts:
+// Invariants beside those of the steps:
 //  (1) Renewal is on before a grant is told and off before the release is sent.
 //  (2) A holder believes in less before the server is asked to make it less, and in more only after the server said so.
 #pragma once
 
-#include "engine/node/acquiring.hpp"
-#include "engine/node/raising.hpp"
+#include "base/errc_table.hpp"
+#include "engine/hold.hpp"
+#include "engine/node/call.hpp"
+#include "engine/node/wake_channels.hpp"
+#include "engine/quorum/common_clock.hpp"
+#include "engine/spares.hpp"
+#include "wire/kind.hpp"
 
-#include <string>
-#include <string_view>
+#include <boost/unordered/unordered_flat_map.hpp>
 
 namespace holdfast::engine {
 
+// When to ask again after a refusal that may pass (see may_pass()).
+constexpr milliseconds again_after{100};
+
+// A node: how to reach it, and its name for messages.
+struct node_link {
+    outbox* out = nullptr;
+    std::string server;
+    channels listens = channels::one;
+};
+
+// What the engine gives all its nodes.
+struct node_surroundings {
+    const engine_settings& settings;
+    const client_id& client;
+    random_source& random;
+    common_clock& clock;
+    agenda& todo;
+};
+
+// How a call ended: by a reply, or by the reason why there is none.
+struct call_outcome {
+    const redis::reply_view* reply = nullptr;
+    const failure* why = nullptr;
+};
+
+struct confirmation;
+
 class node_agent {
 public:
-    node_agent(node_settings settings, const node_surroundings& where, outbox& out);
-    ~node_agent();
+    node_agent(node_link link, const node_surroundings& where);
+    ~node_agent() { holds_.clear(); }
     node_agent(const node_agent&) = delete;
     node_agent& operator=(const node_agent&) = delete;
 
-    // --- what the quorum asks for
-    void ask(node_hold& n, patience limit, instant now) { acquires_.ask(n, limit, now); }
-    // See acquiring.
-    void upgrade(node_hold& n, patience limit, instant now) { acquires_.upgrade(n, limit, now); }
-    void yield(node_hold& n, instant now) { acquires_.yield(n, now); }
-    void give_up(node_hold& n, instant now) { acquires_.give_up(n, now); }
-    // Polls, so that the node hears of the hold's ticket.
-    void ask_again(node_hold& n, instant now) { acquires_.poll(n, now); }
-    // Answered by a node event `released`, or at last `gone`.
-    void release(node_hold& n, instant now) { releases_.release(n, now); }
-    // Answered by `renewed`.
-    void renew(node_hold& n, instant now) { renews_.renew(n, now); }
-    // Answered by `changed`, if that is less than the node has.
+    // --- what the quorum asks for, beside the steps
+    // Answered by a node event `changed`, if that is less than the node has.
     void make_less(node_hold& n, shape at_most, instant now);
-    // Answered by `raised`, `lost` or `refused`.
-    void raise(node_hold& n, fencing_token to, instant now) { raises_.raise(n, to, now); }
     // The node hold is renewed no longer, and not given back either: its lease ends it, when the holder had time to
     // stop.
     void let_run_out(node_hold& n, instant now);
@@ -48,7 +67,7 @@ public:
     // Listens on the wake-up channel of that lock for as long as this client lives, whether anybody waits or not: a
     // holder that never waited hears a recall, too.
     void keep_listening(const lock_keys& lock);
-    void want_link(const node_hold& n);
+    void want_link(const node_hold& n) { todo().add(effects::want_link{&out_, &keys_of(n)}); }
 
     // --- events
     void on_link_up(const lock_set& which, instant now);
@@ -57,21 +76,80 @@ public:
     void on_subscription_refused(const failure& why, const lock_set& which, instant now);
     void on_push(const redis::reply_view& message, instant now);
     void on_timer(instant now);
-    void on_reply(call& asked, const redis::reply_view& reply, instant now);
-    void on_failure(call& asked, const failure& why, instant now);
-    void end(call& ended) { core_.calls().end(ended); }
-    instant deadline() const noexcept { return timers_.earliest(); }
+    void on_outcome(call& asked, const call_outcome& got, instant now);
 
     // --- questions
-    bool link_is_up(const node_hold& n) const { return core_.link_is_up(n); }
-    bool link_is_up(const lock_keys& lock) const { return core_.node().link_is_up(lock); }
-    failure why_not_up(const node_hold& n) const { return core_.node().why_not_up(core_.keys_of(n)); }
-    bool is_trusted(const node_hold& n, instant now) const { return core_.is_trusted(n, now); }
+    instant deadline() const noexcept { return timers_.earliest(); }
+    bool link_is_up(const node_hold& n) const { return out_.link_is_up(keys_of(n)); }
+    bool is_trusted(const node_hold& n, instant now) const { return now >= out_.trusted_from(keys_of(n)); }
     // How long it is until that node votes about the lock; zero if it does.
     milliseconds recovers_in(const lock_keys& lock, instant now) const;
     // Of any lock, at any time.
     bool was_reached() const noexcept { return was_reached_; }
-    const std::string& server() const noexcept { return core_.settings().server; }
+    const std::string& server() const noexcept { return link_.server; }
+
+    const engine_settings& settings() const noexcept { return where_.settings; }
+    random_source& random() const noexcept { return where_.random; }
+    common_clock& clock() const noexcept { return where_.clock; }
+    // Questions only: what should be done there is an effect.
+    const outbox& node() const noexcept { return out_; }
+    wake_channels& wakes() noexcept { return wakes_; }
+    std::size_t renewals_in_flight() const noexcept { return renewals_; }
+    timer_heap& timers() noexcept { return timers_; }
+    node_hold_list& holds() noexcept { return holds_; }
+
+    // --- about a node hold
+    static const hold_terms& terms_of(const node_hold& n) noexcept { return n.whole->terms(); }
+    static const lock_options& options_of(const node_hold& n) noexcept { return terms_of(n).options; }
+    static const wire::kind& kind_of(const node_hold& n) noexcept { return wire::kind_of(options_of(n).kind); }
+    static const lock_keys& keys_of(const node_hold& n) noexcept { return *terms_of(n).keys; }
+    hold_id::spelled id_of(const node_hold& n) const noexcept { return n.whole->id().spell(where_.client); }
+    wire::lock_terms lock_of(const node_hold& n, instant now) const;
+    milliseconds drift(milliseconds lease) const noexcept {
+        return lease / 100 + milliseconds(2) + where_.settings.clock_skew;
+    }
+    milliseconds margin(milliseconds lease) const noexcept { return lease * where_.settings.lost_margin_percent / 100; }
+
+    // --- steps that several parts take
+    node_requests& busy(node_hold& n);
+    // Whatever is due first, of a node hold that is wanted or held.
+    void set_timer(node_hold& n, instant now);
+    // A call that the node hold lists from now on.
+    call& start(call::purpose what, node_hold& n, call* node_requests::*slot);
+    void send(call& request, instant give_up_at);
+    // Nothing of it is in flight.
+    void end(call& ended);
+    void confirm(call& request, const node_hold& n);
+    // Nobody waits for its answer any more.
+    void drop(node_hold& n, call* node_requests::*which);
+    // The same of an acquiring request. True if it may run all the same.
+    bool drop_ask(node_hold& n);
+    // And of all others but a release.
+    void drop_all(node_hold& n);
+    void end_acquisition(node_hold& n);
+    // A copy of an acquiring request may run late: a grant that it gets is pushed to this id, and given back.
+    void mark_stray(node_hold& n);
+    // Before a request that may put it in the queue.
+    void listen(node_hold& n);
+    // It is in the queue, or may be: a push may be for it.
+    void expect_push(node_hold& n);
+    // The token by which the node knows the hold from now on.
+    void adopt(node_hold& n, fencing_token token);
+    void lose(node_hold& n, errc why);
+    void forget(node_hold& n);
+
+    // --- what the quorum hears
+    void tell(const node_event& what) { where_.todo.tell(what); }
+    void tell(node_event::kind what, node_hold& n) { tell({.what = what, .at = &n}); }
+    void tell_failed(node_event::kind what, node_hold& n, refusal why);
+    agenda& todo() noexcept { return where_.todo; }
+
+    // --- of answers
+    failure classify(node_hold& n, const redis::reply_view& error_reply);
+    refusal nonsense() const;
+
+    // The waiter with that id, if a push may be for it.
+    node_hold* find_waiter(std::string_view id) const;
 
 private:
     struct pushed_grant {
@@ -80,24 +158,30 @@ private:
         fencing_token token = 0;
     };
 
-    void dispatch(node_hold& n, const call& asked, const redis::reply_view& reply, instant now);
-    void dispatch(node_hold& n, const call& asked, const failure& why, instant now);
+    void dispatch(node_hold& n, const call& asked, const call_outcome& got, instant now);
+    void dispatch_held(node_hold& n, const call& asked, const call_outcome& got, instant now);
     void confirmed(node_hold& n, const call& asked, const confirmation& said, instant now);
     void on_renewal(node_hold& n, const call& asked, const redis::reply_view& reply, instant now);
     void check_holding(node_hold& n, instant now);
     void revoked(const pushed_grant& which, instant now);
     void recalled(const pushed_grant& which);
     bool is_meant(const node_hold& n, const pushed_grant& which);
+    void rest_if_idle(node_hold& n) noexcept;
+    void enter_channel(node_hold& n);
+    void stop_listening(node_hold& n);
 
-    node_core core_;
-    confirming confirms_;
-    renewing renews_;
-    changing changes_;
-    releasing releases_;
-    acquiring acquires_;
-    raising raises_;
-    agenda& todo_;
-    timer_heap& timers_;
+    const node_link link_;
+    const node_surroundings where_;
+    outbox& out_;
+    wake_channels wakes_;
+    timer_heap timers_;
+    spares<node_requests> spare_requests_;
+    node_hold_list holds_;  // those that are not gone, in the order they came
+    // Those to which a grant may be pushed, by the counter of their hold id.
+    boost::unordered_flat_map<std::uint64_t, node_hold*> waiters_;
+    std::vector<std::unique_ptr<call>> calls_;
+    std::vector<call*> idle_calls_;
+    std::size_t renewals_ = 0;
     bool was_reached_ = false;
 };
 

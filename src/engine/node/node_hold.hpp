@@ -18,10 +18,6 @@
 
 #include <boost/intrusive/list.hpp>
 
-#include <memory>
-#include <optional>
-#include <string>
-
 namespace holdfast::engine {
 
 class call;
@@ -41,11 +37,11 @@ constexpr bool may_read(shape what) noexcept {
 
 struct node_acquisition_facts {
     acquire_stage at = acquire_stage::none;
+    waiting wait = waiting::in_queue;
     bool may_have_run = false;         // a copy of the request may have run without our knowing
     bool polled_on_this_link = false;  // so a push can be believed
     bool asked_before = false;         // the link came up: the lock's former server may answer what is in flight
     unsigned repeats = 0;
-    patience limit = {};
     fencing_token gives_way = 0;   // the grant that was given up for the first waiter
     fencing_token fence_then = 0;  // as the last answered poll saw it
     std::optional<instant> holder_until = {};
@@ -55,25 +51,28 @@ struct node_acquisition_facts {
     milliseconds foreign_poll{0};  // the last interval of polling one holder of another program
 };
 
-// An acquisition or an upgrade at one node. Texts keep their memory when it is cleared: see spares.
+// An acquisition or an upgrade at one node. Texts keep their memory when it ends: see spares.
 struct node_acquisition : node_acquisition_facts {
     std::string ticket = {};    // as the node told it
     std::string holder = {};    // as the last answered poll saw it
     rare_refusal trouble = {};  // of the server, as its last answer told it
 
-    // A position in the queue, and so its ticket, survives what is asked again at this node.
-    void clear_but_for_ticket() noexcept {
+    // Who has the lock instead, as far as known.
+    void tell_holder(refusal& why, instant now) const {
+        why.holder = holder;
+        if (!holder_until) return;
+        why.holder_left = std::chrono::duration_cast<milliseconds>(std::max(*holder_until, now) - now);
+    }
+    void end() noexcept {
         node_acquisition_facts::operator=({});
+        ticket.clear();
         holder.clear();
         trouble.reset();
     }
-    void clear() noexcept {
-        clear_but_for_ticket();
-        ticket.clear();
-    }
 };
 
-struct node_calls {
+// Requests that are not answered, each at most one of its sort, and those that will be sent again.
+struct node_requests {
     call* asking = nullptr;
     call* renewing = nullptr;
     call* changing = nullptr;
@@ -82,20 +81,12 @@ struct node_calls {
     instant raise_again_at = never;
     instant release_again_at = never;
     instant change_again_at = never;
-};
-
-// Requests that are not answered, each at most one of its sort, and those that will be sent again.
-struct node_requests : node_calls {
     node_acquisition acquisition = {};
 
     bool idle() const noexcept {
         return acquisition.at == acquire_stage::none && asking == nullptr && renewing == nullptr &&
                changing == nullptr && leaving == nullptr && raising == nullptr && raise_again_at == never &&
                release_again_at == never && change_again_at == never;
-    }
-    void clear() noexcept {
-        node_calls::operator=({});
-        acquisition.clear();
     }
 };
 
@@ -160,7 +151,8 @@ struct node_hold final : boost::intrusive::list_base_hook<>, timed {
     bool undone : 1 = false;
     bool renewed_blindly = false;   // at once, because nobody knew what had become of the renewal before
     bool orphaned_ask : 1 = false;  // given up while its acquiring request was written and unanswered
-    bool expects_push : 1 = false;  // the agent finds it by the id that a push names
+    bool listens = false;           // on the wake-up channel of its lock
+    bool expects_push = false;      // the agent finds it by the id that a push names
 
 private:
     static std::uint8_t bit(answer_to what) noexcept {

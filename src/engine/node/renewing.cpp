@@ -1,16 +1,7 @@
-#include "engine/node/renewing.hpp"
+#include "engine/node/parts.hpp"
 
-#include "engine/hold.hpp"
-#include "engine/passing.hpp"
-
-#include <algorithm>
-#include <utility>
-
-namespace holdfast::engine {
+namespace holdfast::engine::renewing {
 namespace {
-
-using purpose = call::purpose;
-using wire::hold_answer;
 
 // Other programs that share a read-write lock set one expiry for all holders. If that ends before our next renewal
 // restores it, the hold is lost: so renewals come at a third of the shortest such expiry that was seen. Before one is
@@ -28,97 +19,101 @@ instant on_the_beat(instant exactly, std::chrono::nanoseconds pace) {
     return exactly - exactly.time_since_epoch() % beat;
 }
 
-}  // namespace
-
 // How long after the last proof the next renewal is due.
-std::chrono::nanoseconds renewing::pace(const node_hold& n) const {
-    const hold_terms& terms = core_.terms_of(n);
+std::chrono::nanoseconds pace(node_agent& agent, const node_hold& n) {
+    const hold_terms& terms = agent.terms_of(n);
     milliseconds ttl = n.foreign_ttl;
-    if (core_.kind_of(n).has_shared_mode() && terms.keys->is_raw()) ttl = std::min(ttl, usual_foreign_ttl);
+    if (agent.kind_of(n).has_shared_mode() && terms.keys->is_raw()) ttl = std::min(ttl, usual_foreign_ttl);
     const milliseconds third = terms.options.lease / 3;
     return ttl < terms.options.lease ? std::min(third, std::max(ttl / 3, shortest_foreign_pace)) : third;
 }
 
-void renewing::note_foreign_ttl(node_hold& n, std::optional<milliseconds> cut_to) {
-    if (cut_to) n.foreign_ttl = std::min(n.foreign_ttl, *cut_to);
-}
-
-void renewing::extend_validity(node_hold& n, instant proved_at) {
-    const hold_terms& terms = core_.terms_of(n);
-    n.valid_until = std::max(n.valid_until, proved_at + terms.options.lease - core_.drift(terms.options.lease));
-    if (terms.options.renewing == renewal::automatic && n.is_renewed) {
-        // Up to a tenth earlier, so that holds acquired together do not renew together.
-        const std::chrono::nanoseconds every = pace(n);
-        const auto jitter = static_cast<std::uint64_t>(every.count()) / 10;
-        const instant exactly =
-            proved_at + every -
-            std::chrono::nanoseconds(static_cast<std::int64_t>(core_.random().next() % (jitter + 1)));
-        n.renew_at = on_the_beat(exactly, every);
-    }
-}
-
-void renewing::on_timer(node_hold& n, instant now) {
-    if (now >= n.renew_at && n.pending().renewing == nullptr) send_when_due(n, now);
-}
-
-// Holds that were acquired within a moment come due within a moment. If that is more than the node can do, some wait:
-// at most an eighth of the lease. Otherwise thousands of requests pile up here.
-void renewing::send_when_due(node_hold& n, instant now) {
-    const milliseconds lease = core_.options_of(n).lease;
-    const instant proved_at = n.valid_until - lease + core_.drift(lease);
-    const std::chrono::nanoseconds every = pace(n);
-    const instant latest = on_the_beat(proved_at + every + every * 3 / 8, every);
-    if (core_.calls().renewals_in_flight() < core_.settings().most_renewals || now >= latest) return send(n, now);
-    const auto room = static_cast<std::uint64_t>(std::chrono::nanoseconds(latest - now).count());
-    const std::chrono::nanoseconds least = every * 3 / 128;
-    const std::chrono::nanoseconds chance(static_cast<std::int64_t>(core_.random().next() % room));
-    n.renew_at = std::min(latest, on_the_beat(now + least + chance, every));
-}
-
-void renewing::stop(node_hold& n, instant now) {
-    core_.drop(n, &node_requests::renewing);
-    n.is_renewed = false;
-    n.renew_at = never;
-    core_.set_timer(n, now);
-}
-
-void renewing::renew(node_hold& n, instant now) {
-    if (n.pending().renewing == nullptr) send(n, now);
-    core_.set_timer(n, now);
-}
-
-void renewing::send(node_hold& n, instant now, purpose how_asked) {
-    const hold_terms& terms = core_.terms_of(n);
-    call& request = core_.calls().start(how_asked, n);
+void send(node_agent& agent, node_hold& n, instant now, purpose how_asked = purpose::renew) {
+    const hold_terms& terms = agent.terms_of(n);
+    call& request = agent.start(how_asked, n, &node_requests::renewing);
     if (how_asked == purpose::renew_alone) {
-        wire::write(request, core_.lock_of(n, now),
-                    wire::renew_alone_request{.id = core_.id_of(n), .lease = terms.options.lease});
+        wire::write(request, agent.lock_of(n, now),
+                    wire::renew_alone_request{.id = agent.id_of(n), .lease = terms.options.lease});
     } else {
-        wire::write(request, core_.lock_of(n, now),
-                    wire::renew_request{.id = core_.id_of(n), .lease = terms.options.lease});
+        wire::write(request, agent.lock_of(n, now),
+                    wire::renew_request{.id = agent.id_of(n), .lease = terms.options.lease});
     }
     if (how_asked == purpose::renew) request.tell_if_moving();
     if (how_asked != purpose::renew_again) request.pass_others();
     // What was unclear may be plain by then.
     const bool waits = how_asked == purpose::renew_again;
-    request.give_up_at(waits ? std::min(n.valid_until, now + terms.options.lease / retry_part) : n.valid_until);
-    core_.busy(n).renewing = &request;
-    core_.send(request);
+    agent.send(request, waits ? std::min(n.valid_until, now + terms.options.lease / retry_part) : n.valid_until);
 }
 
-std::optional<hold_answer> renewing::on_reply(node_hold& n, const call& asked, const redis::reply_view& reply,
-                                              instant now) {
+// Holds that were acquired within a moment come due within a moment. If that is more than the node can do, some wait:
+// at most an eighth of the lease. Otherwise thousands of requests pile up here.
+void send_when_due(node_agent& agent, node_hold& n, instant now) {
+    const milliseconds lease = agent.options_of(n).lease;
+    const instant proved_at = n.valid_until - lease + agent.drift(lease);
+    const std::chrono::nanoseconds every = pace(agent, n);
+    const instant latest = on_the_beat(proved_at + every + every * 3 / 8, every);
+    if (agent.renewals_in_flight() < agent.settings().most_renewals || now >= latest) return send(agent, n, now);
+    const auto room = static_cast<std::uint64_t>(std::chrono::nanoseconds(latest - now).count());
+    const std::chrono::nanoseconds least = every * 3 / 128;
+    const std::chrono::nanoseconds chance(static_cast<std::int64_t>(agent.random().next() % room));
+    n.renew_at = std::min(latest, on_the_beat(now + least + chance, every));
+}
+
+void done(node_agent& agent, node_hold& n, instant now) {
+    n.renewed_blindly = false;
+    agent.set_timer(n, now);
+    agent.tell(node_event::kind::renewed, n);
+}
+
+}  // namespace
+
+void note_foreign_ttl(node_hold& n, std::optional<milliseconds> cut_to) {
+    if (cut_to) n.foreign_ttl = std::min(n.foreign_ttl, *cut_to);
+}
+
+void extend_validity(node_agent& agent, node_hold& n, instant proved_at) {
+    const hold_terms& terms = agent.terms_of(n);
+    n.valid_until = std::max(n.valid_until, proved_at + terms.options.lease - agent.drift(terms.options.lease));
+    if (terms.options.renewing == renewal::automatic && n.is_renewed) {
+        // Up to a tenth earlier, so that holds acquired together do not renew together.
+        const std::chrono::nanoseconds every = pace(agent, n);
+        const auto jitter = static_cast<std::uint64_t>(every.count()) / 10;
+        const instant exactly =
+            proved_at + every -
+            std::chrono::nanoseconds(static_cast<std::int64_t>(agent.random().next() % (jitter + 1)));
+        n.renew_at = on_the_beat(exactly, every);
+    }
+}
+
+void on_timer(node_agent& agent, node_hold& n, instant now) {
+    if (now >= n.renew_at && n.pending().renewing == nullptr) send_when_due(agent, n, now);
+}
+
+void stop(node_agent& agent, node_hold& n, instant now) {
+    agent.drop(n, &node_requests::renewing);
+    n.is_renewed = false;
+    n.renew_at = never;
+    agent.set_timer(n, now);
+}
+
+void renew(node_agent& agent, node_hold& n, instant now) {
+    if (n.pending().renewing == nullptr) send(agent, n, now);
+    agent.set_timer(n, now);
+}
+
+std::optional<hold_answer> on_reply(node_agent& agent, node_hold& n, const call& asked, const redis::reply_view& reply,
+                                    instant now) {
     const bool was_alone = asked.what() == purpose::renew_alone;
     if (reply.is_error()) {
-        const failure why = core_.classify(n, reply);
-        const bool goes_alone = why.code == errc::moving && core_.kind_of(n).can_renew_alone() && !was_alone;
-        goes_alone ? send(n, now, purpose::renew_alone) : on_failure(n, why, now);
+        const failure why = agent.classify(n, reply);
+        const bool goes_alone = why.code == errc::moving && agent.kind_of(n).can_renew_alone() && !was_alone;
+        goes_alone ? send(agent, n, now, purpose::renew_alone) : on_failure(agent, n, why, now);
         return std::nullopt;
     }
     auto answer = was_alone ? wire::read_renew_alone(reply) : wire::read_hold(reply);
     if (!answer) {
-        const refusal nonsense = core_.nonsense();
-        on_failure(n, {nonsense.code, nonsense.detail}, now);
+        const refusal nonsense = agent.nonsense();
+        on_failure(agent, n, {nonsense.code, nonsense.detail}, now);
         return std::nullopt;
     }
     const bool is_loss =
@@ -126,58 +121,53 @@ std::optional<hold_answer> renewing::on_reply(node_hold& n, const call& asked, c
     // A slot that moves back and forth: the member to which it moves again may not have the key yet.
     const bool may_be_elsewhere = is_loss && asked.was_redirected() && asked.what() == purpose::renew;
     if (may_be_elsewhere || answer->what == hold_answer::verdict::unclear) {
-        send(n, now, purpose::renew_again);
+        send(agent, n, now, purpose::renew_again);
     } else if (is_loss) {
-        core_.lose(n, answer->what == hold_answer::verdict::not_held ? errc::not_held : errc::held_by_other);
+        agent.lose(n, answer->what == hold_answer::verdict::not_held ? errc::not_held : errc::held_by_other);
     } else if (answer->what == hold_answer::verdict::done) {
         if (n.ran_out(now)) {
-            core_.lose(n, errc::lost);
+            agent.lose(n, errc::lost);
             return std::nullopt;
         }
         note_foreign_ttl(n, answer->cut_to);
-        if (!confirms_.is_wanted(n)) extend_validity(n, asked.written_at());
+        if (!confirming::is_wanted(n)) extend_validity(agent, n, asked.written_at());
         return answer;
     }
     return std::nullopt;
 }
 
-void renewing::found(node_hold& n, const call& asked, const hold_answer& answer, instant now) {
-    if (!confirms_.is_wanted(n)) return done(n, now);
-    confirms_.ask(n, &node_requests::renewing, purpose::confirm_renewal,
-                  {.token = answer.token, .at = asked.written_at()});
-    core_.set_timer(n, now);
+void found(node_agent& agent, node_hold& n, const call& asked, const hold_answer& answer, instant now) {
+    if (!confirming::is_wanted(n)) return done(agent, n, now);
+    confirming::ask(agent, n, &node_requests::renewing, purpose::confirm_renewal,
+                    {.token = answer.token, .at = asked.written_at()});
+    agent.set_timer(n, now);
 }
 
-void renewing::done(node_hold& n, instant now) {
-    n.renewed_blindly = false;
-    core_.set_timer(n, now);
-    core_.tell(node_event::kind::renewed, n);
-}
-
-void renewing::on_failure(node_hold& n, const failure& why, instant now) {
-    core_.add(effects::seen_renewal_failed{why});
+void on_failure(node_agent& agent, node_hold& n, const failure& why, instant now) {
+    agent.todo().add(effects::seen_renewal_failed{agent.todo().keep(why)});
     // Repeatable: if a broken link leaves the outcome unknown, the renewal is sent again on the next link.
     const bool unknown = why.code == errc::outcome_unknown;
-    const milliseconds lease = core_.options_of(n).lease;
-    const std::chrono::nanoseconds rest = std::min(std::chrono::nanoseconds(lease) / retry_part, pace(n));
+    const milliseconds lease = agent.options_of(n).lease;
+    const std::chrono::nanoseconds rest = std::min(std::chrono::nanoseconds(lease) / retry_part, pace(agent, n));
     // A lost link slows down what is sent on the next. Where the link is up, we have to slow down ourselves: a server
     // that never knows the outcome would be asked as fast as it answers.
-    const bool at_once = unknown && !(core_.link_is_up(n) && std::exchange(n.renewed_blindly, true));
+    const bool at_once = unknown && !(agent.link_is_up(n) && std::exchange(n.renewed_blindly, true));
     n.renew_at = at_once ? now : now + (unknown ? std::min<std::chrono::nanoseconds>(again_after, rest) : rest);
-    if (core_.options_of(n).renewing == renewal::none) n.renew_at = never;
-    core_.set_timer(n, now);
-    core_.tell_failed(node_event::kind::renewed, n, {why.code, why.detail, {}, {}});
+    if (agent.options_of(n).renewing == renewal::none) n.renew_at = never;
+    agent.set_timer(n, now);
+    agent.tell_failed(node_event::kind::renewed, n, {why.code, why.detail, {}, {}});
 }
 
-void renewing::on_confirmation(node_hold& n, const call& asked, const confirmation& said, instant now) {
+void on_confirmation(node_agent& agent, node_hold& n, const call& asked, const confirmation& said, instant now) {
     if (said.why_not) {
         // After a broken link or with another server it is sent at once. Otherwise it was not the renewal that failed.
         const bool known_cause = said.why_not->code == errc::outcome_unknown || !said.is_unknown;
-        return on_failure(n, known_cause ? *said.why_not : failure{errc::not_replicated, said.why_not->detail}, now);
+        return on_failure(agent, n, known_cause ? *said.why_not : failure{errc::not_replicated, said.why_not->detail},
+                          now);
     }
-    if (n.ran_out(now)) return core_.lose(n, errc::lost);
-    extend_validity(n, asked.shown().at);
-    done(n, now);
+    if (n.ran_out(now)) return agent.lose(n, errc::lost);
+    extend_validity(agent, n, asked.shown().at);
+    done(agent, n, now);
 }
 
-}  // namespace holdfast::engine
+}  // namespace holdfast::engine::renewing

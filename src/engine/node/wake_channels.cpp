@@ -2,8 +2,6 @@
 
 #include "base/assert.hpp"
 
-#include <utility>
-
 namespace holdfast::engine {
 
 wake_channels::wake_channels(channels kind, std::string client, outbox& out, agenda& todo)
@@ -26,13 +24,13 @@ void wake_channels::leave(const lock_keys& lock) {
     if (--found->second.listeners > 0) return;
     const bool was_subscribed = found->second.subscribed;
     by_name_.erase(found);
-    if (was_subscribed) todo_.add(effects::unsubscribe{&out_, name_});
+    if (was_subscribed) todo_.add(effects::unsubscribe{&out_, todo_.keep(name_)});
 }
 
 void wake_channels::subscribe(const lock_keys& lock) {
     const std::string& name = of(lock);
     bool& subscribed = is_common() ? common_subscribed_ : by_name_.at(name).subscribed;
-    if (!std::exchange(subscribed, true)) todo_.add(effects::subscribe{&out_, name});
+    if (!std::exchange(subscribed, true)) todo_.add(effects::subscribe{&out_, todo_.keep(name)});
 }
 
 void wake_channels::refused(const lock_set& which) {

@@ -8,9 +8,6 @@
 #include "engine/effects.hpp"
 #include "engine/node/outbox.hpp"
 
-#include <cstdint>
-#include <string>
-#include <string_view>
 #include <unordered_map>
 
 namespace holdfast::engine {

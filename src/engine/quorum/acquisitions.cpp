@@ -1,9 +1,7 @@
 #include "engine/quorum/acquisitions.hpp"
 
-#include "engine/passing.hpp"
-
-#include <algorithm>
-#include <utility>
+#include "base/errc_table.hpp"
+#include "engine/node/parts.hpp"
 
 namespace holdfast::engine {
 namespace {
@@ -27,10 +25,7 @@ bool waits_for_links(const hold& h) noexcept {
 
 void acquisitions::begin(hold& h, acquire_completion& request, patience limit, instant now) {
     pending_work& work = holds_.pending(h);
-    work.asked.clear();
-    work.asked.request = &request;
-    work.asked.limit = limit;
-    work.asked.asked_at = now;
+    work.asked = {.request = &request, .limit = limit, .asked_at = now};
     const bool is_unbounded = limit.wait == waiting::in_queue && limit.deadline == never;
     if (is_unbounded && !nodes_.was_reached()) work.asked.reach_by = now + settings_.first_connect;
     request.pending_hold = &h;
@@ -45,20 +40,14 @@ void acquisitions::acquire(hold& h, acquire_completion& request, patience limit,
 void acquisitions::upgrade(hold& h, acquire_completion& request, patience limit, instant now) {
     begin(h, request, limit, now);
     for (node_hold& n : h.nodes()) {
-        if (n.counts()) nodes_.of(n).upgrade(n, patience_of_nodes(h), now);
+        if (n.counts()) acquiring::upgrade(nodes_.of(n), n, h.wait(), now);
     }
     holds_.set_timer(h);
 }
 
-// Of several nodes none says when it is too late: the quorum does.
-patience acquisitions::patience_of_nodes(const hold& h) const noexcept {
-    const patience limit = h.pending ? h.pending->asked.limit : patience();
-    return nodes_.several() ? patience{limit.wait, never} : limit;
-}
-
 void acquisitions::ask_all(hold& h, instant now) {
     h.withdrawn = false;
-    for (node_hold& n : h.nodes()) nodes_.of(n).ask(n, patience_of_nodes(h), now);
+    for (node_hold& n : h.nodes()) acquiring::ask(nodes_.of(n), n, h.wait(), now);
     holds_.set_timer(h);
 }
 
@@ -72,7 +61,7 @@ bool acquisitions::on_granted(node_hold& n, how got, instant now) {
     if (!h.is_asked_for()) return false;
     if (was_held && n.counts() && !n.writes()) {
         // A node that has come back in the middle of an upgrade knows nothing of it.
-        nodes_.of(n).upgrade(n, patience_of_nodes(h), now);
+        acquiring::upgrade(nodes_.of(n), n, h.wait(), now);
         return false;
     }
     return count(h, got, now);
@@ -122,7 +111,7 @@ void acquisitions::complete(hold& h, how got, instant now) {
 // heard: it may grant it, too.
 void acquisitions::leave_queues(hold& h, instant now) {
     for (node_hold& n : h.nodes()) {
-        if (n.is_queued() && n.counts()) nodes_.of(n).give_up(n, now);
+        if (n.is_queued() && n.counts()) acquiring::give_up(nodes_.of(n), n, now);
     }
 }
 
@@ -135,11 +124,11 @@ void acquisitions::on_queued(node_hold& n, instant now) {
         // too few, the next node's answer brings the ticket.
         give_ticket(h, clock_.ticket_of(work.asked.asked_at), now);
     } else if (n.acquisition().ticket != work.ticket) {
-        if (n.is_queued()) nodes_.of(n).ask_again(n, now);
+        if (n.is_queued()) acquiring::poll(nodes_.of(n), n, now);
         return;
     }
     // The upgrade was acquired without this node.
-    if (h.phase == hold_phase::held && !h.is_asked_for() && n.counts()) return nodes_.of(n).give_up(n, now);
+    if (h.phase == hold_phase::held && !h.is_asked_for() && n.counts()) return acquiring::give_up(nodes_.of(n), n, now);
     if (h.phase == hold_phase::wanted) gather(h, now);
 }
 
@@ -147,12 +136,14 @@ void acquisitions::on_refused(node_hold& n, const refusal& why, instant now) {
     hold& h = *n.whole;
     if (!h.is_asked_for()) return;
     rare_refusal& said_no = h.pending->asked.said_no;
-    if (!said_no || is_silence(said_no->code) || is_of_the_lock(why.code)) said_no = why;
+    if (!said_no || is_silence(said_no->code) || is_of_the_lock(why.code)) {
+        said_no = std::make_unique<refusal>(why);
+    }
     check_hope(h, now);
 }
 
 void acquisitions::on_lost(node_hold& n, instant now) {
-    if (n.phase == node_phase::lost) nodes_.of(n).ask(n, patience_of_nodes(*n.whole), now);
+    if (n.phase == node_phase::lost) acquiring::ask(nodes_.of(n), n, n.whole->wait(), now);
 }
 
 // --- one token
@@ -171,7 +162,7 @@ bool acquisitions::agree_on_token(hold& h, const node_holds& mine, instant now) 
         greatest = std::max(greatest, n->token);
     }
     for (node_hold* const n : mine) {
-        if (n->token < greatest && !n->is_being_raised()) nodes_.of(*n).raise(*n, greatest, now);
+        if (n->token < greatest && !n->is_being_raised()) raising::raise(nodes_.of(*n), *n, greatest, now);
     }
     return false;
 }
@@ -201,7 +192,7 @@ void acquisitions::check_gathering(hold& h, instant now) {
     });
     if (mine.size() + answers_due >= nodes_.majority()) return gather(h, now);
     asked.gather_for = std::min<milliseconds>(asked.gather_for * 2, h.options().lease / longest_gathering_part);
-    for (node_hold* const n : mine) nodes_.of(*n).yield(*n, now);
+    for (node_hold* const n : mine) acquiring::yield(nodes_.of(*n), *n, now);
 }
 
 // No majority can be reached: nobody should have to wait for what this one has. It is asked for anew, by another id and
@@ -214,7 +205,7 @@ void acquisitions::withdraw(hold& h, instant now) {
     work.asked.gather_until = never;
     work.asked.gather_for = milliseconds(0);
     work.asked.request->pending_hold = &later;
-    h.pending->asked.clear();
+    h.pending->asked = {};
     later.withdrawn = true;
     want_links(later);
     holds_.set_timer(later);
@@ -256,7 +247,7 @@ void acquisitions::ask_those_who_refused(hold& h, instant now) {
     if (!waits_in_queue(h) || h.held_back) return;
     for (node_hold& n : h.nodes()) {
         node_agent& agent = nodes_.of(n);
-        if (agent.link_is_up(n) && n.can_be_asked_again()) agent.ask(n, patience_of_nodes(h), now);
+        if (agent.link_is_up(n) && n.can_be_asked_again()) acquiring::ask(agent, n, h.wait(), now);
     }
 }
 
@@ -277,7 +268,7 @@ void acquisitions::give_ticket(hold& h, std::string ticket, instant now) {
     h.pending->ticket = std::move(ticket);
     if (h.pending->ticket.empty()) return;
     for (node_hold& n : h.nodes()) {
-        if (n.is_queued() && n.acquisition().ticket != h.pending->ticket) nodes_.of(n).ask_again(n, now);
+        if (n.is_queued() && n.acquisition().ticket != h.pending->ticket) acquiring::poll(nodes_.of(n), n, now);
     }
 }
 
@@ -308,20 +299,18 @@ void acquisitions::fail(hold& h, refusal why, instant now) {
     }
     holds_.set_timer(h);
     todo_.add(effects::seen_refused{});
-    rare_refusal told;
-    told = std::move(why);
-    todo_.add(effects::refused{request, std::move(told)});
+    todo_.add(effects::refused{request, todo_.keep(std::move(why))});
 }
 
 void acquisitions::undo_nodes(hold& h, instant now) {
     for (node_hold& n : h.nodes()) {
-        n.asks() && !n.counts() ? nodes_.of(n).give_up(n, now) : nodes_.of(n).release(n, now);
+        n.asks() && !n.counts() ? acquiring::give_up(nodes_.of(n), n, now) : releasing::release(nodes_.of(n), n, now);
     }
 }
 
 void acquisitions::undo_upgrade(hold& h, instant now) {
     for (node_hold& n : h.nodes()) {
-        if (n.asks() && n.counts()) nodes_.of(n).give_up(n, now);
+        if (n.asks() && n.counts()) acquiring::give_up(nodes_.of(n), n, now);
         nodes_.of(n).make_less(n, shape::reading, now);
     }
 }
@@ -337,14 +326,9 @@ refusal acquisitions::too_late(const hold& h, instant now) const {
     }
     const bool waited = h.pending->asked.limit.wait == waiting::in_queue;
     refusal why{waited ? errc::timed_out : errc::request_timed_out, "", {}, {}};
-    for (const node_hold& n : h.nodes()) {
-        if (!n.is_queued() || n.acquisition().holder.empty()) continue;
-        why.holder = n.acquisition().holder;
-        if (const auto until = n.acquisition().holder_until) {
-            why.holder_left = std::chrono::duration_cast<milliseconds>(std::max(*until, now) - now);
-        }
-        break;
-    }
+    const auto knows = [](const node_hold& n) { return n.is_queued() && !n.acquisition().holder.empty(); };
+    const auto found = std::ranges::find_if(h.nodes(), knows);
+    if (found != h.nodes().end()) found->acquisition().tell_holder(why, now);
     return why;
 }
 
@@ -363,7 +347,7 @@ refusal acquisitions::out_of_reach(const hold& h, std::size_t heard_from) const 
         const bool waited = h.pending->asked.limit.wait == waiting::in_queue;
         return {waited ? errc::timed_out : errc::request_timed_out, nodes_[0].server(), {}, {}};
     }
-    const failure down = nodes_[0].why_not_up(h.nodes()[0]);  // as a request that was not sent would be told
+    const failure down = nodes_[0].node().why_not_up(*h.terms().keys);  // as a request that was not sent would be told
     return {down.code, down.detail, {}, {}};
 }
 
@@ -373,7 +357,7 @@ void acquisitions::check_reach(hold& h, instant now) {
     h.pending->asked.reach_by = never;
     if (nodes_.was_reached()) return holds_.set_timer(h);
     if (nodes_.several()) return fail(h, too_late(h, now), now);
-    const failure why = nodes_[0].why_not_up(h.nodes()[0]);
+    const failure why = nodes_[0].node().why_not_up(*h.terms().keys);
     fail(h, {why.code, why.detail, {}, {}}, now);
 }
 

@@ -13,8 +13,6 @@
 #include "engine/quorum/holding.hpp"
 #include "engine/quorum/pacing.hpp"
 
-#include <string>
-
 namespace holdfast::engine {
 
 class acquisitions {
@@ -54,7 +52,6 @@ public:
 private:
     void begin(hold& h, acquire_completion& request, patience limit, instant now);
     void ask_all(hold& h, instant now);
-    patience patience_of_nodes(const hold& h) const noexcept;
     bool count(hold& h, how got, instant now);
     void complete(hold& h, how got, instant now);
     void leave_queues(hold& h, instant now);

@@ -2,8 +2,6 @@
 
 #include <boost/container/small_vector.hpp>
 
-#include <algorithm>
-
 namespace holdfast::engine {
 namespace {
 
@@ -54,10 +52,9 @@ fencing_token common_clock::proposal(instant now) const {
 }
 
 std::string common_clock::make_ticket(instant now) {
-    const auto clock = common_us(now);
-    if (!clock) return {};
-    if (!tickets_by_) tickets_by_ = common_at_boot();
-    last_ticket_ = std::max(*clock, last_ticket_ + 1);
+    const std::uint64_t before = last_ticket_;
+    if (ticket_of(now).empty()) return {};
+    last_ticket_ = std::max(last_ticket_, before + 1);
     return std::to_string(last_ticket_);
 }
 

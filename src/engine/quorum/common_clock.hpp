@@ -9,12 +9,6 @@
 
 #include "engine/terms.hpp"
 
-#include <chrono>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
-
 namespace holdfast::engine {
 
 class common_clock {

@@ -2,10 +2,6 @@
 
 #include "base/assert.hpp"
 
-#include <algorithm>
-#include <memory>
-#include <utility>
-
 namespace holdfast::engine {
 
 hold_store::~hold_store() {
@@ -39,7 +35,8 @@ acquire_completion* hold_store::end_acquisition(hold& h) noexcept {
 void hold_store::drop_pending(hold& h) noexcept {
     if (!h.pending) return;
     timers_.cancel(*h.pending);
-    h.pending->clear();
+    h.pending->ticket.clear();
+    h.pending->heal_at = never;
     spare_pending_.give_back(std::move(h.pending));
 }
 
@@ -47,12 +44,11 @@ void hold_store::set_timer(hold& h) {
     if (!h.pending) return;
     const pending_work& work = *h.pending;
     const bool several = nodes_ > 1;
+    if (!several && !work.is_waited_for()) return drop_pending(h);
     instant due = h.is_asked_for() && (several || h.held_back) ? work.asked.limit.deadline : never;
     due = std::min({due, work.asked.reach_by, work.asked.gather_until, work.heal_at});
     for (const answer_count& each : work.answers) due = std::min(due, each.answer_by);
-    if (due != never) return timers_.set(*h.pending, due);
-    timers_.cancel(*h.pending);
-    if (!several && !work.is_waited_for()) drop_pending(h);
+    due == never ? timers_.cancel(*h.pending) : timers_.set(*h.pending, due);
 }
 
 hold* hold_store::take_due(instant now) {
@@ -72,7 +68,7 @@ void hold_store::forget_if_gone(hold& h) {
 }
 
 void hold_store::free_forgotten() {
-    for (hold* const each : forgotten_) delete each;
+    std::ranges::for_each(forgotten_, std::default_delete<hold>());
     forgotten_.clear();
 }
 

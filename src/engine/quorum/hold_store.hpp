@@ -7,9 +7,6 @@
 #include "engine/hold.hpp"
 #include "engine/spares.hpp"
 
-#include <cstdint>
-#include <vector>
-
 namespace holdfast::engine {
 
 class hold_store {
@@ -33,6 +30,7 @@ public:
 
     // Takes the hold out if nothing of it is left at any node, and nobody waits for it.
     void forget_if_gone(hold& h);
+    bool has_forgotten() const noexcept { return !forgotten_.empty(); }
     void free_forgotten();
 
 private:

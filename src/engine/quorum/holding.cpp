@@ -1,8 +1,7 @@
 #include "engine/quorum/holding.hpp"
 
 #include "base/assert.hpp"
-
-#include <utility>
+#include "engine/node/parts.hpp"
 
 namespace holdfast::engine {
 namespace {
@@ -46,7 +45,7 @@ void holding::tell_votes(hold& h, votes_now what) {
     if (what == votes_now::fewer && in_favour == h.told_votes) return;
     h.told_votes = static_cast<std::uint16_t>(in_favour);
     h.shrunk = in_favour < nodes_.size();
-    todo_.add(effects::seen_votes{h.terms().keys, what, {.in_favour = in_favour, .nodes = nodes_.size()}});
+    todo_.add(effects::seen_votes{&h, what, {.in_favour = in_favour, .nodes = nodes_.size()}});
 }
 
 void holding::lose_if_ran_out(hold& h, instant now) {
@@ -56,33 +55,21 @@ void holding::lose_if_ran_out(hold& h, instant now) {
 void holding::lose(hold& h, errc why, instant now) {
     h.phase = hold_phase::lost;
     if (h.pending) h.pending->heal_at = never;
-    answers_.refuse(h, answer_to::renewal, errc::lost, "");
-    answers_.refuse(h, answer_to::change, errc::lost, "");
-    todo_.add(effects::seen_lost{h.terms().keys, why});
+    refuse(h, answer_to::renewal, errc::lost, "");
+    refuse(h, answer_to::change, errc::lost, "");
     todo_.add(effects::lost{&h, why});
     acquire_completion* const upgrade = holds_.end_acquisition(h);
     holds_.set_timer(h);
     for (node_hold& n : h.nodes()) nodes_.of(n).let_run_out(n, now);
-    if (upgrade != nullptr) todo_.add(effects::refused{upgrade, rare(errc::lost, "")});
+    if (upgrade != nullptr) todo_.add(effects::refused{upgrade, todo_.keep(refusal{errc::lost, "", {}, {}})});
 }
 
 // --- results of nodes
 
-void holding::on_lost(node_hold& n, errc why, instant now) {
-    const refusal is_lost{errc::lost, "", {}, {}};
-    answers_.count_refused(n, answer_to::renewal, is_lost);
-    answers_.count_refused(n, answer_to::change, is_lost);
+void holding::on_vote_lost(node_hold& n, const refusal& told, errc why, instant now) {
+    count_refused(n, answer_to::renewal, told);
+    count_refused(n, answer_to::change, told);
     one_less(*n.whole, why, now);
-}
-
-void holding::on_refused(node_hold& n, const refusal& why, instant now) {
-    answers_.count_refused(n, answer_to::renewal, why);
-    answers_.count_refused(n, answer_to::change, why);
-    one_less(*n.whole, why.code, now);
-}
-
-void holding::on_extended(node_hold& n) {
-    update_validity(*n.whole);
 }
 
 void holding::on_renewed(node_hold& n, const node_event& said, instant now) {
@@ -96,26 +83,26 @@ void holding::on_renewed(node_hold& n, const node_event& said, instant now) {
     const bool unknown = said.why_not && said.why_not->code == errc::outcome_unknown;
     if (unknown && n.counts() && h.is_waited_for(answer_to::renewal)) {
         h.pending->about(answer_to::renewal).asked_in_vain = true;
-        return nodes_.of(n).renew(n, now);
+        return renewing::renew(nodes_.of(n), n, now);
     }
-    answers_.count(n, answer_to::renewal, said);
+    count(n, answer_to::renewal, said);
     holds_.set_timer(h);
 }
 
 void holding::on_changed(node_hold& n, const node_event& said) {
     hold& h = *n.whole;
     update_validity(h);
-    answers_.count(n, answer_to::change, said);
+    count(n, answer_to::change, said);
     holds_.set_timer(h);
 }
 
 void holding::on_released(node_hold& n, const node_event& said) {
-    answers_.count(n, answer_to::release, said);
+    count(n, answer_to::release, said);
     holds_.set_timer(*n.whole);
 }
 
 void holding::on_gone(node_hold& n) {
-    answers_.count_refused(n, answer_to::release, {errc::outcome_unknown, nodes_.of(n).server(), {}, {}});
+    count_refused(n, answer_to::release, {errc::outcome_unknown, nodes_.of(n).server(), {}, {}});
 }
 
 // The holder is told to stop, and the hold is renewed no longer; but the nodes keep it until the holder has stopped and
@@ -125,12 +112,11 @@ void holding::on_recalled(node_hold& n, instant now) {
 }
 
 void holding::on_timer(hold& h, instant now) {
-    answers_.refuse_late(h, answer_to::release, now, errc::outcome_unknown, "the release goes on in the background");
-    answers_.refuse_late(h, answer_to::change, now, errc::outcome_unknown, "the downgrade goes on in the background");
+    refuse_late(h, answer_to::release, now, errc::outcome_unknown, "the release goes on in the background");
+    refuse_late(h, answer_to::change, now, errc::outcome_unknown, "the downgrade goes on in the background");
     const bool in_vain = h.pending && h.pending->about(answer_to::renewal).asked_in_vain;
     const bool asked = in_vain || nodes_.links_up(h) >= nodes_.majority();
-    answers_.refuse_late(h, answer_to::renewal, now, asked ? errc::request_timed_out : errc::unreachable,
-                         nodes_[0].server());
+    refuse_late(h, answer_to::renewal, now, asked ? errc::request_timed_out : errc::unreachable, nodes_[0].server());
     heal(h, now);
     holds_.set_timer(h);
 }
@@ -143,19 +129,81 @@ void holding::heal(hold& h, instant now) {
     const bool as_asked = (h.exclusive > 0) == (h.terms().want == access::exclusive);
     if (!as_asked) return;
     for (node_hold& n : h.nodes()) {
-        if (n.can_be_asked_again()) nodes_.of(n).ask(n, {waiting::not_at_all, never}, now);
+        if (n.can_be_asked_again()) acquiring::ask(nodes_.of(n), n, waiting::not_at_all, now);
     }
+}
+
+// --- answers of many nodes that become one for the caller
+
+void holding::expect(hold& h, answer_to what, hold_completion* request, instant answer_by) {
+    if (h.pending) h.pending->about(what) = {};
+    if (request == nullptr) return;
+    answer_count& count = holds_.pending(h).about(what);
+    count.request = request;
+    count.answer_by = answer_by;
+    for (node_hold& n : h.nodes()) {
+        n.take_expected(what);
+        if (what == answer_to::renewal ? !nodes_.is_backed_by(h, n) : !n.counts()) continue;
+        n.expect(what);
+        ++count.open;
+    }
+}
+
+void holding::count(node_hold& n, answer_to what, const node_event& said) {
+    if (said.why_not) return count_refused(n, what, *said.why_not);
+    hold& h = *n.whole;
+    if (!n.take_expected(what) || !h.is_waited_for(what)) return;
+    answer_count& count = h.pending->about(what);
+    --count.open;
+    ++count.done;
+    count.holders = std::max(count.holders, said.holders);
+    count.waiters = std::max(count.waiters, said.waiters);
+    conclude(h, what);
+}
+
+void holding::count_refused(node_hold& n, answer_to what, const refusal& why) {
+    hold& h = *n.whole;
+    if (!n.take_expected(what) || !h.is_waited_for(what)) return;
+    answer_count& count = h.pending->about(what);
+    --count.open;
+    if (!count.why_not) count.why_not = std::make_unique<refusal>(why);
+    conclude(h, what);
+}
+
+void holding::conclude(hold& h, answer_to what) {
+    answer_count& count = h.pending->about(what);
+    if (count.done >= nodes_.majority()) return answer(h, what, nullptr);
+    if (count.done + count.open >= nodes_.majority()) return;
+    answer(h, what, count.why_not ? todo_.keep(*count.why_not) : nullptr);
+}
+
+void holding::answer(hold& h, answer_to what, const refusal* why_not) {
+    if (!h.is_waited_for(what)) return;
+    answer_count& count = h.pending->about(what);
+    count.answer_by = never;
+    todo_.add(effects::answered{std::exchange(count.request, nullptr), why_not, count.holders, count.waiters});
+}
+
+// If nobody waits, no text is made.
+void holding::refuse(hold& h, answer_to what, errc code, std::string_view detail) {
+    if (!h.is_waited_for(what)) return;
+    answer(h, what, todo_.keep(refusal{code, std::string(detail), {}, {}}));
+}
+
+void holding::refuse_late(hold& h, answer_to what, instant now, errc code, std::string_view detail) {
+    if (h.pending && now >= h.pending->about(what).answer_by) refuse(h, what, code, detail);
 }
 
 // --- requests
 
-void holding::refuse_now(hold_completion* request, errc code) {
-    if (request != nullptr) todo_.add(effects::answered{request, rare(code, ""), 0, 0});
+void holding::refuse_now(hold_completion* request, errc code, std::string detail) {
+    if (request != nullptr)
+        todo_.add(effects::answered{request, todo_.keep(refusal{code, std::move(detail), {}, {}}), 0, 0});
 }
 
 void holding::renew_nodes(hold& h, instant now) {
     for (node_hold& n : h.nodes()) {
-        if (n.counts()) nodes_.of(n).renew(n, now);
+        if (n.counts()) renewing::renew(nodes_.of(n), n, now);
     }
 }
 
@@ -163,9 +211,9 @@ void holding::renew(hold& h, hold_completion& request, instant now) {
     lose_if_ran_out(h, now);
     if (h.phase != hold_phase::held) return refuse_now(&request, errc::lost);
     if (h.is_waited_for(answer_to::renewal)) {
-        return todo_.add(effects::answered{&request, rare(errc::too_many, "a renewal is under way"), 0, 0});
+        return refuse_now(&request, errc::too_many, "a renewal is under way");
     }
-    answers_.expect(h, answer_to::renewal, &request, now + settings_.request_timeout);
+    expect(h, answer_to::renewal, &request, now + settings_.request_timeout);
     renew_nodes(h, now);
     holds_.set_timer(h);
 }
@@ -173,8 +221,8 @@ void holding::renew(hold& h, hold_completion& request, instant now) {
 void holding::release(hold& h, access level, hold_completion* request, instant answer_by, instant now) {
     HOLDFAST_ASSERT(h.levels(level) > 0);
     --(level == access::shared ? h.shared : h.exclusive);
-    if (h.exclusive + h.shared > 0) return release_level(h, level, request, answer_by, now);
-    todo_.add(effects::released{h.take_listener(), now - h.granted_at});
+    if (!h.is_released()) return release_level(h, level, request, answer_by, now);
+    todo_.add(effects::released{&h, now - h.granted_at});
     if (h.phase == hold_phase::lost) {
         // The caller is told at once; what may be left on the servers is cleared all the same.
         refuse_now(std::exchange(request, nullptr), errc::lost);
@@ -182,13 +230,14 @@ void holding::release(hold& h, access level, hold_completion* request, instant a
     constexpr std::string_view meanwhile = "released meanwhile";
     h.phase = hold_phase::leaving;
     if (h.pending) h.pending->heal_at = never;
-    answers_.refuse(h, answer_to::renewal, errc::not_held, meanwhile);
-    answers_.refuse(h, answer_to::change, errc::not_held, meanwhile);
+    refuse(h, answer_to::renewal, errc::not_held, meanwhile);
+    refuse(h, answer_to::change, errc::not_held, meanwhile);
     acquire_completion* const upgrade = holds_.end_acquisition(h);
-    answers_.expect(h, answer_to::release, request, answer_by);
-    for (node_hold& n : h.nodes()) nodes_.of(n).release(n, now);
+    expect(h, answer_to::release, request, answer_by);
+    for (node_hold& n : h.nodes()) releasing::release(nodes_.of(n), n, now);
     holds_.set_timer(h);
-    if (upgrade != nullptr) todo_.add(effects::refused{upgrade, rare(errc::not_held, std::string(meanwhile))});
+    if (upgrade == nullptr) return;
+    todo_.add(effects::refused{upgrade, todo_.keep(refusal{errc::not_held, std::string(meanwhile), {}, {}})});
 }
 
 // Other levels remain: the nodes hear of it only if what they have becomes less.
@@ -196,11 +245,11 @@ void holding::release_level(hold& h, access level, hold_completion* request, ins
     if (h.phase != hold_phase::held) return refuse_now(request, errc::lost);
     const bool downgrades = level == access::exclusive && h.exclusive == 0;
     const bool stops_reading = level == access::shared && h.shared == 0;
-    if (!downgrades && request != nullptr) todo_.add(effects::answered{request, {}, 0, 0});
+    if (!downgrades && request != nullptr) todo_.add(effects::answered{request, nullptr, 0, 0});
     if (downgrades) {
         // A node's answer to the last downgrade may still be missing, when a majority has granted the upgrade anew.
-        answers_.refuse(h, answer_to::change, errc::outcome_unknown, "downgraded again meanwhile");
-        answers_.expect(h, answer_to::change, request, answer_by);
+        refuse(h, answer_to::change, errc::outcome_unknown, "downgraded again meanwhile");
+        expect(h, answer_to::change, request, answer_by);
     }
     if (downgrades || stops_reading) make_less(h, downgrades ? shape::reading : shape::writing, now);
     holds_.set_timer(h);
@@ -210,11 +259,11 @@ void holding::make_less(hold& h, shape rest, instant now) {
     for (node_hold& n : h.nodes()) {
         node_agent& agent = nodes_.of(n);
         // A node that has not answered yet would grant all that was asked for.
-        if (n.asks()) agent.give_up(n, now);
+        if (n.asks()) acquiring::give_up(agent, n, now);
         // Nor is one of use that would have nothing left.
         if (rest == shape::writing && n.counts() && !n.writes()) {
-            answers_.count_refused(n, answer_to::renewal, {errc::not_held, "", {}, {}});
-            agent.release(n, now);
+            count_refused(n, answer_to::renewal, {errc::not_held, "", {}, {}});
+            releasing::release(agent, n, now);
         }
         agent.make_less(n, rest, now);
     }

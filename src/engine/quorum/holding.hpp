@@ -7,26 +7,16 @@
 //  (2) What ends a hold ends all its node holds, those included that never answered.
 #pragma once
 
-#include "engine/quorum/answers.hpp"
+#include "engine/effects.hpp"
+#include "engine/quorum/hold_store.hpp"
+#include "engine/quorum/node_set.hpp"
 
 namespace holdfast::engine {
-
-struct engine_settings {
-    milliseconds request_timeout{2000};
-    // Whoever waits without a limit gives nodes that were never reached this long.
-    milliseconds first_connect{10'000};
-    milliseconds fence_retention{3600 * 1000};
-    // See node_settings.
-    unsigned lost_margin_percent = 10;
-    milliseconds clock_skew{0};
-    std::size_t most_renewals = 1000;
-    unsigned max_depth = 100'000;
-};
 
 class holding {
 public:
     holding(const engine_settings& settings, hold_store& holds, const node_set& nodes, agenda& todo)
-        : settings_(settings), holds_(holds), nodes_(nodes), todo_(todo), answers_(holds, nodes, todo) {}
+        : settings_(settings), holds_(holds), nodes_(nodes), todo_(todo) {}
 
     // --- requests
     void renew(hold& h, hold_completion& request, instant now);
@@ -42,10 +32,8 @@ public:
     void begin(hold& h, instant now);
     // One vote more than needed: a slow node's, or one that has come back.
     void one_more(hold& h);
-    void on_lost(node_hold& n, errc why, instant now);
-    // A node could not keep its vote, or was asked for one in vain.
-    void on_refused(node_hold& n, const refusal& why, instant now);
-    void on_extended(node_hold& n);
+    // A node has lost its vote, could not keep it, or was asked for one in vain.
+    void on_vote_lost(node_hold& n, const refusal& told, errc why, instant now);
     void on_renewed(node_hold& n, const node_event& said, instant now);
     void on_changed(node_hold& n, const node_event& said);
     void on_released(node_hold& n, const node_event& said);
@@ -62,13 +50,24 @@ private:
     void heal(hold& h, instant now);
     void release_level(hold& h, access level, hold_completion* request, instant answer_by, instant now);
     void make_less(hold& h, shape rest, instant now);
-    void refuse_now(hold_completion* request, errc code);
+
+    // --- answers of many nodes that become one for the caller: to a release, a renewal or a downgrade
+    // From those nodes that vote for the hold; what others say is not asked for. No request: nobody waits.
+    void expect(hold& h, answer_to what, hold_completion* request, instant answer_by);
+    // Only the first answer of a node counts.
+    void count(node_hold& n, answer_to what, const node_event& said);
+    void count_refused(node_hold& n, answer_to what, const refusal& why);
+    void conclude(hold& h, answer_to what);
+    void answer(hold& h, answer_to what, const refusal* why_not);
+    // Ends it for a reason of our own.
+    void refuse(hold& h, answer_to what, errc code, std::string_view detail);
+    void refuse_late(hold& h, answer_to what, instant now, errc code, std::string_view detail);
+    void refuse_now(hold_completion* request, errc code, std::string detail = {});
 
     const engine_settings& settings_;
     hold_store& holds_;
     const node_set& nodes_;
     agenda& todo_;
-    answers answers_;
 };
 
 }  // namespace holdfast::engine

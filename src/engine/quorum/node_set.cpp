@@ -15,18 +15,10 @@ bool node_set::was_reached() const noexcept {
     return static_cast<std::size_t>(reached) >= majority();
 }
 
-node_holds node_set::backing(hold& h) {
+node_holds node_set::those(hold& h, bool (*counts)(const hold&, const node_hold&) noexcept) {
     node_holds found;
     for (node_hold& n : h.nodes()) {
-        if (is_backed_by(h, n)) found.push_back(&n);
-    }
-    return found;
-}
-
-node_holds node_set::in_favour(hold& h) {
-    node_holds found;
-    for (node_hold& n : h.nodes()) {
-        if (is_in_favour(h, n)) found.push_back(&n);
+        if (counts(h, n)) found.push_back(&n);
     }
     return found;
 }
@@ -46,7 +38,7 @@ recovery node_set::recovery_of(const lock_keys& lock, instant now) const {
     for (const auto& each : agents_) {
         const milliseconds wait = each->recovers_in(lock, now);
         if (wait > milliseconds(0)) found.nodes.push_back({each->server(), wait});
-        if (wait > milliseconds(0) || each->link_is_up(lock)) waits.push_back(wait);
+        if (wait > milliseconds(0) || each->node().link_is_up(lock)) waits.push_back(wait);
     }
     std::ranges::sort(waits);
     if (waits.size() >= majority()) found.enough_in = waits[majority() - 1];
@@ -66,7 +58,7 @@ refusal node_set::recovering(const lock_keys& lock, instant now) const {
 std::string node_set::why_out_of_reach(const hold& h) const {
     std::string reasons;
     for (const node_hold& n : h.nodes()) {
-        if (!of(n).link_is_up(n)) reasons += "; " + of(n).why_not_up(n).detail;
+        if (!of(n).link_is_up(n)) reasons += "; " + of(n).node().why_not_up(*h.terms().keys).detail;
     }
     return reasons;
 }

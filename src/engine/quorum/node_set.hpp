@@ -6,11 +6,6 @@
 
 #include <boost/container/small_vector.hpp>
 
-#include <algorithm>
-#include <memory>
-#include <string>
-#include <vector>
-
 namespace holdfast::engine {
 
 // Nodes that do not vote yet.
@@ -53,12 +48,12 @@ public:
     static bool is_backed_by(const hold& h, const node_hold& n) noexcept {
         return h.exclusive > 0 ? n.writes() : n.counts();
     }
-    static node_holds backing(hold& h);
+    static node_holds backing(hold& h) { return those(h, is_backed_by); }
     // Of what is asked for: an upgrade is granted where the node hold writes.
     static bool is_in_favour(const hold& h, const node_hold& n) noexcept {
         return h.phase == hold_phase::held ? n.writes() && !n.asks() : n.counts();
     }
-    static node_holds in_favour(hold& h);
+    static node_holds in_favour(hold& h) { return those(h, is_in_favour); }
     // The majority-th longest of their validities; there must be a majority.
     instant validity_of(const node_holds& backing) const;
 
@@ -70,6 +65,8 @@ public:
     std::string why_out_of_reach(const hold& h) const;
 
 private:
+    static node_holds those(hold& h, bool (*counts)(const hold&, const node_hold&) noexcept);
+
     std::vector<std::unique_ptr<node_agent>> agents_;
 };
 

@@ -1,19 +1,6 @@
 #include "engine/quorum/pacing.hpp"
 
-#include <algorithm>
-
 namespace holdfast::engine {
-
-void pacing::pace::answered_in_time() noexcept {
-    if (++in_time < limit) return;
-    ++limit;
-    in_time = 0;
-}
-
-void pacing::pace::given_up() noexcept {
-    limit = std::max<std::size_t>(limit / 2, 1);
-    in_time = 0;
-}
 
 pacing::pace& pacing::of(const hold& h) {
     return paces_.find(h.terms().keys->lock())->second;

@@ -14,9 +14,7 @@
 #include "engine/quorum/hold_store.hpp"
 #include "engine/quorum/node_set.hpp"
 
-#include <cstddef>
 #include <map>
-#include <string>
 #include <unordered_map>
 
 namespace holdfast::engine {
@@ -47,8 +45,14 @@ private:
 
         std::size_t room() const noexcept { return limit - std::min(limit, unanswered); }
         bool is_over() const noexcept { return unanswered == 0 && held_back.empty(); }
-        void answered_in_time() noexcept;
-        void given_up() noexcept;
+        void answered_in_time() noexcept {
+            if (++in_time >= limit) change_limit(limit + 1);
+        }
+        void given_up() noexcept { change_limit(std::max<std::size_t>(limit / 2, 1)); }
+        void change_limit(std::size_t to) noexcept {
+            limit = to;
+            in_time = 0;
+        }
     };
 
     pace& of(const hold& h);
