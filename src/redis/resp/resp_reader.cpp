@@ -16,7 +16,8 @@ constexpr std::size_t largest_limit = 0x7fff'ffff;
 constexpr std::size_t kept_nodes = (std::size_t{1} << 20) / sizeof(detail::resp_node);
 
 bool is_type_byte(char byte) noexcept {
-    return std::string_view{"+-:$*_,#!=(%~>|"}.find(byte) != std::string_view::npos;
+    constexpr std::string_view types = ":$*_+-,#!=(%~>|";  // the most frequent first
+    return std::find(types.begin(), types.end(), byte) != types.end();
 }
 
 // What a line may contain: only what Redis sends. Anything else shows that the stream is out of step.
