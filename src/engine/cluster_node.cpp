@@ -1,7 +1,5 @@
 #include "engine/cluster_node.hpp"
 
-#include "base/assert.hpp"
-
 namespace holdfast::engine {
 namespace {
 
@@ -25,10 +23,6 @@ private:
 };
 
 }  // namespace
-
-void cluster_host::confirm(redis::command&, const redis::server_address*, redis::acknowledgement) {
-    HOLDFAST_ASSERT(false);
-}
 
 cluster_node::cluster_node(const redis::server_settings& cluster, cluster_host& host, milliseconds mistrusted_for,
                            std::uint64_t jitter_seed)

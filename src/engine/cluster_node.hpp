@@ -13,6 +13,7 @@
 //  (2) Whoever moves bytes calls router().on_timer() after every event of a link, as the router wants it.
 #pragma once
 
+#include "base/assert.hpp"
 #include "engine/engine.hpp"
 #include "redis/cluster/cluster_router.hpp"
 
@@ -32,7 +33,9 @@ public:
     virtual void on_map() {}
     // As outbox::confirm(), at the member that owns the lock's slot; null: nobody is known to. Whoever may be asked for
     // replicas has it.
-    virtual void confirm(redis::command& request, const redis::server_address* at, redis::acknowledgement wanted);
+    virtual void confirm(redis::command&, const redis::server_address* /*at*/, redis::acknowledgement /*wanted*/) {
+        HOLDFAST_ASSERT(false);
+    }
     // True: it was such a question, and will never be answered.
     virtual bool withdraw_confirmation(redis::command& /*request*/) { return false; }
 

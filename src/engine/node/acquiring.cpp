@@ -34,8 +34,7 @@ errc code_for(acquire_answer::reason why) {
 }
 
 refusal recovering(node_agent& agent, const node_hold& n, instant now) {
-    const auto left = std::max(agent.node().trusted_from(agent.keys_of(n)) - now, std::chrono::nanoseconds(0));
-    return {errc::recovering, agent.server(), {}, {}, std::chrono::ceil<milliseconds>(left)};
+    return {errc::recovering, agent.server(), {}, {}, agent.recovers_in(agent.keys_of(n), now)};
 }
 
 refusal too_late(node_agent& agent, const node_hold& n, instant now) {

@@ -2,10 +2,6 @@
 
 namespace holdfast::engine::confirming {
 
-bool is_wanted(const node_hold& n) noexcept {
-    return node_agent::options_of(n).replicas > 0;
-}
-
 void ask(node_agent& agent, node_hold& n, call* node_requests::*slot, purpose what, const proof& shown) {
     call& request = agent.start(what, n, slot);
     request.remember(shown);

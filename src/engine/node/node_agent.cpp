@@ -52,10 +52,6 @@ void node_agent::let_run_out(node_hold& n, instant now) {
     if (n.counts()) renewing::stop(*this, n, now);
 }
 
-void node_agent::abandon(node_hold& n) {
-    if (!n.is_gone()) forget(n);
-}
-
 void node_agent::keep_listening(const lock_keys& lock) {
     wakes_.enter(lock);
     wakes_.subscribe(lock);
@@ -121,10 +117,6 @@ void node_agent::send(call& request, instant give_up_at) {
     todo().add(effects::send{&out_, &request});
 }
 
-void node_agent::confirm(call& request, const node_hold& n) {
-    todo().add(effects::confirm{&out_, &request, &keys_of(n), options_of(n).acknowledged_by()});
-}
-
 void node_agent::drop(node_hold& n, call* node_requests::*which) {
     if (!n.requests) return;
     call* const dropped = std::exchange((*n.requests).*which, nullptr);
@@ -154,11 +146,6 @@ void node_agent::end_acquisition(node_hold& n) {
     if (!n.stray_copies) stop_listening(n);
 }
 
-void node_agent::mark_stray(node_hold& n) {
-    n.stray_copies = true;
-    expect_push(n);
-}
-
 void node_agent::enter_channel(node_hold& n) {
     if (!std::exchange(n.listens, true)) wakes_.enter(keys_of(n));
 }
@@ -182,11 +169,6 @@ node_hold* node_agent::find_waiter(std::string_view id) const {
     const auto number = wire::counter_of(id);
     const auto found = number ? waiters_.find(*number) : waiters_.end();
     return found != waiters_.end() && std::string_view(id_of(*found->second)) == id ? found->second : nullptr;
-}
-
-void node_agent::adopt(node_hold& n, fencing_token token) {
-    where_.clock.saw(token);
-    n.token = token;
 }
 
 void node_agent::lose(node_hold& n, errc why) {
@@ -213,10 +195,6 @@ void node_agent::forget(node_hold& n) {
     stop_listening(n);
     n.phase = node_phase::gone;
     holds_.erase(holds_.iterator_to(n));
-}
-
-void node_agent::tell_failed(node_event::kind what, node_hold& n, refusal why) {
-    tell({.what = what, .at = &n, .why_not = todo().keep(std::move(why))});
 }
 
 failure node_agent::classify(node_hold& n, const redis::reply_view& error_reply) {

@@ -63,7 +63,9 @@ public:
     // stop.
     void let_run_out(node_hold& n, instant now);
     // Nothing is sent any more, and it is gone.
-    void abandon(node_hold& n);
+    void abandon(node_hold& n) {
+        if (!n.is_gone()) forget(n);
+    }
     // Listens on the wake-up channel of that lock for as long as this client lives, whether anybody waits or not: a
     // holder that never waited hears a recall, too.
     void keep_listening(const lock_keys& lock);
@@ -119,7 +121,9 @@ public:
     void send(call& request, instant give_up_at);
     // Nothing of it is in flight.
     void end(call& ended);
-    void confirm(call& request, const node_hold& n);
+    void confirm(call& request, const node_hold& n) {
+        todo().add(effects::confirm{&out_, &request, &keys_of(n), options_of(n).acknowledged_by()});
+    }
     // Nobody waits for its answer any more.
     void drop(node_hold& n, call* node_requests::*which);
     // The same of an acquiring request. True if it may run all the same.
@@ -128,20 +132,28 @@ public:
     void drop_all(node_hold& n);
     void end_acquisition(node_hold& n);
     // A copy of an acquiring request may run late: a grant that it gets is pushed to this id, and given back.
-    void mark_stray(node_hold& n);
+    void mark_stray(node_hold& n) {
+        n.stray_copies = true;
+        expect_push(n);
+    }
     // Before a request that may put it in the queue.
     void listen(node_hold& n);
     // It is in the queue, or may be: a push may be for it.
     void expect_push(node_hold& n);
     // The token by which the node knows the hold from now on.
-    void adopt(node_hold& n, fencing_token token);
+    void adopt(node_hold& n, fencing_token token) {
+        where_.clock.saw(token);
+        n.token = token;
+    }
     void lose(node_hold& n, errc why);
     void forget(node_hold& n);
 
     // --- what the quorum hears
     void tell(const node_event& what) { where_.todo.tell(what); }
     void tell(node_event::kind what, node_hold& n) { tell({.what = what, .at = &n}); }
-    void tell_failed(node_event::kind what, node_hold& n, refusal why);
+    void tell_failed(node_event::kind what, node_hold& n, refusal why) {
+        tell({.what = what, .at = &n, .why_not = todo().keep(std::move(why))});
+    }
     agenda& todo() noexcept { return where_.todo; }
 
     // --- of answers

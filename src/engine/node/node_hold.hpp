@@ -112,7 +112,7 @@ struct node_hold final : boost::intrusive::list_base_hook<>, timed {
     // The node has it write, and is not being told otherwise.
     bool writes() const noexcept { return phase == node_phase::held && may_write(has) && may_write(at_most); }
 
-    // To read; node_core::busy() is for changes.
+    // To read; node_agent::busy() is for changes.
     const node_requests& pending() const noexcept { return requests ? *requests : none; }
     const node_acquisition& acquisition() const noexcept { return pending().acquisition; }
 

@@ -23,7 +23,9 @@ struct confirmation {
 // A grant that too few replicas have is undone. A renewal that too few have is not counted, and tried again.
 namespace confirming {
 
-bool is_wanted(const node_hold& n) noexcept;
+inline bool is_wanted(const node_hold& n) noexcept {
+    return n.whole->options().replicas > 0;
+}
 void ask(node_agent& agent, node_hold& n, call* node_requests::*slot, purpose what, const proof& shown);
 confirmation judge(node_agent& agent, const node_hold& n, const redis::reply_view& reply);
 confirmation judge(const failure& why);

@@ -48,10 +48,6 @@ void holding::tell_votes(hold& h, votes_now what) {
     todo_.add(effects::seen_votes{&h, what, {.in_favour = in_favour, .nodes = nodes_.size()}});
 }
 
-void holding::lose_if_ran_out(hold& h, instant now) {
-    if (h.phase == hold_phase::held && h.ran_out(now)) lose(h, errc::lost, now);
-}
-
 void holding::lose(hold& h, errc why, instant now) {
     h.phase = hold_phase::lost;
     if (h.pending) h.pending->heal_at = never;

@@ -24,7 +24,9 @@ public:
     void renew_nodes(hold& h, instant now);
     void release(hold& h, access level, hold_completion* request, instant answer_by, instant now);
     // After a sleep the caller may be here before the timer: what ran out meanwhile is lost.
-    void lose_if_ran_out(hold& h, instant now);
+    void lose_if_ran_out(hold& h, instant now) {
+        if (h.phase == hold_phase::held && h.ran_out(now)) lose(h, errc::lost, now);
+    }
     void abandon(hold& h, instant now);
 
     // --- results of nodes

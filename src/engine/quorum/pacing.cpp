@@ -2,10 +2,6 @@
 
 namespace holdfast::engine {
 
-pacing::pace& pacing::of(const hold& h) {
-    return paces_.find(h.terms().keys->lock())->second;
-}
-
 bool pacing::hold_back(hold& h) {
     const instant deadline = h.pending->asked.limit.deadline;
     if (paces_.empty() || deadline == never) return false;

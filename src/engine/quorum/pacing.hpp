@@ -55,7 +55,7 @@ private:
         }
     };
 
-    pace& of(const hold& h);
+    pace& of(const hold& h) { return paces_.find(h.terms().keys->lock())->second; }
     static void count_as_unanswered(hold& h, pace& of_lock);
     static void take_back(hold& h, pace& of_lock);
     void fill_room(const hold& h);
