@@ -4,7 +4,6 @@
 #include "redis/resp/error_reply.hpp"
 #include "redis/url/url_text.hpp"
 
-
 namespace holdfast::redis {
 namespace {
 
