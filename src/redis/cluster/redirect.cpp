@@ -4,7 +4,6 @@
 #include "redis/resp/error_reply.hpp"
 #include "redis/url/url_text.hpp"
 
-
 namespace holdfast::redis {
 namespace {
 
@@ -17,9 +16,9 @@ std::optional<redirect> read_target(redirect::kind what, std::string_view text, 
     if (!slot) return std::nullopt;
     const std::string_view said = text.substr(space + 1, colon - space - 1);
     const std::string_view host = said.empty() ? asked.host : said;
-    // The slot has an owner, but its host name is not known yet.
     const auto to = told_address(host, number_in<std::int64_t>(text.substr(colon + 1)));
     if (!to) return std::nullopt;
+    // "?": the slot has an owner, but its host name is not known yet.
     return host == "?" ? redirect{redirect::kind::down} : redirect{what, static_cast<hash_slot>(*slot), *to};
 }
 

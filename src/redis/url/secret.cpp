@@ -3,7 +3,6 @@
 
 #include <openssl/crypto.h>
 
-
 namespace holdfast::redis {
 
 void wipe(std::string& text) noexcept {
