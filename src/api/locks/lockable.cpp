@@ -7,7 +7,6 @@
 #include "api/operations/blocking.hpp"
 #include "api/operations/posted_release.hpp"
 #include "api/runtime/client_access.hpp"
-#include "api/runtime/owner_numbers.hpp"
 #include "api/runtime/thread_locks.hpp"
 #include "api/runtime/thread_owner.hpp"
 

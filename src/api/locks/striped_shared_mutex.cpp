@@ -3,7 +3,6 @@
 #include "api/locks/lock_definition.hpp"
 #include "api/locks/together.hpp"
 #include "api/runtime/client_access.hpp"
-#include "api/runtime/owner_numbers.hpp"
 #include "api/runtime/thread_locks.hpp"
 #include "api/runtime/thread_owner.hpp"
 

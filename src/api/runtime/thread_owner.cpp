@@ -1,7 +1,5 @@
 #include "api/runtime/thread_owner.hpp"
 
-#include "api/runtime/owner_numbers.hpp"
-
 #include <algorithm>
 #include <vector>
 
@@ -64,6 +62,11 @@ this_thread& mine() {
 
 }  // namespace
 
+std::uint64_t next_owner_number() noexcept {
+    static std::atomic<std::uint64_t> next{1};
+    return next.fetch_add(1, std::memory_order_relaxed);
+}
+
 engine::owner_id this_thread_as_owner() {
     if (owner_number == 0) owner_number = next_owner_number();
     return engine::owner_id{owner_number};
@@ -88,3 +91,5 @@ void count_down(const lock_count& locked) noexcept {
 }
 
 }  // namespace holdfast::api
+
+holdfast::owner::owner() : number_(api::next_owner_number()) {}

@@ -1,4 +1,4 @@
-// A thread as the owner of locks.
+// The owners of locks: threads, and objects of the class `owner`. Each number is used once in a process.
 //
 // A thread's owner number is never reused, unlike std::thread::id, so a new thread does not own the hold of a dead one.
 // A thread that ends while it holds a lock never unlocks it: the client stops the renewal, so that the lease ends.
@@ -6,11 +6,19 @@
 
 #include "api/runtime/core.hpp"
 
+#include <holdfast/owner.hpp>
+
 #include <atomic>
 #include <cstddef>
 #include <memory>
 
 namespace holdfast::api {
+
+std::uint64_t next_owner_number() noexcept;
+
+struct owner_access {
+    static std::uint64_t number(const owner& of) noexcept { return of.number_; }
+};
 
 engine::owner_id this_thread_as_owner();
 
