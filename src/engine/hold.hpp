@@ -42,8 +42,7 @@ struct answer_count {
     bool asked_in_vain = false;  // a link broke before its answer
 };
 
-// What is pending about a hold. An acquisition sets `asked` when it begins, and whoever waits for an answer sets its
-// count; so it need not be cleared for the next hold, but for the ticket.
+// What is pending about a hold.
 struct pending_work final : timed {
     hold* whole = nullptr;
     acquisition asked = {};
@@ -57,6 +56,14 @@ struct pending_work final : timed {
     bool is_waited_for() const noexcept {
         return asked.request != nullptr || answers[0].request != nullptr || answers[1].request != nullptr ||
                answers[2].request != nullptr;
+    }
+    // For the next hold. The ticket keeps its memory.
+    void clear() noexcept {
+        whole = nullptr;
+        asked = {};
+        ticket.clear();
+        heal_at = never;
+        answers = {};
     }
 };
 

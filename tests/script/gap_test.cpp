@@ -194,6 +194,15 @@ TEST_P(Gap, EndsWhereTheClockWasSetBack) {
     }
 }
 
+TEST_P(Gap, ThatAnotherProgramWroteIsNone) {
+    const std::string token = hold(ann);
+    wait(bob);
+    const listener b = listens(bob);
+    must({"SET", gap, "0 9007199254740991 0"});
+    release(ann, token, 0);
+    EXPECT_EQ(holder(), bob);
+}
+
 TEST_P(Gap, IsNoObstacleOnAFullServer) {
     pass_to_a_turn();
     const std::string token = hold(ann);

@@ -80,7 +80,9 @@ node_requests& node_agent::busy(node_hold& n) {
 
 // A node hold that is simply held has nothing pending, and needs no memory for it.
 void node_agent::rest_if_idle(node_hold& n) noexcept {
-    if (n.requests && n.requests->idle()) spare_requests_.give_back(std::move(n.requests));
+    if (!n.requests || !n.requests->idle()) return;
+    n.requests->acquisition.end();
+    spare_requests_.give_back(std::move(n.requests));
 }
 
 void node_agent::set_timer(node_hold& n, instant now) {

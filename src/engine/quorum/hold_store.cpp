@@ -35,8 +35,7 @@ acquire_completion* hold_store::end_acquisition(hold& h) noexcept {
 void hold_store::drop_pending(hold& h) noexcept {
     if (!h.pending) return;
     timers_.cancel(*h.pending);
-    h.pending->ticket.clear();
-    h.pending->heal_at = never;
+    h.pending->clear();
     spare_pending_.give_back(std::move(h.pending));
 }
 

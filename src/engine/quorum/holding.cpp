@@ -132,7 +132,7 @@ void holding::heal(hold& h, instant now) {
 // --- answers of many nodes that become one for the caller
 
 void holding::expect(hold& h, answer_to what, hold_completion* request, instant answer_by) {
-    if (h.pending) h.pending->about(what) = {};
+    if (h.pending) h.pending->about(what) = {};  // the last one's
     if (request == nullptr) return;
     answer_count& count = holds_.pending(h).about(what);
     count.request = request;

@@ -11,12 +11,13 @@
 -- The script has set: gap_key (nil: no other program uses the lock). The key holds "<beginning of the gap> <its end>
 -- <when a holder of another program was last seen>", in us.
 
+local longest_gap_us = 1000000
 local gap_begins_us, gap_ends_us, foreign_seen_us = 0, 0, 0
 if gap_key then
     local begins, ends, seen = string.match(redis.call('GET', gap_key) or '', '^(%d+) (%d+) (%d+)$')
     gap_begins_us, gap_ends_us, foreign_seen_us = whole(begins, 0) or 0, whole(ends, 0) or 0, whole(seen, 0) or 0
-    -- The clock was set back, or the key came from a member whose clock is ahead.
-    if gap_begins_us > now_us then gap_ends_us = 0 end
+    -- The clock was set back, the key came from a member whose clock is ahead, or another program wrote it.
+    if gap_begins_us > now_us or gap_ends_us - gap_begins_us > longest_gap_us then gap_ends_us = 0 end
     if foreign_seen_us > now_us then foreign_seen_us = 0 end
 end
 

@@ -323,6 +323,19 @@ TEST_F(RwForeign, ReaderThatLeavesDoesNotMakeTheOthersLiveLonger) {  // R33
     EXPECT_THAT(wait_to_upgrade(ann, token), IsQueued(other_uuid, 0, 5001)) << "it entered twice and left once";
 }
 
+// A name that could be taken for the end of what the grants remember of it, or for something else there.
+TEST_F(RwForeign, NameOfAnyCharactersLivesNoLongerThanOthers) {  // R33
+    for (const std::string& name : {std::string("new\nline"), std::string("nu\0l", 4), std::string("x\n9 r:Z"),
+                                    std::string("7:1:r:other"), "x\n" + std::string(20'000, '7'), std::string()}) {
+        must({"DEL", lock, queue, waiters, fence, lock + ":leases", lock + ":grants"});
+        ASSERT_TRUE(foreign(foreign_rw::lock_to_read, name, 5000));
+        const std::string token = reads(ann, minute);
+        for (int i = 0; i < 3; ++i) EXPECT_EQ(code(renew(ann)), 1);
+        EXPECT_THAT(wait_to_upgrade(ann, token), IsQueued(name, 0, 5001)) << name.substr(0, 20);
+        EXPECT_EQ(must({"HLEN", lock + ":grants"}).integer, 2);
+    }
+}
+
 // --- an expiry that another program has cut
 
 TEST_F(RwForeign, CutIsToldSoThatRenewalsComeSooner) {  // R33

@@ -125,11 +125,14 @@ void rw_model::judge_foreigners() {
 
 // What the grants say of the holders of other programs.
 std::string rw_model::foreign_counts() const {
+    const auto record = [](const std::string& name, int count) {
+        return std::to_string(name.size()) + ':' + std::to_string(count) + ':' + name;
+    };
     std::vector<std::string> all;
     for (const auto& [id, count] : hash_.readers) {
-        if (!is_ours(id)) all.push_back(std::to_string(count) + " r:" + id + '\n');
+        if (!is_ours(id)) all.push_back(record("r:" + id, count));
     }
-    if (!hash_.writer.empty() && !is_ours(hash_.writer)) all.emplace_back("1 writer\n");
+    if (!hash_.writer.empty() && !is_ours(hash_.writer)) all.push_back(record("writer " + hash_.writer, 1));
     std::ranges::sort(all);
     return std::accumulate(all.begin(), all.end(), std::string{});
 }

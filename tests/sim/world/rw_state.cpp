@@ -97,7 +97,8 @@ std::int64_t gap_end_us(server& at, const std::string& gap_key) {
     const auto* const text = found == nullptr ? nullptr : std::get_if<std::string>(&found->data);
     std::int64_t begins_us = 0, ends_us = 0;
     if (text == nullptr || !(std::istringstream(*text) >> begins_us >> ends_us)) return 0;
-    return begins_us <= at.now_us() && ends_us > at.now_us() ? ends_us : 0;
+    if (begins_us > at.now_us() || ends_us - begins_us > 1'000'000) return 0;
+    return ends_us > at.now_us() ? ends_us : 0;
 }
 
 rw_state read_rw_state(server& from, const wire::lock_keys& keys) {

@@ -28,6 +28,26 @@ TEST_F(Engine, CountsValidityFromBeforeTheRequestWasWritten) {
     EXPECT_EQ(first.held->valid_until(), sent + 1000ms - 12ms) << "lease less lease/100 + 2 ms";
 }
 
+// What is pending about a hold uses memory of an earlier one.
+TEST_F(Engine, AnswersAreNotMixedWithThoseAboutAnEarlierHold) {
+    recorded_answer done;
+    subject.renew(acquired(), done, now);
+    send();
+    receive(list({"1"}));
+    EXPECT_EQ(done.code, errc{});
+    subject.release(*first.held, access::exclusive, &done, now + 2s, now);
+    send();
+    receive(list({"1", "0"}));
+    for (const errc expected : {errc::held_by_other, errc::not_held}) {
+        const bool stolen = expected == errc::held_by_other;
+        recorded_answer released;
+        subject.release(acquired(), access::exclusive, &released, now + 2s, now);
+        send();
+        receive(stolen ? list({"-1", "900", "another program"}) : list({"0"}));
+        EXPECT_EQ(released.code, expected);
+    }
+}
+
 TEST_F(Engine, DoesNotReEnterAHoldThatRanOutBeforeItsTimerRang) {
     acquired();
     now += 5000ms;  // the machine slept; no timer has rung yet

@@ -19,6 +19,7 @@ local now_ms = math.floor(now_us / 1000)
 
 local newest = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')
 local remembered = redis.call('ZSCORE', KEYS[5], 'foreign')
+local remembered_counts = remembered and redis.call('HGET', KEYS[6], 'foreign') or ''
 local leases = redis.call('ZCARD', KEYS[5])
 local hash_left_ms = redis.call('PTTL', KEYS[1])
 local my_grant = redis.call('HGET', KEYS[6], id)
@@ -188,7 +189,7 @@ local function settle()
         if count ~= rcount_there then change(hash_changes, 'rcount', count) end
         if foreign and foreign.until_ms then
             change(lease_changes, 'foreign', foreign.until_ms)
-            change(grant_changes, 'foreign', foreign.counts)
+            if foreign.counts ~= remembered_counts then change(grant_changes, 'foreign', foreign.counts) end
         end
         mode_there, rcount_there = mode, count
         write_changes()
@@ -225,7 +226,9 @@ local function strangers()
         if field ~= 'mode' and field ~= 'rcount' and field ~= 'wcount' and not leaves then
             local who = field == 'writer' and fields[i + 1] or string.match(field, '^r:(.*)$')
             if not is_ours(who) then
-                append(found, {who = who, field = field, count = field ~= 'writer' and whole(fields[i + 1], 1) or 1})
+                local writes = field == 'writer'
+                append(found, {who = who, field = field, name = writes and 'writer ' .. who or field,
+                    count = not writes and whole(fields[i + 1], 1) or 1})
             elseif not redis.call('ZSCORE', KEYS[5], who) then
                 remove(who)
             end
@@ -237,21 +240,27 @@ end
 -- True if the hash expires with the last lease, as our scripts set it. If not, another program set its expiry since.
 local function expires_as_we_left_it() return ends_with(newest[2], hash_left_ms) end
 
--- The fields of other programs' holders and their counts, as the grants remember them beside the member `foreign`.
+-- The names of other programs' holders and their counts, as the grants remember them beside the member `foreign`: for
+-- each "<length of the name>:<count>:<name>". A name may have any characters.
 local function counts_of(others)
     local counts = {}
-    for _, other in ipairs(others) do append(counts, string.format('%.0f %s\n', other.count, other.field)) end
+    for _, other in ipairs(others) do
+        append(counts, #other.name .. ':' .. string.format('%.0f', other.count) .. ':' .. other.name)
+    end
     table.sort(counts)
     return table.concat(counts)
 end
 
 -- True if one of them entered since our scripts set the expiry of the hash: it may have set the same one by chance.
 local function somebody_entered(others)
-    local known = {}
-    local counts = redis.call('HGET', KEYS[6], 'foreign') or ''
-    for count, field in string.gmatch(counts, '(%d+) ([^\n]*)\n') do known[field] = tonumber(count) end
+    local known, at = {}, 1
+    while at do
+        local size, count, name = string.match(remembered_counts, '^(%d+):(%d+):()', at)
+        at = size and name + size
+        if size then known[string.sub(remembered_counts, name, at - 1)] = tonumber(count) end
+    end
     for _, other in ipairs(others) do
-        if other.count > (known[other.field] or 0) then return true end
+        if other.count > (known[other.name] or 0) then return true end
     end
     return false
 end
