@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstring>
 #include <system_error>
 
@@ -63,6 +64,9 @@ public:
         if (static_cast<std::size_t>(sent) != bytes.size()) throw std::runtime_error("a send was cut short");
     }
 
+    // Looks at the socket for so long before it blocks.
+    void look_before_blocking(std::chrono::microseconds how_long) { look_for_ = how_long; }
+
     // Reads whatever comes; false if nothing did for as long as give_up_after() said.
     bool hears_something() {
         const auto got = ::recv(fd_, buffer_, sizeof buffer_, 0);
@@ -106,13 +110,27 @@ private:
     }
 
     std::size_t receive(std::size_t behind) {
-        const auto got = ::recv(fd_, buffer_ + behind, sizeof buffer_ - behind, 0);
+        auto got = look(behind);
+        if (got < 0) got = ::recv(fd_, buffer_ + behind, sizeof buffer_ - behind, 0);
         check(got, "recv");
         if (got == 0) throw std::runtime_error("the server hung up");
         return static_cast<std::size_t>(got);
     }
 
+    // Less than 0: nothing came meanwhile.
+    ssize_t look(std::size_t behind) {
+        if (look_for_ <= std::chrono::microseconds(0)) return -1;
+        const auto enough = std::chrono::steady_clock::now() + look_for_;
+        do {
+            const auto got = ::recv(fd_, buffer_ + behind, sizeof buffer_ - behind, MSG_DONTWAIT);
+            if (got >= 0) return got;
+            if (errno != EAGAIN && errno != EWOULDBLOCK) check(got, "recv");
+        } while (std::chrono::steady_clock::now() < enough);
+        return -1;
+    }
+
     int fd_;
+    std::chrono::microseconds look_for_{0};
     char buffer_[16384];
 };
 

@@ -1,6 +1,6 @@
 # Three Debian packages by CPack: `cpack -G DEB` in the build tree, or ./dev package.
 #
-#   libholdfast0.1    the shared object. Named after its soname, so that two of them can be installed side by side
+#   libholdfast0.2    the shared object. Named after its soname, so that two of them can be installed side by side
 #   libholdfast-dev   headers, archive, CMake package, pkg-config file
 #   holdfast          the command, its man page, completion for the shells
 #

@@ -1,6 +1,6 @@
 # What Debian wants of a package and `cmake --install` does not do: run by CPack when the files of all components are in
-# place, before they are packed. Manual pages are compressed, archives have no debugging symbols, and every package
-# says under /usr/share/doc what its licence is.
+# place, before they are packed. Manual pages are compressed, and every package says
+# under /usr/share/doc what its licence is.
 cmake_minimum_required(VERSION 3.25)
 
 foreach(component IN LISTS CPACK_COMPONENTS_ALL)
@@ -12,9 +12,5 @@ foreach(component IN LISTS CPACK_COMPONENTS_ALL)
   file(GLOB_RECURSE pages ${root}/share/man/*.1)
   if(pages)
     execute_process(COMMAND gzip -9nf ${pages} COMMAND_ERROR_IS_FATAL ANY)
-  endif()
-  file(GLOB_RECURSE archives ${root}/lib/*.a)
-  if(archives)
-    execute_process(COMMAND strip --strip-debug --enable-deterministic-archives ${archives} COMMAND_ERROR_IS_FATAL ANY)
   endif()
 endforeach()

@@ -3,6 +3,7 @@
 //
 //   link=tcp|unix   how to reach the server of this run
 //   kind=mutex|read  which lock's scripts
+//   look=US         look at the socket for so long before blocking
 //   ports=P,P,P     a majority's floor: each step goes to all of these before the answers are read
 //   print=acquire|release   show that command's words as redis-benchmark takes them, one a line, and end
 //   token=N         for print=release
@@ -80,7 +81,9 @@ public:
             sockets_.push_back(std::make_unique<bare_socket>(
                 chosen.text("link", "tcp") == "unix" ? bare_socket::over_unix(place) : bare_socket::over_tcp(place)));
         }
+        const std::chrono::microseconds look(chosen.number("look"));
         for (const auto& each : sockets_) {
+            each->look_before_blocking(look);
             for (const wire::script& script : wire::all())
                 each->bulk(redis::encoded_command({"SCRIPT", "LOAD", script.text}));
         }

@@ -83,7 +83,7 @@ class Contest:
         self.floor = field.floor()
         self.teams = [self.floor] if self.floor else []
         self.join("holdfast", field.holdfast)
-        self.teams += field.variants()
+        self.teams += field.variants() + field.second_floors()
         if self.options.peers:
             for name in self.workload.peers:
                 self.join(name, lambda name=name: peers.team(name, field))
@@ -148,6 +148,9 @@ class Contest:
                 numbers["client_cpu_ratio"] = numbers["client_cpu_us"] / costs["client_cpu_us"]
                 if "commands_per_cycle" in numbers and costs.get("commands_per_cycle"):
                     numbers["commands_ratio"] = numbers["commands_per_cycle"] / costs["commands_per_cycle"]
+            for second in self.workload.second_floors:
+                if second in slices:
+                    numbers["second_ratio"] = numbers["value"] / self.workload.figure(slices[second])
             result[name] = numbers
         return result
 
@@ -166,11 +169,12 @@ def to_json(workload, entries):
                "ratio": entry.middle("ratio")}
         ratios = entry.all("ratio")
         one["ratio_min"], one["ratio_max"] = (min(ratios), max(ratios)) if ratios else (None, None)
-        if entry.contestant == "holdfast":
-            for target in workload.targets:
+        targets = [target for target in workload.targets if target.concerns(entry.contestant, entry.cores)]
+        if targets or entry.contestant == "holdfast":
+            for target in targets:
                 key = "target" if target.of == "ratio" else f"{target.of}_target"
                 one[key] = target.bound
-            one["reached"] = all(target.reached(entry.middle(target.of)) for target in workload.targets)
+            one["reached"] = all(target.reached(entry.middle(target.of)) for target in targets)
         one["rounds"] = len(entry.rounds)
         for name in sorted({key for each in entry.rounds for key in each} - set(one)):
             one[name] = entry.middle(name)

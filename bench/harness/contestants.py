@@ -52,6 +52,10 @@ class Field:
         return [self.team(name, "holdfast", **{"processes": self.workload.processes, **other})
                 for name, other in self.workload.variants.items()]
 
+    def second_floors(self):
+        return [self.team(name, "bare", self.workload.processes, **other)
+                for name, other in self.workload.second_floors.items()]
+
     def floor(self):
         kind = self.workload.floor
         if kind == "redis-benchmark":

@@ -6,7 +6,7 @@ import platform
 import subprocess
 from html import escape
 
-COLUMNS = (("ratio", "of the floor", "{:.2f}"), ("commands_per_cycle", "commands", "{:.2f}"),
+COLUMNS = (("ratio", "of the floor", "{:.2f}"), ("second_ratio", "of the second", "{:.2f}"), ("commands_per_cycle", "commands", "{:.2f}"),
            ("client_cpu_us", "client CPU us", "{:.1f}"), ("server_cpu_us", "server CPU us", "{:.1f}"))
 EXTRAS = (("p99", "p99 us", "{:.0f}"), ("cycles_per_s", "cycles/s", "{:.0f}"),
           ("changes_of_holder_per_s", "changes of holder/s", "{:.0f}"), ("fairness", "min/max share", "{:.2f}"),
@@ -57,12 +57,14 @@ def verdicts(workload, objects, ahead):
     """Whether holdfast reached what it must, and who was better, a line each."""
     lines = []
     for row in objects:
-        if row["contestant"] == "holdfast":
-            for target in workload.targets:
-                value = row.get(target.of)
-                found = "not measured" if value is None else f"{value:.2f}"
-                word = "yes" if target.reached(value) else "NO"
-                lines.append(f"{target.text()}, cores {row['cores']}: {found}: {word}")
+        for target in workload.targets:
+            if not target.concerns(row["contestant"], row["cores"]):
+                continue
+            value = row.get(target.of)
+            found = "not measured" if value is None else f"{value:.2f}"
+            word = "yes" if target.reached(value) else "NO"
+            who = "" if target.who == "holdfast" else f"{target.who}: "
+            lines.append(f"{who}{target.text()}, cores {row['cores']}: {found}: {word}")
     return lines + [f"ahead of holdfast, cores {each['cores']}: {each['contestant']}" for each in ahead]
 
 

@@ -35,7 +35,8 @@ struct client_access;
 /// Each then reports why the last attempt to connect failed: errc::connection_refused, errc::host_not_found,
 /// errc::unreachable, errc::no_primary and the like; with several servers errc::no_quorum, and the reasons in the
 /// text. With several servers, "reached" means that a majority was reached. Errors that no retry cures end every wait
-/// at once: a wrong password, a missing right, a failed TLS handshake, a peer that does not speak the protocol.
+/// at once: a wrong password (but see `client_options::credentials`), a missing right, a failed TLS handshake, a peer
+/// that does not speak the protocol.
 ///
 /// Thread safety: one object may be used by many threads. After fork() the child holds nothing: every operation on the
 /// parent's client fails with errc::forked. The child needs a new client.

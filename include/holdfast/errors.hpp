@@ -74,6 +74,13 @@ enum class errc {
     cluster_down,    ///< CLUSTERDOWN: the Cluster does not serve the lock's slot
     bad_topology,    ///< the URL says single server and the server is a Cluster, or the other way round
     not_replicated,  ///< fewer replicas than required acknowledged in time
+
+    // Credentials that change.
+    no_credentials,  ///< `client_options::credentials` threw, or has not returned yet
+
+    // What can be had.
+    unsupported,  ///< the server, or this build of holdfast, lacks something that locks need
+    named_twice,  ///< another URL of this client leads to the same server, which votes only once
 };
 
 /// The category of `errc`. Its `message()` says what happened and what to try.

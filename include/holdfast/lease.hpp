@@ -185,6 +185,8 @@ private:
     lease(std::shared_ptr<api::hold_face> face, holdfast::mode kind) noexcept;
 
     lease upgrade_within(milliseconds wait, upgrade_options options);
+    lease upgrade_locally(milliseconds wait, upgrade_options options);
+    lease no_upgrade(const refusal& why, milliseconds wait, const upgrade_options& options);
     // Starts an operation that completes with an error_code and `Results`.
     template <typename... Results, typename Start, typename CompletionToken>
     auto initiate(Start start, CompletionToken&& token);

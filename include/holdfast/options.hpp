@@ -4,6 +4,7 @@
 #include <holdfast/errors.hpp>
 #include <holdfast/metrics.hpp>
 #include <holdfast/owner.hpp>
+#include <holdfast/trace.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -37,6 +38,24 @@ enum class restarted_server {
     mistrusted  ///< it grants nothing until every lease that it may have forgotten is over
 };
 
+/// What a client logs in with.
+struct credentials {
+    /// Empty: `default`.
+    std::string user = {};
+    /// Of that user. Never shown in a log line or an error.
+    std::string password = {};
+    /// How long they are valid from now on. The client asks for new ones when four fifths of it are over. None: they
+    /// are used until a connection has to be made anew.
+    std::optional<milliseconds> expires_in = {};
+};
+
+/// Gives the present credentials for a server, which is named as logs show it, without a password.
+///
+/// Runs on a thread of its own, once at a time, so it may block and be slow; what needs the connection waits for it
+/// meanwhile. It must not use the client that asks. If it throws, the client logs the text of the exception (which
+/// must hold no secret) and uses the last credentials, if there are any.
+using credentials_source = std::function<credentials(const std::string& server)>;
+
 /// The options of a client. They apply to everything that goes through it.
 struct client_options {
     /// No lease is longer than this. All clients of a server must use the same value if they use
@@ -57,13 +76,32 @@ struct client_options {
     /// How long a wait without a limit waits for a server, or a majority of several, that was never reached. Then it
     /// fails with the reason. From 1 ms to 24 h. `client` lists all rules about servers that cannot be reached.
     milliseconds first_connect{std::chrono::seconds(10)};
+    /// How long a blocked caller looks for the server's answer before its thread sleeps: waking a sleeping core takes
+    /// longer than a round trip on the same machine or in the same rack. Empty: the client learns how long answers
+    /// take, looks about that long, seldom where looking is in vain, and spends at most a twentieth of the time on
+    /// looks in vain. 0: never. At most 10 ms. An idle client never looks.
+    std::optional<std::chrono::microseconds> spin = {};
     /// How often one owner may re-enter one lock.
     unsigned max_depth = 100'000;
+    /// How many locks with `keep` or `passes` the client may hold unused. Beyond it the longest unused one is given
+    /// back.
+    std::size_t max_kept = 10'000;
     /// Where the client counts. Null: it does not count. Several clients may share one object.
     std::shared_ptr<holdfast::metrics> metrics = {};
+    /// Receives what becomes of every lock, as spans. Runs where `log` runs, and is waited for as `log` is.
+    /// `trace_to("trace.json")` writes a file for Perfetto.
+    std::function<void(const trace_event&)> trace = {};
     /// Receives log lines for operators: broken connections, lost holds. Runs on a thread of the library. The last of
     /// client, locks and leases to be destroyed waits until all lines are delivered. No line contains a secret.
     std::function<void(log_level, const std::string&)> log = {};
+    /// Gives user and password instead of the URL, for credentials that change. The client asks before each login of
+    /// each connection, and again before they expire. Then it logs in anew on the living connection: no hold and no
+    /// waiter notices. If the server refuses that, the connection goes on as before; the client logs it and asks again.
+    /// The last of client, locks and leases to be destroyed waits until a running call has returned.
+    credentials_source credentials = {};
+    /// The same for the sentinels of a redis+sentinel:// URL. Without it they are told only what the URL says is for
+    /// them.
+    credentials_source sentinel_credentials = {};
 };
 
 /// The mode in which a lock is held.
@@ -111,6 +149,15 @@ struct basic_lock_options {
     milliseconds yield_after{50};
     /// The text in front of the tagged key.
     std::string prefix = "hf:";
+    /// How long the client goes on holding, and renewing, the lock after its last local release, as long as nobody else
+    /// wants it. Acquiring it again in this process then sends nothing and takes less than a microsecond. Others are
+    /// given the lock when they ask; after a crash they wait until the lease ends, even if the lock was only kept: use
+    /// a short lease. 0: not at all. At most 24 h. Needs `renew`, and not `keys::raw`, whose programs cannot ask.
+    milliseconds keep{0};
+    /// While others wait: how many times in a row the lock may pass to the next waiter inside this process before it is
+    /// handed over to them; at most for 10 ms, or a tenth of the lease. All waiters of the process then have one
+    /// position in the queue together. 0: everybody waits in the order of arrival. Needs what `keep` needs.
+    unsigned passes = 0;
     /// Of a shared_mutex: which waiters go first. Of a mutex there is nothing to choose.
     [[no_unique_address]] Preference prefer = {};
 };
@@ -143,7 +190,9 @@ struct acquire_options {
     milliseconds lease{0};
     /// Who acquires. Without one, each acquisition is an owner of its own.
     std::optional<holdfast::owner> owner = {};
-    /// Blocking calls fill this if they return without the lock or throw. It must outlive the call.
+    /// Blocking calls fill this if they return without the lock or throw. It must outlive the call. Asynchronous ones
+    /// fill it before the handler runs, where `detail` names the lock and the server, which an error_code cannot; then
+    /// it must live until the handler runs.
     holdfast::refusal* why_not = nullptr;
     /// Cancels the wait. A grant that arrives later is given back in the background.
     std::stop_token stop = {};

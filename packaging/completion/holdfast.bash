@@ -47,6 +47,8 @@ _holdfast() {
             --local) servers+=(--local) ;;
             --prefix) prefix=${words[i + 1]-} ;;
         esac
+        # The value of an option that stands before the subcommand.
+        [[ -z $subcommand && $i -gt 1 && ${words[i - 1]} == @(--url|--prefix|--max-lease) ]] && continue
         if [[ -z $subcommand && ${words[i]} != -* ]]; then
             subcommand=${words[i]}
         elif [[ $subcommand == server && -z $second && ${words[i]} != -* ]]; then
@@ -78,9 +80,9 @@ _holdfast() {
         return
     fi
     case $subcommand in
-        run | ls | show | watch | release)
+        run | lock | unlock | ls | show | watch | release)
             local -a all=()
-            [[ $subcommand == run ]] && all=(--all)
+            [[ $subcommand == @(run|lock) ]] && all=(--all)
             while IFS= read -r name; do
                 [[ $name == "$cur"* ]] && COMPREPLY+=("$(printf '%q' "$name")")
             done < <("$program" ls --names "${all[@]}" "${servers[@]}" ${prefix:+--prefix "$prefix"} 2>/dev/null </dev/null)

@@ -33,7 +33,7 @@ function __holdfast_names
         contains -- $words[$at] --url --prefix; and set -a where $words[$at] $words[(math $at + 1)]
     end
     contains -- --local $words; and set -a where --local
-    contains -- run $words; and set -a where --all
+    string match -qr "^(run|lock)\$" -- $words; and set -a where --all
     $words[1] ls --names $where 2>/dev/null </dev/null
 end
 
@@ -49,7 +49,7 @@ end
 function __holdfast_wants_name
     set -l words (__holdfast_words)
     contains -- -- (commandline -opc); and return 1
-    contains -- "$words[2]" run ls show watch release
+    contains -- "$words[2]" run lock unlock ls show watch release
 end
 
 function __holdfast_wants_option

@@ -54,7 +54,8 @@ constexpr auto rows = std::to_array<errc_row>({
     {errc::no_permission, "no_permission", permanent,
      "the ACL user lacks a right that locks need; see \"The least rights\" in docs/deployment.md"},
     {errc::wrong_type, "wrong_type", none,
-     "the key holds something that is not this kind of lock; choose another name or prefix"},
+     "the key holds something that is not this kind of lock, as where one side uses a mutex and the other a "
+     "shared_mutex; use one kind for a name, or choose another name or prefix"},
     {errc::out_of_memory, "out_of_memory", passing,
      "the server is out of memory and refuses writes; raise maxmemory or free space"},
     {errc::read_only, "read_only", passing | spoils, "the server is a read-only replica; use the URL of its primary"},
@@ -102,6 +103,12 @@ constexpr auto rows = std::to_array<errc_row>({
      "the server is not what the URL says; use redis+cluster:// for a Cluster, redis:// for a single server"},
     {errc::not_replicated, "not_replicated", none,
      "too few replicas had it in time; check that they are up, or raise replica_timeout"},
+    {errc::no_credentials, "no_credentials", by_path,
+     "the callback that gives user and password failed or has not returned; see what it says, or the log"},
+    {errc::unsupported, "unsupported", permanent,
+     "locks need something that this server, or this build of holdfast, does not have"},
+    {errc::named_twice, "named_twice", permanent,
+     "two URLs lead to this server, which votes only once; name each server once"},
 });
 
 // A row is found by its number.

@@ -60,6 +60,7 @@ public:
     }
     void distrust(const failure& /*why*/) override {}  // the router has seen that answer before us
     void subscribe(const std::string& channel) override { router_.subscribe(channel, host_.now()); }
+    bool hears(const std::string& channel) const override { return router_.hears(channel); }
     void unsubscribe(const std::string& channel) override { router_.unsubscribe(channel, host_.now()); }
     bool link_is_up(const lock_keys& lock) const override { return router_.is_up(slot_of(lock)); }
     failure why_not_up(const lock_keys& lock) const override { return router_.why_not_up(slot_of(lock)); }

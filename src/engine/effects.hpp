@@ -28,6 +28,8 @@ struct node_event {
         refused,   // the acquisition is over; what was held before is held still
         extended,  // a poll has proved the hold anew
         lost,
+        wanted,    // of a marked hold: somebody else waits for the lock
+        link_new,  // of a hold that may be asked back: what was proved was proved by another link
         recalled,  // an operator wants the lock back; the node still has the hold
         renewed,
         changed,
@@ -95,6 +97,7 @@ struct acquired {
     hold* what;
     std::chrono::nanoseconds waited;
     how got;
+    bool upgrades;
 };
 struct reentered {
     acquire_completion* who;
@@ -122,14 +125,31 @@ struct lost {
     hold* what;
     errc why;
 };
+struct wanted {
+    hold* what;
+};
+struct ceiling {
+    hold* of;
+};
+struct proved {
+    hold* what;
+};
 struct released {
     hold* what;
     std::chrono::nanoseconds held;
 };
 
 // --- to the observer, who also hears what callers and listeners are told
-struct seen_refused {};
-struct seen_renewed {};
+struct seen_asked {
+    hold* of;
+};
+struct seen_refused {
+    hold* of;
+    std::chrono::nanoseconds waited;
+};
+struct seen_renewed {
+    hold* of;
+};
 struct seen_renewal_failed {
     const failure* why;
 };
@@ -144,8 +164,9 @@ struct seen_votes {
 using effect =
     std::variant<effects::send, effects::withdraw, effects::confirm, effects::distrust, effects::subscribe,
                  effects::unsubscribe, effects::want_link, effects::acquired, effects::reentered, effects::refused,
-                 effects::answered, effects::validity, effects::token, effects::lost, effects::released,
-                 effects::seen_refused, effects::seen_renewed, effects::seen_renewal_failed, effects::seen_votes>;
+                 effects::answered, effects::validity, effects::token, effects::lost, effects::wanted, effects::ceiling,
+                 effects::proved, effects::released, effects::seen_asked, effects::seen_refused, effects::seen_renewed,
+                 effects::seen_renewal_failed, effects::seen_votes>;
 
 // First in, first out. Keeps its memory, and has nothing to destroy: 400 of 15,000 instructions of a cycle in the
 // benchmark `parallel`.

@@ -54,6 +54,8 @@ struct executor {
     void operator()(const effects::want_link& e) const { e.to->want_link(*e.lock); }
     void operator()(const effects::acquired& e) const {
         watcher.on_acquired(e.waited, e.got);
+        const life_step got = e.got == how::handed_over ? life_step::handed_over : life_step::acquired;
+        watcher.on_step(*e.what, e.upgrades ? life_step::upgraded : got, e.waited);
         e.who->acquired(*e.what);
     }
     void operator()(const effects::reentered& e) const {
@@ -72,15 +74,36 @@ struct executor {
         if (auto* const told = listener_of(*e.of)) told->on_token(e.of->token());
     }
     void operator()(const effects::lost& e) const {
-        watcher.on_lost(e.what->terms().keys->lock(), e.why);
-        if (auto* const told = listener_of(*e.what)) told->on_lost(e.why);
+        auto* const told = listener_of(*e.what);
+        if (told == nullptr || told->is_in_use()) {
+            watcher.on_lost(e.what->terms().keys->lock(), e.why);
+            watcher.on_step(*e.what, life_step::lost, {});
+        }
+        if (told != nullptr) told->on_lost(e.why);
+    }
+    void operator()(const effects::wanted& e) const {
+        if (auto* const told = listener_of(*e.what)) told->on_wanted();
+    }
+    void operator()(const effects::ceiling& e) const {
+        if (auto* const told = listener_of(*e.of)) told->on_ceiling(e.of->ceiling());
+    }
+    void operator()(const effects::proved& e) const {
+        if (auto* const told = listener_of(*e.what)) told->on_proof(e.what->proved_at());
     }
     void operator()(const effects::released& e) const {
         if (const auto told = e.what->take_listener()) told->on_gone();
         watcher.on_released(e.held);
+        watcher.on_step(*e.what, life_step::released, e.held);
     }
-    void operator()(const effects::seen_refused&) const { watcher.on_refused(); }
-    void operator()(const effects::seen_renewed&) const { watcher.on_renewed(); }
+    void operator()(const effects::seen_asked& e) const { watcher.on_step(*e.of, life_step::asked, {}); }
+    void operator()(const effects::seen_refused& e) const {
+        watcher.on_refused();
+        watcher.on_step(*e.of, life_step::refused, e.waited);
+    }
+    void operator()(const effects::seen_renewed& e) const {
+        watcher.on_renewed();
+        watcher.on_step(*e.of, life_step::renewed, {});
+    }
     void operator()(const effects::seen_renewal_failed& e) const { watcher.on_renewal_failed(*e.why); }
     void operator()(const effects::seen_votes& e) const {
         watcher.on_votes(e.of->terms().keys->lock(), e.what, e.count);
@@ -144,6 +167,12 @@ bool engine::acquires(const node_event& event, hold& h, instant now) {
         case node_event::kind::renewed:
             if (is_held) held_.on_renewed(n, event, now);
             break;
+        case node_event::kind::wanted:
+            held_.on_wanted(n);
+            return false;
+        case node_event::kind::link_new:
+            if (is_held) held_.update_validity(h);
+            return false;
         case node_event::kind::recalled:
             if (is_held) held_.on_recalled(n, now);
             return false;
@@ -272,6 +301,14 @@ void engine::cancel(acquire_completion& request, errc why, instant now) {
     run(now);
 }
 
+void engine::extend(acquire_completion& request, instant deadline) {
+    hold* const h = request.pending_hold;
+    // One that is held back is sorted by its deadline.
+    if (h == nullptr || h->held_back || h->pending->asked.limit.deadline >= deadline) return;
+    h->pending->asked.limit.deadline = deadline;
+    holds_.set_timer(*h);
+}
+
 void engine::release(hold& h, access level, hold_completion* request, instant answer_by, instant now) {
     held_.release(h, level, request, answer_by, now);
     if (h.phase == hold_phase::leaving) disown(h);
@@ -286,6 +323,12 @@ void engine::downgrade(hold& h, hold_completion& request, instant answer_by, ins
 
 void engine::renew(hold& h, hold_completion& request, instant now) {
     held_.renew(h, request, now);
+    run(now);
+}
+
+void engine::want_numbers(hold& h, instant now) {
+    held_.lose_if_ran_out(h, now);
+    if (h.phase == hold_phase::held && h.kept) held_.renew_nodes(h, now);
     run(now);
 }
 
@@ -304,6 +347,13 @@ void engine::abandon(owner_id owner, instant now) {
         held_.abandon(*held, now);
         settle(*held);
     }
+    run(now);
+}
+
+void engine::abandon(hold& h, instant now) {
+    disown(h);
+    held_.abandon(h, now);
+    settle(h);
     run(now);
 }
 

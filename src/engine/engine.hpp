@@ -17,9 +17,15 @@
 
 namespace holdfast::engine {
 
+// A step in the life of a hold.
+enum class life_step : std::uint8_t { asked, acquired, handed_over, upgraded, refused, renewed, lost, released };
+
 // Hears what happens, in the serial section: for counting and logging, not for acting.
 class observer {
 public:
+    // Beside the others, for those who tell locks apart. `took`: how long the wait that has ended was, or the hold. An
+    // upgrade is asked for, and is upgraded or refused, while the hold goes on.
+    virtual void on_step(const hold& /*of*/, life_step /*what*/, std::chrono::nanoseconds /*took*/) {}
     virtual void on_acquired(std::chrono::nanoseconds waited, how got) = 0;
     virtual void on_reentered() = 0;
     virtual void on_refused() = 0;
@@ -75,6 +81,8 @@ public:
     void acquire(acquire_completion& request, acquire_terms terms, instant now);
     // Ends a pending acquisition with `why`, and gives back what it may have got. No effect if it has ended.
     void cancel(acquire_completion& request, errc why, instant now);
+    // A pending acquisition may wait until then, if that is later.
+    void extend(acquire_completion& request, instant deadline);
     // Has a hold that reads write as well; the read hold stays, whatever comes of it.
     void upgrade(hold& held, acquire_completion& request, patience limit, instant now);
     // One level of it; there must be one. The request (may be null) is answered at `answer_by` at the latest; the
@@ -84,10 +92,14 @@ public:
     void downgrade(hold& held, hold_completion& request, instant answer_by, instant now);
     // Makes the lease full again now.
     void renew(hold& held, hold_completion& request, instant now);
+    // Asks for more numbers, of a hold that is kept; its listener is told. No effect while a renewal is under way.
+    void want_numbers(hold& held, instant now);
     // Hears recalls of that lock from now on, even if nobody ever waits for it.
     void keep_listening(const lock_keys& keys, instant now);
     // The owner will never release: what it holds is renewed no longer, told as lost, and forgotten.
     void abandon(owner_id owner, instant now);
+    // The same of one hold.
+    void abandon(hold& held, instant now);
 
     // --- questions
     // The hold that this owner has on that lock, lost or not; null if none.

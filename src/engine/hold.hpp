@@ -11,6 +11,7 @@
 #include "engine/terms.hpp"
 #include "engine/timer_heap.hpp"
 
+#include <boost/container/small_vector.hpp>
 #include <boost/intrusive/list.hpp>
 
 #include <array>
@@ -67,6 +68,24 @@ struct pending_work final : timed {
     }
 };
 
+// What only a hold that may be asked back needs; see namespace keeping.
+struct kept_facts {
+    // One node's.
+    struct told {
+        fencing_token ceiling = 0;  // the last number that it told
+        fencing_token usable = 0;   // the same, where replicas must have it once they do
+        instant proved_at{};        // since its link came up; instant{}: not yet
+        instant link_since{};
+    };
+
+    explicit kept_facts(std::size_t count) : nodes(count) {}
+
+    fencing_token ceiling = 0;  // of a majority
+    instant proved_at{};        // by a majority
+    bool is_wanted = false;
+    boost::container::small_vector<told, 1> nodes;
+};
+
 enum class hold_phase : std::uint8_t { wanted, held, lost, leaving, forgotten };
 
 class hold final : public boost::intrusive::list_base_hook<> {
@@ -76,6 +95,7 @@ public:
           terms_(std::move(terms)),
           several_(nodes == 1 ? nullptr : std::make_unique<node_hold[]>(nodes)),
           count_(static_cast<std::uint16_t>(nodes)) {
+        if (terms_.options.kept) kept = std::make_unique<kept_facts>(nodes);
         for (node_hold& n : this->nodes()) {
             n.whole = this;
             n.node = static_cast<std::uint16_t>(&n - first());
@@ -90,6 +110,16 @@ public:
     const lock_options& options() const noexcept { return terms_.options; }
     fencing_token token() const noexcept { return token_now; }
     instant valid_until() const noexcept { return valid_until_now; }
+    // A majority of the nodes knows that it may be asked back. Otherwise it is a plain hold: nobody would ask.
+    bool is_kept() const noexcept {
+        const auto marked =
+            std::ranges::count_if(nodes(), [](const node_hold& n) { return n.counts() && n.is_marked(); });
+        return 2 * marked > count_;
+    }
+    // As hold_listener tells them; they may be known before anybody listens.
+    bool is_wanted() const noexcept { return kept && kept->is_wanted; }
+    fencing_token ceiling() const noexcept { return kept ? std::max(kept->ceiling, token_now) : token_now; }
+    instant proved_at() const noexcept { return kept ? kept->proved_at : instant{}; }
     // How many releases of that kind are due.
     unsigned levels(access kind) const noexcept { return kind == access::shared ? shared : exclusive; }
     bool is_released() const noexcept { return exclusive + shared == 0; }
@@ -116,6 +146,7 @@ public:
     bool is_waited_for(answer_to what) const noexcept { return pending && pending->about(what).request != nullptr; }
 
     std::unique_ptr<pending_work> pending;  // while there is any
+    std::unique_ptr<kept_facts> kept;       // of a hold that may be asked back
     fencing_token token_now = 0;
     instant valid_until_now{};
     instant granted_at{};

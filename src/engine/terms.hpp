@@ -74,6 +74,8 @@ struct lock_options {
     wire::preference prefer = wire::preference::arrival;
     upgrades upgrading = upgrades::allowed;
     renewal renewing = renewal::automatic;
+    // The hold may be asked back: nodes at which this client can hear that know it by a marked id.
+    bool kept = false;
 
     redis::acknowledgement acknowledged_by() const noexcept {
         return {replicas, std::chrono::milliseconds(replica_timeout_ms)};
@@ -148,6 +150,16 @@ public:
     // An upgrade has its own.
     virtual void on_token(fencing_token /*token*/) {}
     virtual void on_lost(errc why) = 0;
+    // --- of a hold that is kept
+    // Somebody else waits for the lock, as some node told. May come again.
+    virtual void on_wanted() {}
+    // Local grants may use the numbers after the hold's token up to this one.
+    virtual void on_ceiling(fencing_token /*last*/) {}
+    // When the newest proof from the present links of a majority was sent. instant{}: there is none since a link came
+    // up, or the lock's server or owner changed; a renewal is on its way.
+    virtual void on_proof(instant /*at*/) {}
+    // Whether the loss of the hold is worth a line in the log.
+    virtual bool is_in_use() { return true; }
     // Released: the reference to the hold is void.
     virtual void on_gone() = 0;
 

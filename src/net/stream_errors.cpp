@@ -1,7 +1,7 @@
 #include "net/stream_base.hpp"
+#include "net/stream_kinds.hpp"
 
 #include <boost/asio/error.hpp>
-#include <boost/asio/ssl/error.hpp>
 
 namespace holdfast::net {
 
@@ -25,11 +25,12 @@ bool is_hang_up(const boost::system::error_code& code) {
 
 failure describe_stream_error(const boost::system::error_code& code, const endpoint& target) {
     namespace ae = boost::asio::error;
-    if (code == ae::eof || is_hang_up(code) || code == boost::asio::ssl::error::stream_truncated) {
+    const tls_trouble trouble = tls_trouble_of(code);
+    if (code == ae::eof || is_hang_up(code) || trouble == tls_trouble::closed) {
         return {errc::unreachable, target.display + " closed the connection"};
     }
-    const bool tls = code.category() == ae::get_ssl_category();
-    return {tls ? errc::tls_failed : errc::unreachable, target.display + ": " + code.message()};
+    return {trouble == tls_trouble::failed ? errc::tls_failed : errc::unreachable,
+            target.display + ": " + code.message()};
 }
 
 }  // namespace holdfast::net

@@ -11,6 +11,7 @@
 #include <openssl/x509v3.h>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
 
@@ -149,6 +150,13 @@ private:
 std::shared_ptr<stream> make_tls_stream(boost::asio::io_context& context, serial_section& section,
                                         const endpoint& target, stream_listener& listener) {
     return std::make_shared<tls_stream>(context, section, target, listener);
+}
+
+void require_tls(const std::string&) {}
+
+tls_trouble tls_trouble_of(const boost::system::error_code& code) {
+    if (code == ssl::error::stream_truncated) return tls_trouble::closed;
+    return code.category() == boost::asio::error::get_ssl_category() ? tls_trouble::failed : tls_trouble::none;
 }
 
 }  // namespace holdfast::net

@@ -12,11 +12,9 @@ using redis::reply_view;
 
 std::optional<acquire_answer::reason> to_reason(std::string_view word) {
     using reason = acquire_answer::reason;
-    constexpr std::pair<std::string_view, reason> known[] = {{"reading", reason::reading},
-                                                             {"writing", reason::writing},
-                                                             {"reserved", reason::reserved},
-                                                             {"deadlock", reason::deadlock},
-                                                             {"mode", reason::other_mode}};
+    constexpr std::pair<std::string_view, reason> known[] = {
+        {"held", reason::held},         {"reading", reason::reading},   {"writing", reason::writing},
+        {"reserved", reason::reserved}, {"deadlock", reason::deadlock}, {"mode", reason::other_mode}};
     for (const auto& [name, why] : known) {
         if (word == name) return why;
     }
@@ -52,6 +50,17 @@ bool is_list(const reply_view& reply, std::size_t least) {
     return reply.type() == redis::resp_type::array && reply.size() >= least;
 }
 
+// The end of an answer about a marked id: ..., ceiling, waiters. False if they make no sense.
+template <class Answer>
+bool read_block(const reply_view& reply, std::size_t at, Answer& answer) {
+    if (reply.size() < at + 2) return true;
+    const auto ceiling = to_token(reply[at]);
+    if (!ceiling || *ceiling == 0) return false;
+    answer.ceiling = *ceiling;
+    answer.waiters = to_count(reply, at + 1);
+    return true;
+}
+
 // {0} or {-1, ms left, holder}: release, renew, cancel and raise share these.
 std::optional<hold_answer> read_not_done(const reply_view& reply, std::int64_t code) {
     hold_answer answer;
@@ -84,6 +93,8 @@ std::optional<acquire_answer> read_acquire(const reply_view& reply) {
         answer.token = *token;
         answer.clock = to_clock(reply, 2);
         answer.cut_to = to_cut(reply, 3);
+        if (!read_block(reply, 4, answer) || (answer.ceiling != 0 && answer.ceiling < answer.token))
+            return std::nullopt;
         return answer;
     }
     const auto left = reply[1].to_integer();
@@ -95,6 +106,7 @@ std::optional<acquire_answer> read_acquire(const reply_view& reply) {
         const auto why = to_reason(reply[3].text());
         if (!why) return std::nullopt;
         answer.why = *why;
+        answer.is_kept = reply.size() > 4 && reply[4].text() == "kept";
         return answer;
     }
     if (code != 2 || reply.size() < 6) return std::nullopt;
@@ -136,7 +148,8 @@ std::optional<hold_answer> read_hold(const reply_view& reply) {
     if (code != 1) return code ? read_not_done(reply, *code) : std::nullopt;
     hold_answer answer;
     answer.what = hold_answer::verdict::done;
-    if (reply.size() == 1) return answer;  // of a mutex
+    if (!read_block(reply, 4, answer)) return std::nullopt;
+    if (reply.size() == 1 || (answer.ceiling != 0 && reply[1].text().empty())) return answer;  // of a mutex
     const auto held = shape_of(reply[1].text());
     const auto token = reply.size() > 2 ? to_token(reply[2]) : std::nullopt;
     if (!held || !token || *token == 0) return std::nullopt;

@@ -11,9 +11,10 @@
 namespace holdfast::wire {
 namespace {
 
-constexpr std::string_view mark = "hf_";
+constexpr std::string_view beginning = "hf_";
 constexpr std::size_t client_digits = 16;
 constexpr std::size_t random_digits = 22;
+constexpr std::size_t most_zeros = 2;
 constexpr std::size_t most_counter_digits = 20;
 constexpr std::string_view digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
 
@@ -42,9 +43,9 @@ bool all_digits(std::string_view text) noexcept {
 
 }  // namespace
 
-client_id::client_id(random_source& source) : text_(mark) {
-    text_.resize(mark.size() + client_digits);
-    fill_random(std::span(text_).subspan(mark.size()), source);
+client_id::client_id(random_source& source) : text_(beginning) {
+    text_.resize(beginning.size() + client_digits);
+    fill_random(std::span(text_).subspan(beginning.size()), source);
 }
 
 hold_id::hold_id(std::uint64_t counter, random_source& source) : counter_(counter) {
@@ -52,29 +53,31 @@ hold_id::hold_id(std::uint64_t counter, random_source& source) : counter_(counte
 }
 
 // All parts but the counter have a fixed length, so the compiler copies them inline.
-hold_id::spelled hold_id::spell(const client_id& client) const noexcept {
-    constexpr std::size_t client_length = mark.size() + client_digits;
+hold_id::spelled hold_id::spell(const client_id& client, mark marked) const noexcept {
+    constexpr std::size_t client_length = beginning.size() + client_digits;
     HOLDFAST_ASSERT(client.text().size() == client_length);
+    HOLDFAST_ASSERT(marked == mark::none || counter_ != 0);
     spelled out;
     std::memcpy(out.text_, client.text().data(), client_length);
     char* at = out.text_ + client_length;
     *at++ = '.';
+    at = std::fill_n(at, static_cast<std::size_t>(marked), '0');
     at = std::to_chars(at, at + most_counter_digits, counter_).ptr;
     *at++ = '.';
-    static_assert(client_length + 1 + most_counter_digits + 1 + random_digits <= sizeof out.text_);
+    static_assert(client_length + 1 + most_zeros + most_counter_digits + 1 + random_digits <= sizeof out.text_);
     std::memcpy(at, random_.data(), random_digits);
     out.size_ = static_cast<std::size_t>(at - out.text_) + random_digits;
     return out;
 }
 
 std::string_view client_of(std::string_view id) noexcept {
-    constexpr std::size_t length = mark.size() + client_digits;
-    if (id.size() < length + 2 + random_digits || !id.starts_with(mark) || id[length] != '.') return {};
+    constexpr std::size_t length = beginning.size() + client_digits;
+    if (id.size() < length + 2 + random_digits || !id.starts_with(beginning) || id[length] != '.') return {};
     const auto second_dot = id.find('.', length + 1);
     if (second_dot == std::string_view::npos || id.size() - second_dot - 1 != random_digits) return {};
     const std::string_view counter = id.substr(length + 1, second_dot - length - 1);
     if (counter.find_first_not_of("0123456789") != std::string_view::npos) return {};
-    if (!all_digits(id.substr(mark.size(), client_digits)) || !all_digits(id.substr(second_dot + 1))) return {};
+    if (!all_digits(id.substr(beginning.size(), client_digits)) || !all_digits(id.substr(second_dot + 1))) return {};
     return id.substr(0, length);
 }
 
@@ -88,6 +91,15 @@ std::optional<std::uint64_t> counter_of(std::string_view id) noexcept {
 
 bool is_ours(std::string_view id) noexcept {
     return !client_of(id).empty();
+}
+
+mark mark_of(std::string_view id) noexcept {
+    const std::string_view client = client_of(id);
+    if (client.empty()) return mark::none;
+    const std::string_view counter = id.substr(client.size() + 1);
+    const std::size_t zeros = counter.find_first_not_of('0');
+    if (counter[zeros] == '.') return mark::none;  // the counter is 0
+    return static_cast<mark>(std::min(zeros, most_zeros));
 }
 
 }  // namespace holdfast::wire

@@ -27,6 +27,7 @@ public:
     virtual void write(redis::command& out, const lock_terms& lock, const acquire_request& request) const = 0;
     virtual void write(redis::command& out, const lock_terms& lock, const release_request& request) const = 0;
     virtual void write(redis::command& out, const lock_terms& lock, const renew_request& request) const = 0;
+    virtual void write(redis::command& out, const lock_terms& lock, const renew_block_request& request) const = 0;
     virtual void write(redis::command& out, const lock_terms& lock, const raise_request& request) const = 0;
     virtual void write(redis::command& out, const lock_terms& lock, const confirm_request& request) const = 0;
     // For the kinds that know them.
@@ -47,7 +48,7 @@ protected:
     ~kind() = default;
 
 private:
-    static void does_not_know() { HOLDFAST_ASSERT(!"the kind knows this request"); }
+    static void does_not_know() { HOLDFAST_ASSERT(false && "the kind knows this request"); }
 };
 
 // Each is defined in the folder of its kind.

@@ -41,7 +41,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t most = 21;  // rw/acquire of a raw lock
+    static constexpr std::size_t most = 22;  // rw/acquire of a raw lock
     boost::container::static_vector<redis::argument, most> all_;
 };
 

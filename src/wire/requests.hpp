@@ -45,6 +45,8 @@ struct acquire_request {
     milliseconds queue_retention{0};
     std::uint64_t upgrading = 0;  // token of the hold to upgrade
     std::uint64_t gives_way = 0;  // token of the grant that the caller gives up for the first waiter
+    std::uint64_t ceiling = 0;    // of the grant to give up, if the id is marked: the last that this node told
+    bool asks_back = true;        // a try that marked holders refuse tells them that they are wanted (healing does not)
 };
 
 struct acquire_answer {
@@ -63,6 +65,11 @@ struct acquire_answer {
     std::optional<std::chrono::microseconds> clock;
     // held, queued, read-write lock: another program shortened the hash's expiry to this
     std::optional<milliseconds> cut_to;
+    // held by a marked id: the tokens up to this one may be used, too; 0: the id is not marked
+    std::uint64_t ceiling = 0;
+    std::size_t waiters = 0;  // held by a marked id: the others that wait
+    // refused: marked holders alone are in the way, nobody waits, and they were told that they are wanted
+    bool is_kept = false;
 };
 
 struct release_request {
@@ -76,6 +83,17 @@ struct release_request {
 struct renew_request {
     std::string_view id;
     milliseconds lease;
+};
+
+// Renews a hold with a marked id, and fetches tokens for its local grants. It names keys that may be missing while a
+// Cluster moves the lock's slot; then renew_request, or renew_alone_request where the kind has it, renews without new
+// tokens.
+struct renew_block_request {
+    std::string_view id;
+    milliseconds lease;
+    // The last token that the caller would like to use. The server gives the tokens up to its clock. It goes up to this
+    // one only where its clock is behind the last token.
+    std::uint64_t ceiling = 0;
 };
 
 // The next two requests work while a Cluster moves the lock's slot. The queue's keys may be missing then, or at the
@@ -98,21 +116,24 @@ struct cancel_request {
     std::string_view id;
 };
 
-// Replaces the token of a grant by a greater one.
+// Replaces the token of a grant by a greater one. A marked grant whose ceiling is not below that token has it already;
+// otherwise the token is its ceiling, too, from then on.
 struct raise_request {
     std::string_view id;
     std::uint64_t token = 0;
     std::uint64_t to = 0;
+    std::uint64_t ceiling = 0;  // of a marked grant: the last that this node told
 };
 
 // Asks whether a grant still exists. The answer is the time left of its lease in ms, 0 if it does not exist. If it
 // does, the script writes something that changes nothing, for replicas to acknowledge.
 struct confirm_request {
     std::string_view id;
-    std::uint64_t token = 0;  // 0: any grant of this id; a mutex then needs its own key only
+    std::uint64_t token = 0;    // 0: any grant of this id; a mutex then needs its own key only
+    std::uint64_t ceiling = 0;  // of a marked grant: the server must have this one, too; 0: none
 };
 
-// The answer of release, renew, cancel and raise.
+// The answer of release, renew, renew_block, cancel and raise.
 struct hold_answer {
     enum class verdict : std::uint8_t {
         done,
@@ -123,18 +144,19 @@ struct hold_answer {
     } what = verdict::not_held;
     std::optional<milliseconds> holder_left = {};
     std::string_view holder = {};
-    std::size_t waiters = 0;                  // release: waiters left in the queue
+    std::size_t waiters = 0;                  // release: waiters left in the queue; renew_block: that wait now
     std::size_t holders = 0;                  // release: number of holders now
     shape held = shape::nothing;              // renew, cancel and raise, of a read-write lock
     std::uint64_t token = 0;                  // renew, cancel and raise, of a read-write lock
     std::optional<milliseconds> cut_to = {};  // renew, as in acquire_answer
+    std::uint64_t ceiling = 0;                // renew_block: as in acquire_answer
 };
 
 // All kinds answer in one form. Nothing if the reply does not have it.
 std::optional<acquire_answer> read_acquire(const redis::reply_view& reply);
 std::optional<hold_answer> read_release(const redis::reply_view& reply);
 std::optional<hold_answer> read_release_alone(const redis::reply_view& reply);
-std::optional<hold_answer> read_hold(const redis::reply_view& reply);  // of renew, cancel and raise
+std::optional<hold_answer> read_hold(const redis::reply_view& reply);  // of renew, renew_block, cancel and raise
 std::optional<hold_answer> read_renew_alone(const redis::reply_view& reply);
 
 }  // namespace holdfast::wire

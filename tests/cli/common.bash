@@ -10,7 +10,7 @@ setup() {
     : "${HOLDFAST_BIN:?names the binary to test}"
     export -n HOLDFAST_BIN HOLDFAST_DEMO # the command says of variables that it does not know
     unset HOLDFAST_MAX_LEASE HOLDFAST_HELD HOLDFAST_NAME HOLDFAST_TOKEN
-    export HOLDFAST_URL=local
+    export HOLDFAST_URL=local HOLDFAST_CONFIG=/dev/null
     BOX=$(mktemp -d /tmp/hf-cli.XXXXXX)
     export BOX HOLDFAST_HOME=$BOX/home BIN=$HOLDFAST_BIN
     started=()
@@ -263,7 +263,7 @@ type_line() { terminal send-keys -t t "$1" Enter; }
 open_terminal() {
     printf '%s\n' "HOLDFAST_BIN='$HOLDFAST_BIN'" "PS1='prompt> '" >"$BOX/bashrc"
     terminal -f /dev/null new-session -d -s t -x 120 -y 40 \
-        "env HOLDFAST_HOME='$HOLDFAST_HOME' HOLDFAST_URL='$HOLDFAST_URL' BOX='$BOX' bash --rcfile '$BOX/bashrc' --noprofile -i" 3>&-
+        "env HOLDFAST_HOME='$HOLDFAST_HOME' HOLDFAST_URL='$HOLDFAST_URL' HOLDFAST_CONFIG=/dev/null BOX='$BOX' bash --rcfile '$BOX/bashrc' --noprofile -i" 3>&-
     terminal display-message -p '#{pid}' >"$BOX/tmux.pid"
     wait_until shows 'prompt>'
 }

@@ -30,6 +30,7 @@ a_server_with_locks() {
     [ "$(complete_bash 'holdfast re')" = release ]
     [ "$(complete_bash 'holdfast server st')" = "start status stop" ]
     [ "$(complete_bash 'holdfast run --no')" = --no-wait ]
+    [ "$(complete_bash 'holdfast --url redis://x --prefix p: run --no')" = --no-wait ]
     [ "$(complete_bash 'holdfast server stop --f')" = --force ]
     [ "$(complete_bash 'holdfast show --keys ')" = "raw tagged" ]
     [ "$(complete_bash 'holdfast run --on-lost ')" = "kill warn" ]
@@ -48,6 +49,7 @@ a_server_with_locks() {
     # Behind a colon the shell has cut the word.
     [ "$(complete_bash 'holdfast show stock:')" = "1 22" ]
     [ "$(complete_bash 'holdfast run stock:')" = "1 22 free" ]
+    [ "$(complete_bash 'holdfast lock stock:')" = "1 22 free" ]
     [ "$(complete_bash 'holdfast release --force --url redis://127.0.0.1:1 ')" = "" ]
     [[ " $(complete_bash 'holdfast run a -- tru') " == *" true "* ]]
 }

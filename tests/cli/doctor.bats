@@ -175,7 +175,7 @@ safe=$'appendonly yes\nmaxmemory-policy noeviction'
     examine
     [ "$(severity_of marks)" = warning ]
     run --separate-stderr holdfast doctor
-    [[ "$output" == *warning*marks*fence_retention* ]]
+    [[ "$output" == *warning*marks*--fence-retention* ]]
 }
 
 @test "Doctor.FreshStartIsAWarning" {
@@ -188,4 +188,51 @@ safe=$'appendonly yes\nmaxmemory-policy noeviction'
     examine --url redis://127.0.0.1:1
     [ "$status" -eq 125 ]
     [ -z "$output" ]
+}
+
+@test "Doctor.PrescribesWhatRunThenDoes" {
+    start_named_server $'save ""\nappendonly no'
+    run --separate-stderr holdfast doctor
+    [[ "$output" == *--mistrust-restarts* ]]
+    # This server was started just now.
+    run holdfast run --mistrust-restarts --no-wait a -- touch "$BOX/ran"
+    echo "$output"
+    [ "$status" -eq 125 ]
+    [[ "$output" == *started*ago* ]]
+    run holdfast run --replicas 1 --no-wait a -- touch "$BOX/ran"
+    echo "$output"
+    [ "$status" -eq 125 ]
+    [[ "$output" == *replica* ]]
+    [ ! -e "$BOX/ran" ]
+    run holdfast run --clock-skew 1s a -- true
+    [ "$status" -eq 0 ]
+}
+
+@test "Doctor.TellsWhichServerItIs" {
+    start_named_server "$safe"
+    examine
+    [ "$(severity_of version)" = ok ]
+    local version
+    version=$(named_redis info server | tr -d '\r' | sed -n 's/^valkey_version:/Valkey /p;s/^redis_version:/Redis /p' | sort | tail -n 1)
+    [[ "$(finding_of version)" == "$version"* ]]
+    [ "$(severity_of scripts)" = ok ]
+}
+
+@test "Doctor.AServerWithoutScriptsIsADanger" {
+    start_named_server "$safe"$'\nrename-command EVALSHA ""'
+    examine
+    [ "$status" -eq 2 ]
+    [ "$(severity_of scripts)" = danger ]
+    [[ "$(finding_of scripts)" == *"unknown command"* ]]
+    run --separate-stderr holdfast doctor
+    [[ "$output" == *"allow EVAL and EVALSHA"* ]]
+}
+
+@test "Doctor.CommandsThatWereRenamedAreNamed" {
+    start_named_server "$safe"$'\nrename-command ZADD ""\nrename-command PUBSUB ""'
+    examine
+    [ "$status" -eq 2 ]
+    [ "$(severity_of scripts)" = ok ]
+    [ "$(severity_of rights)" = danger ]
+    [[ "$(finding_of rights)" == *ZADD* ]]
 }

@@ -18,7 +18,7 @@ load common
     run --separate-stderr holdfast ls
     [ "$status" -eq 0 ]
     [[ "${lines[0]}" == NAME*MODE*HOLDER*FOR*LEFT*TOKEN*WAITERS*LONGEST* ]]
-    [[ "${lines[1]}" == a*exclusive*"$(id -un)@$(hostname) holdfast[$holder]"*"$(redis get 'hf:{a}:fence')"*1* ]]
+    [[ "${lines[1]}" == a*exclusive*"$(id -un)@$(hostname) holdfast:sh[$holder]"*"$(redis get 'hf:{a}:fence')"*1* ]]
     run --separate-stderr holdfast ls --json
     [ "$(of_json 'd["locks"][0]["holders"][0]["client"]["pid"]' <<<"$output")" = "$holder" ]
     [ "$(of_json 'd["locks"][0]["waiters"][0]["client"]["pid"]' <<<"$output")" = "$last" ]
@@ -186,6 +186,22 @@ TEXT
     [ "$(of_json 'd["lock"]["holders"][0]["foreign"]' <<<"$output")" = True ]
 }
 
+@test "Show.AKeptLockIsTold" {  # R50
+    start_local_server
+    local kept
+    kept=$(hold_id 7)
+    redis set 'hf:{a}' "${kept/./.0}" px 60000 >/dev/null
+    redis set 'hf:{a}:fence' 1795007593185230 px 60000 >/dev/null
+    run --separate-stderr holdfast show a
+    [[ "$output" == *"token 1795007593185230"*kept* ]]
+    [[ "$output" != *since* ]]
+    run --separate-stderr holdfast show a --json
+    [ "$(of_json '[(h["kept"], h["since"], h["foreign"]) for h in d["lock"]["holders"]]' <<<"$output")" = "[(True, None, False)]" ]
+    held_by 1 b
+    run --separate-stderr holdfast show b --json
+    [ "$(of_json 'd["lock"]["holders"][0]["kept"]' <<<"$output")" = False ]
+}
+
 @test "Show.WaiterThatIsNotHeardOfIsMarked" {
     start_local_server
     held_by 1 a
@@ -234,4 +250,36 @@ TEXT
         [[ "$stderr" == *"127.0.0.1:1"* ]]
         [ -z "$output" ]
     done
+}
+
+@test "Look.StartsNoServer" {
+    run holdfast ls
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"the local server does not run, so nothing is locked there"* ]]
+    run --separate-stderr holdfast ls --json
+    [ "$(of_json 'd["locks"]' <<<"$output")" = "[]" ]
+    run holdfast show a
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"a: free"* ]]
+    run --separate-stderr holdfast show --json a
+    [ "$(of_json 'd["lock"]["mode"]' <<<"$output")" = free ]
+    [ ! -e "$HOLDFAST_HOME/redis.sock" ]
+    holdfast run a -- true
+    run holdfast show a
+    [[ "$output" != *"does not run"* ]]
+}
+
+@test "Look.OutputThatCannotBeWrittenIsAFailure" {
+    start_local_server
+    held_by 1 a
+    local command
+    for command in ls "ls --json" "show a" doctor metrics "run --help" "watch --count 1 a"; do
+        run bash -c "\"\$BIN\" $command 2>&1 >/dev/full"
+        echo "$command: $status: $output"
+        [ "$status" -eq 125 ]
+        [[ "$output" == *"could not be written"* ]]
+    done
+    # A reader that has seen enough is no failure.
+    run bash -c 'set -o pipefail; "$BIN" watch --interval 10ms a | head -n 1'
+    [[ "$output" == *held* ]]
 }

@@ -19,7 +19,7 @@ deaf='trap "echo TERM >>\"$BOX/heard\"" TERM; echo $$ >"$BOX/job"
     [ "$status" -eq 75 ]
     [ $((last_sign - stopped_ms)) -lt 5000 ]
     has_line "$BOX/heard" TERM
-    has_line "$BOX/out" "lost the lock 'a'"
+    has_line "$BOX/out" "lost the lock 'a': no server has confirmed it within its lease of 5s; ending the command"
     is_gone "$(cat "$BOX/job")"
     kill -CONT "$(server_pid)"
 }
@@ -33,6 +33,7 @@ deaf='trap "echo TERM >>\"$BOX/heard\"" TERM; echo $$ >"$BOX/job"
     finish "$last"
     [ "$status" -eq 75 ]
     has_line "$BOX/tidy" tidy
+    has_line "$BOX/out" "lost the lock 'a': the server no longer has this hold"
 }
 
 @test "Lost.WhatTheCommandStartedIsKilledToo" {
@@ -44,6 +45,7 @@ deaf='trap "echo TERM >>\"$BOX/heard\"" TERM; echo $$ >"$BOX/job"
     [ "$status" -eq 75 ]
     wait_until is_gone "$(cat "$BOX/child")"
     [ "$(redis get 'hf:{a}')" = somebody ]
+    has_line "$BOX/out" "lost the lock 'a': the server gave it to another holder"
 }
 
 @test "Lost.WithWarnTheCommandGoesOnAndTheStatusTells" {
@@ -101,4 +103,12 @@ deaf='trap "echo TERM >>\"$BOX/heard\"" TERM; echo $$ >"$BOX/job"
     finish "$last"
     [ "$status" -eq 0 ]
     lock_is_free a
+}
+
+@test "Lost.ToAnOperatorIsSaid" {
+    hold a
+    holdfast release --force --yes a
+    finish "$last"
+    [ "$status" -eq 75 ]
+    has_line "$BOX/out" "lost the lock 'a': somebody asked for it by holdfast release --force"
 }

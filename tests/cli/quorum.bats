@@ -150,7 +150,8 @@ load common
     wait_until shows "waiting .* for 'a': servers .*s1/redis.sock.*s2/redis.sock.*s3/redis.sock.* started .* ago and grant in [0-9]*m.* (--max-lease)"
     ! shows 'about to be handed over'
     terminal resize-window -t t -x 80
-    wait_until shows "waiting .* for 'a': 3 servers started .* ago and grant in [0-9]*m"
+    wait_until shows '^  3 servers started .* ago and grant in [0-9]*m'
+    shows "^holdfast: waiting .* for 'a'$"
 }
 
 @test "Quorum.StatusLineTellsHolderAndPosition" {
@@ -158,7 +159,7 @@ load common
     hold a
     open_terminal
     type_line "HOLDFAST_MAX_LEASE=4s HOLDFAST_URL='$HOLDFAST_URL' \"\$HOLDFAST_BIN\" run a -- echo acquired-it"
-    wait_until shows "'a' is held by .*position 1 of 1"
+    wait_until shows "position 1 of 1, for 'a'; held by "
     let_go a
     wait_until shows '^acquired-it'
 }
@@ -169,8 +170,29 @@ load common
     crash 3
     open_terminal
     type_line "HOLDFAST_MAX_LEASE=1s HOLDFAST_URL='$servers' \"\$HOLDFAST_BIN\" run --wait 60s a -- echo acquired-it"
-    wait_until shows "waiting .*s for 'a': 1 of 3 servers answered; .*s2/redis.sock"
+    wait_until shows "waiting .*s for 'a'"
+    wait_until shows '1 of 3 servers answered; .*s2/redis.sock'
     redis-server "$BOX/s2/redis.conf" >"$BOX/s2/log" 2>&1 3>&- &
     started+=($!)
     wait_until shows '^acquired-it'
+}
+
+@test "Quorum.AServerThatIsNamedInTwoWaysVotesOnce" {
+    start_servers
+    export HOLDFAST_MAX_LEASE=1s
+    wait_until is_older_than 1 2
+    wait_until is_older_than 2 2
+    local twin="unix://$BOX/../${BOX##*/}/s1/redis.sock"
+    run holdfast run --no-wait --url "$(url 1)" --url "$twin" a -- touch "$BOX/ran"
+    echo "$output"
+    [ "$status" -eq 125 ]
+    [[ "$output" == *"is the same server as "*"name each server once"* ]]
+    [ ! -e "$BOX/ran" ]
+    # Two of three servers are enough if they are two.
+    run holdfast run --wait 30s --url "$(url 1)" --url "$(url 2)" --url "$twin" a -- true
+    [ "$status" -eq 0 ]
+    crash 2
+    run holdfast run --no-wait --url "$(url 1)" --url "$(url 2)" --url "$twin" a -- touch "$BOX/ran"
+    [ "$status" -eq 125 ]
+    [ ! -e "$BOX/ran" ]
 }

@@ -92,7 +92,7 @@ load common
     hold a
     run holdfast run --no-wait a -- touch "$BOX/ran"
     [ "$status" -eq 1 ]
-    [[ "$output" == *"lock 'a': not acquired; held by $(id -un)@$(uname -n) holdfast[$last] for "* ]]
+    [[ "$output" == *"lock 'a': not acquired; held by $(id -un)@$(uname -n) holdfast:sh[$last] for "* ]]
     run holdfast run --no-wait -E 42 a -- touch "$BOX/ran"
     [ "$status" -eq 42 ]
     run holdfast run --no-wait other -- true
@@ -206,4 +206,49 @@ load common
     [ "$status" -eq 125 ]
     [ -z "$output" ]
     [[ "$stderr" == *"${url#redis://}"*"nothing listens"* ]]
+}
+
+@test "Run.QuietSaysNothingWhereItIsRefused" {
+    hold a
+    run holdfast run -q --no-wait a -- true
+    [ "$status" -eq 1 ]
+    [ -z "$output" ]
+    run holdfast run -q --wait 10ms -E 7 a -- true
+    [ "$status" -eq 7 ]
+    [ -z "$output" ]
+    let_go a
+    finish "$last"
+}
+
+@test "Run.ShowsWhichCommandHoldsButNotItsArguments" {
+    start run a -- /bin/sh -c "$cat_until_told" hold a
+    wait_until test -e "$BOX/a.runs"
+    [[ "$(holdfast ls)" == *" holdfast:sh[$last] "* ]]
+    [ "$(holdfast show --json a | of_json 'd["lock"]["holders"][0]["client"]["program"]')" = holdfast:sh ]
+    run redis --no-raw hgetall "$(redis keys "hf:client:*")"
+    [[ "$output" != *sleep* ]]
+    let_go a
+    finish "$last"
+}
+
+@test "Run.LeaseThatIsTooLongNamesTheOptionThatAllowsIt" {
+    run holdfast run --lease 1h a -- touch "$BOX/ran"
+    [ "$status" -eq 125 ]
+    [[ "$output" == *"--lease 1h: the longest lease is 1m; say --max-lease 1h, too"* ]]
+    [ ! -e "$BOX/ran" ]
+    run holdfast run --lease 1h --max-lease 1h a -- true
+    [ "$status" -eq 0 ]
+}
+
+@test "Run.UrlsThatAreSeparatedByCommasAreExplained" {
+    local urls
+    for urls in redis://127.0.0.1,redis://127.0.0.2 redis://127.0.0.1:1,127.0.0.2:2 redis://a,b; do
+        run holdfast run --url "$urls" a -- touch "$BOX/ran"
+        echo "$output"
+        [ "$status" -eq 125 ]
+        [[ "$output" == *"--url once for each, or separated by blanks in HOLDFAST_URL"* ]]
+        HOLDFAST_URL=$urls run holdfast run a -- touch "$BOX/ran"
+        [[ "$output" == *"--url once for each, or separated by blanks in HOLDFAST_URL"* ]]
+    done
+    [ ! -e "$BOX/ran" ]
 }

@@ -297,3 +297,23 @@ assert status["pid"] == int(open(os.environ["HOLDFAST_HOME"] + "/redis.pid").rea
     [[ "$output" == *"did not come up"* ]]
     [ ! -e "$BOX/ran" ]
 }
+
+@test "Server.UrlStartsItAndIsForOtherPrograms" {
+    run holdfast server url
+    [ "$status" -eq 0 ]
+    [ "$output" = "unix://$HOLDFAST_HOME/redis.sock" ]
+    [ "$(redis ping)" = PONG ]
+    HOLDFAST_URL=$output run holdfast run -q a -- echo ran
+    [ "$output" = ran ]
+}
+
+@test "Server.DirectoryThatCannotBeWrittenToIsExplained" {
+    # What mkdir and open say of a read-only /tmp they say of /proc, too.
+    HOLDFAST_HOME=/proc/holdfast run holdfast run a -- true
+    [ "$status" -eq 125 ]
+    [[ "$output" == *"/proc/holdfast"*"set HOLDFAST_HOME to a directory of your own that can be written to"* ]]
+    mkdir -m 700 "$HOLDFAST_HOME" "$HOLDFAST_HOME/turn.lock"
+    run holdfast run a -- true
+    [ "$status" -eq 125 ]
+    [[ "$output" == *"cannot write to $HOLDFAST_HOME: "*"set HOLDFAST_HOME to a directory of your own that can be written to"* ]]
+}

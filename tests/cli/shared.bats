@@ -31,7 +31,7 @@ readers_are() { [ "$(redis hget "hf:{$1}" rcount)" = "$2" ]; }
     [ "$(redis hget 'hf:{a}' mode)" = write ]
     run holdfast run --no-wait --shared a -- touch "$BOX/ran"
     [ "$status" -eq 1 ]
-    [[ "$output" == *"lock 'a': not acquired; held by $(id -un)@$(uname -n) holdfast[$writer] for "* ]]
+    [[ "$output" == *"lock 'a': not acquired; held by $(id -un)@$(uname -n) holdfast:sh[$writer] for "* ]]
     [ ! -e "$BOX/ran" ]
     let_go writer
     finish "$writer"
@@ -47,7 +47,7 @@ readers_are() { [ "$(redis hget "hf:{$1}" rcount)" = "$2" ]; }
     wait_until runs two
     run holdfast run --no-wait -x a -- touch "$BOX/ran"
     [ "$status" -eq 1 ]
-    [[ "$output" == *"lock 'a': not acquired; read by $(id -un)@$(uname -n) holdfast[$first] for "*" and 1 other"* ]]
+    [[ "$output" == *"lock 'a': not acquired; read by $(id -un)@$(uname -n) holdfast:sh[$first] for "*" and 1 other"* ]]
     [ ! -e "$BOX/ran" ]
     let_go one
     let_go two

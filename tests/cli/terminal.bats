@@ -43,7 +43,7 @@ TEXT
     type_line '"$HOLDFAST_BIN" run -q a -- echo inside; echo "status=$?"'
     wait_until someone_waits_for a
     terminal send-keys -t t C-c
-    wait_until shows 'status=130' # behind the terminal's own ^C
+    wait_until shows '^status=130' # not behind the terminal's own ^C
     let_go a
     finish "$last"
 }
@@ -83,7 +83,8 @@ TEXT
     local holder=$last
     open_terminal
     type_line '"$HOLDFAST_BIN" run a -- echo "insi""de"; echo "status=$?"'
-    wait_until shows "holdfast: 'a' is held by $(id -un)@$(uname -n) holdfast.$holder. for [0-9]*s, [0-9]*s of its lease left; waiting [0-9]*s"
+    terminal resize-window -t t -x 180 -y 20
+    wait_until shows "holdfast: waiting [0-9]*s, position 1 of 1, for 'a'; held by $(id -un)@$(uname -n) holdfast:sh.$holder. for [0-9]*s, [0-9]*s of its lease left"
     wait_until shows 'waiting [2-9]s, position 1 of 1'
     # Two more waiters come; the position stays, the queue grows.
     start run -q a -- true
@@ -92,11 +93,11 @@ TEXT
     start run -q a -- true
     local third=$last
     wait_until shows 'position 1 of 3'
-    [ "$(screen | grep -c "holdfast: 'a'")" -eq 1 ]
+    [ "$(screen | grep -c "holdfast: waiting")" -eq 1 ]
     let_go a
     wait_until shows '^inside'
     wait_until shows '^status=0'
-    ! shows "holdfast: 'a'" # the line is gone
+    ! shows 'holdfast: waiting' # the line is gone
     finish "$second"
     finish "$third"
 }
@@ -110,7 +111,7 @@ TEXT
     type_line '"$HOLDFAST_BIN" run a -- echo "insi""de"'
     wait_until shows 'position 2 of 2'
     let_go a
-    wait_until shows "held by .*holdfast.$second. .*position 1 of 1"
+    wait_until shows "position 1 of 1, for 'a'; held by .*holdfast:sh.$second. "
     touch "$BOX/second.end"
     wait_until shows '^inside'
 }
@@ -119,7 +120,7 @@ TEXT
     hold a -x
     open_terminal
     type_line '"$HOLDFAST_BIN" run -s a -- echo "insi""de"'
-    wait_until shows "holdfast: 'a' is held by .*holdfast.$last. .*position 1 of 1"
+    wait_until shows "position 1 of 1, for 'a'; held by .*holdfast:sh.$last. "
     let_go a
     wait_until shows '^inside'
 }
@@ -129,17 +130,18 @@ TEXT
     open_terminal
     terminal resize-window -t t -x 40 -y 20
     type_line '"$HOLDFAST_BIN" run a -- echo "insi""de"; echo "status=$?"'
-    wait_until shows "^holdfast: 'a' is held by .*…$"
+    wait_until shows "^holdfast: waiting [0-9]*s, position 1 of…$"
+    shows '^  held by .*…$'
     terminal resize-window -t t -x 120 -y 20
     wait_until shows 'position 1 of 1'
     terminal send-keys -t t C-z
     wait_until shows Stopped
-    ! shows "holdfast: 'a'"
+    ! shows 'holdfast: waiting'
     type_line 'fg; echo "end=$?"'
     wait_until shows 'position 1 of 1'
     terminal send-keys -t t C-c
     wait_until shows 'end=130'
-    ! shows "holdfast: 'a'"
+    ! shows 'holdfast: waiting'
     let_go a
     finish "$last"
 }
@@ -150,7 +152,7 @@ TEXT
     type_line '"$HOLDFAST_BIN" run -q a -- true & "$HOLDFAST_BIN" run a -- true &'
     wait_until someone_waits_for a 2
     sleep 2.5 # longer than the second after which it would speak
-    ! shows "holdfast: 'a'"
+    ! shows 'holdfast: waiting'
     type_line 'fg %2'
     wait_until shows 'position [12] of 2'
     let_go a
@@ -163,7 +165,8 @@ TEXT
     type_line '"$HOLDFAST_BIN" run --wait 60s a -- true; echo "status=$?"'
     wait_until shows 'position 1 of 1'
     kill -STOP "$(server_pid)"
-    wait_until shows "holdfast: waiting [0-9]*s for 'a': "
+    wait_until shows "holdfast: waiting [0-9]*s for 'a'$"
+    shows '^  .*redis.sock.*answer'
     kill -CONT "$(server_pid)"
     wait_until shows 'position 1 of 1'
     let_go a
@@ -176,9 +179,29 @@ TEXT
     kill -KILL "$pid"
     wait_until is_gone "$pid"
     open_terminal
+    terminal resize-window -t t -x 250 -y 20
     type_line "\"\$HOLDFAST_BIN\" run --wait 60s --url $url a -- echo acquired-it"
     wait_until shows "waiting .*s for 'a': .*${url#redis://}.*nothing listens"
     redis-server "$BOX/late/redis.conf" >"$BOX/late/log" 2>&1 3>&- &
     started+=($!)
     wait_until shows '^acquired-it'
+}
+
+@test "Terminal.LongWaitTakesTwoLinesAndCtrlCErasesThem" {
+    hold "a-name-that-is-so-long-that-it-takes-most-of-a-line"
+    open_terminal
+    terminal resize-window -t t -x 100 -y 20
+    type_line 'clear; "$HOLDFAST_BIN" run a-name-that-is-so-long-that-it-takes-most-of-a-line -- true; echo "status=$?"'
+    wait_until shows "^holdfast: waiting [0-9]*s, position 1 of 1, for 'a-name.*line'$"
+    wait_until shows '^  held by .* for .*'
+    sleep 1.2 # redrawn in place
+    [ "$(screen | grep -c 'holdfast: waiting')" -eq 1 ]
+    [ "$(screen | grep -c '  held by')" -eq 1 ]
+    terminal send-keys -t t C-c
+    wait_until shows '^status=130'
+    ! shows 'holdfast: waiting'
+    ! shows 'held by'
+    ! shows '\^C'
+    let_go a-name-that-is-so-long-that-it-takes-most-of-a-line
+    finish "$last"
 }

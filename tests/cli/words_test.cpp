@@ -1,4 +1,5 @@
 // What the command makes of words: options, the list of what is held above, the status line of a wait.
+#include "cli/commands/habits.hpp"
 #include "cli/commands/run_options.hpp"
 #include "cli/run/held_list.hpp"
 #include "cli/terminal/waiting_display.hpp"
@@ -6,6 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <regex>
 
 namespace holdfast::cli::words_test {
 namespace {
@@ -41,6 +45,36 @@ TEST(RunOptions, LeaseIsTheLongestOneIfThatIsShorter) {
     EXPECT_THROW(parsed({"--max-lease", "soon", "a"}).link_options(), trouble);
 }
 
+TEST(RunOptions, AllowForServersThatForgetLagOrDisagree) {
+    const run_options options = parsed({"--mistrust-restarts", "--replicas", "2", "--clock-skew", "50ms", "a"});
+    EXPECT_EQ(options.link_options().after_restart, restarted_server::mistrusted);
+    EXPECT_EQ(options.link_options().clock_skew, 50ms);
+    EXPECT_EQ(options.lock_options().replicas, 2U);
+    EXPECT_EQ(parsed({"a"}).link_options().after_restart, restarted_server::trusted);
+    EXPECT_THROW(parsed({"--clock-skew", "50", "a"}).link_options(), trouble);
+}
+
+// What a finding prescribes to a user of the shell must be there to be said.
+TEST(RunOptions, HaveEveryOptionThatDoctorPrescribes) {
+    run_options options;
+    CLI::App app;
+    declare(app, options);
+    std::size_t found = 0;
+    for (const char* file : {"doctor_checks.cpp", "doctor_together.cpp"}) {
+        std::ifstream in(std::string(HOLDFAST_SOURCES "/cli/doctor/") + file);
+        const std::string text{std::istreambuf_iterator<char>(in), {}};
+        const std::regex option("[ (](--[a-z][a-z-]+)");
+        for (std::sregex_iterator at(text.begin(), text.end(), option), end; at != end; ++at) {
+            const std::string name = (*at)[1];
+            if (name == "--cluster") continue;  // of redis-cli
+            ++found;
+            EXPECT_NE(app.get_option_no_throw(name), nullptr) << name;
+        }
+        EXPECT_EQ(text.find("restarted_server::"), text.npos) << "a name of the library alone";
+    }
+    EXPECT_GE(found, 5U);
+}
+
 TEST(RunOptions, WithoutOptionsAreAPlainLockWithoutALimit) {
     const run_options options = parsed({"a"});
     EXPECT_EQ(options.lock_side(), side::plain);
@@ -71,6 +105,44 @@ TEST(RunOptions, WaitNotAtAllOrSoLong) {
     EXPECT_EQ(parsed({"--wait", "1.5s", "a"}).wait_limit(), 1500ms);
     EXPECT_THROW(parsed({"--wait", "1s", "--no-wait", "a"}).wait_limit(), trouble);
     EXPECT_THROW(parsed({"--wait", "soon", "a"}).wait_limit(), trouble);
+}
+
+TEST(RunOptions, HaveTheShortFormsOfFlock) {
+    EXPECT_EQ(parsed({"-n", "a"}).wait_limit(), 0ms);
+    EXPECT_EQ(parsed({"-w", "5", "a"}).wait_limit(), 5s);
+    EXPECT_EQ(parsed({"-w", "0.25", "a"}).wait_limit(), 250ms);
+    EXPECT_EQ(parsed({"-w", "5m", "a"}).wait_limit(), 5min);
+    EXPECT_THROW(parsed({"-w", "1.2.3", "a"}).wait_limit(), trouble);
+    EXPECT_EQ(parsed({"a", "-c", "x | y"}).command(), (std::vector<std::string>{"/bin/sh", "-c", "x | y"}));
+}
+
+TEST(RunOptions, CommandStandsBehindDashesOrBehindTheName) {
+    using words = std::vector<std::string>;
+    EXPECT_EQ(command_words(std::nullopt, {"echo", "-n", "hi"}), (words{"echo", "-n", "hi"}));
+    EXPECT_EQ(command_words(words{"echo"}, {}), words{"echo"});
+    EXPECT_THROW(command_words(words{"echo"}, {"b"}), trouble);
+    EXPECT_THROW(command_words(std::nullopt, {"--bogus", "echo"}), trouble);
+}
+
+TEST(Habits, OptionsBeforeTheSubcommandAndHelp) {
+    using words = std::vector<std::string>;
+    const spoken_words spoken = split({"--url", "redis://x", "--prefix=p:", "--local", "ls", "--json"});
+    EXPECT_EQ(spoken.global, (words{"--url", "redis://x", "--prefix=p:", "--local"}));
+    EXPECT_EQ(spoken.rest, (words{"ls", "--json"}));
+    EXPECT_EQ(split({"help"}).rest, words{"--help"});
+    EXPECT_EQ(split({"help", "server", "stop"}).rest, (words{"server", "stop", "--help"}));
+    EXPECT_EQ(split({"--url"}).rest, words{});
+    EXPECT_EQ(split({"run", "help"}).rest, (words{"run", "help"}));
+}
+
+TEST(Habits, UnknownSubcommandsAreGuessed) {
+    const std::vector<std::string> known{"run", "ls", "show", "doctor", "server"};
+    EXPECT_EQ(instead_of("list", known), "holdfast ls");
+    EXPECT_EQ(instead_of("rnu", known), "holdfast run");
+    EXPECT_EQ(instead_of("docter", known), "holdfast doctor");
+    EXPECT_EQ(instead_of("start", known), "holdfast server start");
+    EXPECT_EQ(instead_of("stock:1001", known), "");
+    EXPECT_EQ(instead_of("xy", known), "");
 }
 
 TEST(RunOptions, ShellIsACommandOfItsOwn) {
@@ -109,9 +181,13 @@ TEST(StatusLine, TellsHolderTimeAndPosition) {
     lock.holders.push_back(holder_of("backup", access::exclusive));
     lock.waiters.push_back({{.id = "1"}, client_facts{"there", "42", "", ""}});
     lock.waiters.push_back({{.id = "2"}, self});
-    EXPECT_EQ(
-        describe_wait(lock, self, 12s),
-        "holdfast: 'a' is held by al@web backup[7] for 1m5s, 28s of its lease left; waiting 12s, position 2 of 2");
+    const wait_text text = describe_wait(lock, self, 12s);
+    const std::string wait = "holdfast: waiting 12s, position 2 of 2, for 'a'";
+    const std::string reason = "held by al@web backup[7] for 1m5s, 28s of its lease left";
+    EXPECT_EQ(lines_of(text, 120), std::vector{wait + "; " + reason});
+    EXPECT_EQ(lines_of(text, 80), (std::vector{wait, "  " + reason}));
+    EXPECT_EQ(lines_of(text, 39), (std::vector<std::string>{"holdfast: waiting 12s, position 2 of 2…",
+                                                            "  held by al@web backup[7] for 1m5s, 2…"}));
 }
 
 TEST(StatusLine, CountsReadersAndWaitersIfTheOwnPositionIsUnknown) {
@@ -119,14 +195,14 @@ TEST(StatusLine, CountsReadersAndWaitersIfTheOwnPositionIsUnknown) {
     lock.kind = wire::lock_kind::read_write;
     for (int i = 0; i < 3; ++i) lock.holders.push_back(holder_of("report", access::read));
     lock.waiters.push_back({{.id = "1"}});
-    EXPECT_EQ(describe_wait(lock, self, 2s),
-              "holdfast: 'a' is read by al@web report[7] for 1m5s and 2 others; waiting 2s, 1 in the queue");
+    EXPECT_EQ(lines_of(describe_wait(lock, self, 2s), 120).front(),
+              "holdfast: waiting 2s, 1 in the queue, for 'a'; read by al@web report[7] for 1m5s and 2 others");
 }
 
 TEST(StatusLine, NeverLetsANameDriveTheTerminal) {
     lock_state lock({wire::lock_name("a\x1b[2J"), wire::key_naming::tagged, "hf:"});
     lock.holders.push_back(holder_of("\x1b]0;x", access::exclusive));
-    EXPECT_EQ(describe_wait(lock, self, 2s).find('\x1b'), std::string::npos);
+    EXPECT_EQ(lines_of(describe_wait(lock, self, 2s), 200).front().find('\x1b'), std::string::npos);
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ public:
     static constexpr milliseconds soon = std::chrono::seconds{2};
 #endif
 
-    static constexpr mutex_options usual{.lease = std::chrono::seconds{60}};
+    static inline const mutex_options usual{.lease = std::chrono::seconds{60}};
 
     /// The URL with options, if any: "?...".
     explicit crowd(const std::string& url, const mutex_options& wanted = usual)

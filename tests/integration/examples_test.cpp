@@ -42,6 +42,18 @@ TEST(Examples, CoroutineServerLosesNoDeposit) {
     EXPECT_THAT(run_example("coroutine_server"), HasSubstr("balance: 55\n"));
 }
 
+TEST(Examples, OtlpTraceTellsEverySpan) {
+    const std::string output = run_example("otlp_trace");
+    const auto count = [&output](const std::string& text) {
+        std::size_t found = 0;
+        for (std::size_t at = output.find(text); at != output.npos; at = output.find(text, at + 1)) ++found;
+        return found;
+    };
+    EXPECT_EQ(count("\"holdfast hold\""), 3U);
+    EXPECT_EQ(count("\"holdfast acquire\"") + count("\"holdfast wait\""), 3U);
+    EXPECT_EQ(count("{\"key\":\"lock.name\",\"value\":{\"stringValue\":\"stock:1001\"}}"), 6U);
+}
+
 #ifdef HOLDFAST_WITH_SQLITE
 TEST(Examples, FencedSqliteRefusesTheOldToken) {
     const std::string output = run_example("fenced_sqlite");

@@ -5,6 +5,11 @@
 //
 // Says "granted" when it has the lock, and lets go of it when it is told something. Ends as soon as another thread is
 // about to take the client down, or has done so.
+//
+//     holdfast_leaver URL kept
+//
+// Keeps a lock, says "kept", and ends when it is told something, without destroying lock or client. See
+// kept_mutex_test.cpp.
 #include <holdfast/async.hpp>
 #include <holdfast/holdfast.hpp>
 
@@ -49,12 +54,28 @@ struct dropping_executor {
     }
     dropping_executor require(asio::execution::blocking_t::never_t) const { return *this; }
 
-    friend bool operator==(dropping_executor, dropping_executor) noexcept { return true; }
+    [[maybe_unused]] friend bool operator==(dropping_executor, dropping_executor) noexcept { return true; }
 };
+
+int keep_and_leave(const char* url) {
+    using namespace std::chrono_literals;
+    auto& client = *new holdfast::client(url);
+    auto& lock = *new holdfast::mutex(client, "stock", {.lease = 20s, .keep = 60s});
+    // A hold is kept once the client can be asked for it, which the first acquisition may be too early for.
+    for (int i = 0; i < 100; ++i) {
+        lock.lock();
+        lock.unlock();
+        client.ping();
+    }
+    std::cout << "kept" << std::endl;
+    std::cin.get();
+    return 0;
+}
 
 }  // namespace
 
 int main(int count, char** arguments) {
+    if (count == 3) return keep_and_leave(arguments[1]);
     if (count != 2) return 2;
     {
         holdfast::client client{arguments[1], {.max_lease = std::chrono::hours(1)}};

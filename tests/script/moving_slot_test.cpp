@@ -157,6 +157,54 @@ TEST_F(MovingSlotMutex, IsReleasedAloneWhereNobodyWaits) {
     EXPECT_EQ(code(release(ann, token)), 0);
 }
 
+TEST_F(MovingSlotMutex, ThatIsKeptIsAskedForWhileDeadWaitersLeave) {  // R50
+    const std::string keeper = marked_id("keeper");
+    ASSERT_EQ(code(wait(keeper)), 1);
+    listener ear = keeper_listens("keeper");
+    wait(ann);
+    EXPECT_EQ(ear.next(), "wanted " + keeper);
+    wait(bob);
+    last_polled(ann, 20'001);
+    slot_moves();
+    EXPECT_EQ(wait(bob).elements.at(4).integer, 0);
+    EXPECT_EQ(ear.next(), "wanted " + keeper);
+    slot_stays();
+    last_polled(bob, 20'001);
+    slot_moves();
+    const redis_reply tried = run("mutex/acquire", keys, {cid, text(minute), "0", text(hour), "", "0", "0", "0"});
+    slot_stays();
+    EXPECT_EQ(tried.elements.at(4).text, "kept");
+    EXPECT_EQ(everything().size(), 2U) << "the script empties the queue and does not touch it again";
+}
+
+// On a Cluster a message to a channel of another slot would be an error.
+TEST_F(MovingSlotMutex, ThatIsKeptIsAskedForOverAShardedChannelOfItsSlot) {  // R50
+    const std::string keeper = marked_id("keeper", "007");
+    ASSERT_EQ(code(wait(keeper)), 1);
+    const wire::lock_keys names = wire::make_keys(wire::lock_name{"stock"}, wire::key_naming::tagged, "hf:");
+    sim::listener ear{socket(), 1};
+    ear.subscribe(wire::channel_of(names, client_named("keeper")), sim::channel_kind::sharded);
+    ASSERT_EQ(code(wait(bob)), 2);
+    slot_moves();
+    EXPECT_EQ(code(wait(bob)), 2) << "and while the slot moves";
+    slot_stays();
+    const std::vector<sim::message> heard = ear.heard();
+    ASSERT_EQ(heard.size(), 2U);
+    for (const sim::message& each : heard) EXPECT_EQ(each.payload, "wanted " + keeper);
+}
+
+TEST_F(MovingSlotMutex, ThatIsKeptIsRenewedWithoutNewTokensWhereNobodyWaits) {  // R52
+    const std::string keeper = marked_id("keeper");
+    ASSERT_EQ(code(wait(keeper)), 1);
+    const std::string ceiling = value(fence);
+    slot_moves();
+    EXPECT_THAT(run("mutex/renew_block", {lock, queue, fence}, {keeper, text(minute), "0", text(hour)}),
+                IsError("TRYAGAIN"));
+    EXPECT_EQ(code(run("mutex/renew", {lock}, {keeper, text(minute)})), 1);
+    slot_stays();
+    EXPECT_EQ(value(fence), ceiling);
+}
+
 // --- read-write lock -------------------------------------------------------------------------------------
 
 class MovingSlotRw : public moving_slot {
@@ -186,6 +234,22 @@ TEST_F(MovingSlotRw, RenewalOfTheOnlyHolderKeepsItsLease) {
     slot_stays();
     EXPECT_FALSE(must({"ZSCORE", leases, ann}).is_nil());
     EXPECT_EQ(code(wait_to("w", bob)), 2) << "two would believe to hold it";
+}
+
+TEST_F(MovingSlotRw, ThatIsKeptIsAskedForWhileDeadWaitersLeave) {  // R50
+    const std::string keeper = marked_id("keeper");
+    ASSERT_EQ(code(wait_to("w", keeper)), 1);
+    listener ear = keeper_listens("keeper");
+    wait_to("r", ann);
+    EXPECT_EQ(ear.next(), "wanted " + keeper);
+    wait_to("r", bob);
+    last_polled(ann, 20'001);
+    slot_moves();
+    EXPECT_EQ(wait_to("r", bob).elements.at(4).integer, 0);
+    EXPECT_EQ(ear.next(), "wanted " + keeper);
+    const redis_reply renewed = renew(keeper);
+    slot_stays();
+    EXPECT_EQ(renewed.elements.at(5).integer, 1);
 }
 
 TEST_F(MovingSlotRw, IsRenewedAloneWhereNobodyWaits) {

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <ostream>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -89,6 +90,14 @@ inline std::string fence_of(const redis_reply& queued) {
     return queued.elements.at(5).text;
 }
 
+// A marked hold id, of a hold that can be asked back; and its client, whose channel is hf:wake:<client>.
+inline std::string client_named(const std::string& name) {
+    return "hf_" + name + std::string(16 - name.size(), '0');
+}
+inline std::string marked_id(const std::string& name, const std::string& counter = "07") {
+    return client_named(name) + "." + counter + ".0123456789abcdefghijkl";
+}
+
 // Constructed before the fixture that uses it.
 struct own_server {
     explicit own_server(server_options options) : running{with_socket(std::move(options))} {}
@@ -140,6 +149,29 @@ protected:
         const auto end = entry.find(' ', seen);
         const std::int64_t then = std::stoll(entry.substr(seen, end - seen)) - ms_ago * 1000;
         must({"HSET", waiters, id, entry.substr(0, seen) + text(then) + entry.substr(end)});
+    }
+
+    // What the client of a marked hold hears.
+    listener keeper_listens(const std::string& name) {
+        return {socket_, listener::to::channel, "hf:wake:" + client_named(name)};
+    }
+    void expect_keeper_hears_nothing(listener& who, const std::string& name) {
+        must({"PUBLISH", "hf:wake:" + client_named(name), "end"});
+        EXPECT_EQ(who.next(), "end");
+    }
+
+    // The calls that scripts made since RESETSTAT, apart from EVAL.
+    std::int64_t calls_of_scripts() {
+        std::int64_t calls = 0;
+        std::istringstream lines{must({"INFO", "commandstats"}).text};
+        for (std::string line; std::getline(lines, line);) {
+            const auto at = line.find(":calls=");
+            if (!line.starts_with("cmdstat_") || at == std::string::npos) continue;
+            const std::string name = line.substr(8, at - 8);
+            if (name != "eval" && name != "config|resetstat" && name != "info")
+                calls += std::stoll(line.substr(at + 7));
+        }
+        return calls;
     }
 
     // What a listener gets next is this, so nothing came before it.

@@ -68,6 +68,20 @@ mutant in_hand_over(std::string name, std::string general, std::string instead, 
             }};
 }
 
+// A mutant that shows only where clients keep locks.
+mutant of_keepers(std::string rule, mutant one) {
+    return breaking(std::move(rule), {std::move(one.name), [apply = std::move(one.apply)](scenario_options& scenario) {
+                                          scenario.kept = scenario_options::keeping::always;
+                                          apply(scenario);
+                                      }});
+}
+
+// Of the machine of local grants, or of what stands between it and the engine.
+mutant of_keepers(std::string rule, std::string name, kept_mutant what) {
+    return of_keepers(std::move(rule),
+                      {std::move(name), [what](scenario_options& scenario) { scenario.broken_keeper = what; }});
+}
+
 // A mutant that shows only with several servers.
 mutant of_several(mutant one) {
     return {std::move(one.name), [apply = std::move(one.apply)](scenario_options& scenario) {
@@ -120,14 +134,14 @@ std::vector<mutant> mutants() {
         in_scripts("PollDoesNotRefresh", "mutex/acquire", "if channel ~= '' then",
                    "if channel ~= '' and not redis.call('ZSCORE', KEYS[2], id) then"),
         in_scripts("LastComeFirstServed", "mutex/acquire", "math.max(now_us, last + 1)", "9e15 - now_us"),
-        in_hand_over("HandOverWithoutPush", "tell(wants.channel, 'grant ' .. id .. ' ' .. token)", "",
+        in_hand_over("HandOverWithoutPush", "tell(wants.channel, verb .. news)", "",
                      "tell(channel, 'grant ' .. first .. ' ' .. mark)", ""),
         in_scripts("FastPathHandOverWithoutPush", "mutex/release", "tell(channel, 'grant ' .. first .. ' ' .. mark)",
                    ""),
         in_scripts("RenewalRevives", "mutex/renew", "if not holder then return {0} end",
                    "if not holder then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return {1} end"),
         in_scripts("RenewalDoesNotExtend", "mutex/renew", "redis.call('PEXPIRE', KEYS[1], ARGV[2])", "local _ = 1"),
-        in_scripts("PollOfAHolderDoesNotRefresh", "mutex/acquire", "keep_for(KEYS[1], lease)", ""),
+        in_scripts("PollOfAHolderDoesNotRefresh", "mutex/acquire", "redis.call('PEXPIRE', KEYS[1], lease)", ""),
         in_scripts("TokensIgnoreTheFence", "", "math.max(mark or 0, floor)", "tonumber(floor)"),
         in_scripts("TokensIgnoreTheClock", "", "now_us > last and now_text or string.format('%.0f', last + 1)",
                    "string.format('%.0f', (mark or now_us - 10000000) + 1)"),
@@ -145,7 +159,7 @@ std::vector<mutant> mutants() {
         in_scripts("TokensOfAFreeLockIgnoreTheFence", "mutex/acquire", "math.max(mark or 0, floor)", "tonumber(floor)"),
         in_scripts("ReleaseIgnoresTheQueue", "mutex/release",
                    "if is_held and redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 then", "if is_held then"),
-        in_scripts("QueueWithoutExpiry", "mutex/acquire", "keep_for(KEYS[2], keep_ms)", ""),
+        in_scripts("QueueWithoutExpiry", "mutex/acquire", "redis.call('PEXPIRE', KEYS[2], ms)", "local _ = 1"),
         in_scripts("GivingUpKeepsTheQueuePosition", "mutex/release", "    leave_queue(id)\nend", "end"),
         in_scripts("DeadWaitersAreServed", "", "answer.err ~= nil or answer[2] > 0", "true"),
         in_hand_over("LeaseIsShorterOnTheServer", "redis.call('SET', KEYS[1], id, 'PX', lease)",
@@ -163,8 +177,8 @@ std::vector<mutant> mutants() {
                    "leave_queue(id)\n    remove(id)\n    return refused('deadlock')"),
         in_scripts("UpgradeAmongReaders", "rw/acquire", "if not writer and readers == 1 then return granted('b')",
                    "if not writer then return granted('b')"),
-        in_scripts("UpgradeKeepsItsToken", "rw/acquire", "admit(id, shape, lease, take_token(floor))",
-                   "admit(id, shape, lease, shape == 'b' and token_of(my_grant) or take_token(floor))"),
+        in_scripts("UpgradeKeepsItsToken", "rw/acquire", "take_token(floor, shape ~= 'r' and is_marked(id))",
+                   "shape == 'b' and token_of(my_grant) or take_token(floor)"),
         in_scripts("LateUpgradeTakesANewToken", "rw/acquire",
                    "writer == id and tonumber(token_of(my_grant)) <= upgrades", "writer == id"),
         starting_at(4200, in_scripts("UpgradeOfAnotherGrant", "rw/acquire",
@@ -212,7 +226,7 @@ std::vector<mutant> mutants() {
         breaking("was free for too long",
                  in_scripts("QueueIsNotServedAfterAGap", "mutex/release",
                             "remember_gap()\n    tell(wants.channel, 'poll ' .. first)", "remember_gap()")),
-        in_scripts("ReadersGetNoPush", "", "tell(channel, told[channel])", "local _ = 1"),
+        in_scripts("ReadersGetNoPush", "", "tell(message[1], texts[message[2]])", "local _ = 1"),
         // The fast path of readers, and of writers of a free lock. A thousand scenarios do not show that it checks
         // tokens and foreign holders; tests of the scripts do (tests/script/rw).
         in_scripts("FastPathReadersOvertakeTheQueue", "rw/acquire",
@@ -239,8 +253,8 @@ std::vector<mutant> mutants() {
                    "now_us + string.byte(id, 6) * 20000"),
         // One mutant for one rule.
         breaking("too many commands",
-                 in_hand_over("HandOverByAHintOnly", "tell(wants.channel, 'grant ' .. id .. ' ' .. token)",
-                              "tell(wants.channel, 'poll ' .. id)", "tell(channel, 'grant ' .. first .. ' ' .. mark)",
+                 in_hand_over("HandOverByAHintOnly", "tell(wants.channel, verb .. news)",
+                              "tell(wants.channel, 'poll ' .. who)", "tell(channel, 'grant ' .. first .. ' ' .. mark)",
                               "tell(channel, 'poll ' .. first)")),
         breaking("waits beyond its deadline",
                  {"DeadlinesAreIgnored", [](scenario_options& scenario) { scenario.deadlines_ignored = true; }}),
@@ -308,6 +322,52 @@ std::vector<mutant> mutants() {
                                       "redis.call('HSET', KEYS[3], id, grant)", "")),
         starting_at(320, of_member_replicas(in_scripts("ConfirmationOfAnotherGrant", "rw/confirm",
                                                        "(token ~= '0' and token ~= token_of(grant))", "false"))),
+        // What callers are told.
+        breaking("told that it is released, and no script did that",
+                 in_scripts("AReleaseIsAnsweredAndDoesNothing", "mutex/release",
+                            "    redis.call('DEL', KEYS[1])\n    return {1, 0}", "    return {1, 0}")),
+        breaking(
+            "told that it was not held, and a script has released it",
+            in_scripts("AReleaseDeniesWhatItDid", "mutex/release", "    redis.call('DEL', KEYS[1])\n    return {1, 0}",
+                       "    redis.call('DEL', KEYS[1])\n    return {0}")),
+        breaking("told that it is renewed, and no script did that",
+                 in_scripts("ARenewalOfNothingIsAnswered", "mutex/renew", "if not holder then return {0} end",
+                            "if not holder then return {1} end")),
+        // Kept locks: the scripts.
+        of_keepers(
+            "it was not given back",
+            in_scripts("NobodyIsAskedBack", "",
+                       "for _, its_channel in ipairs(channels) do tell(its_channel, texts[its_channel]) end", "")),
+        of_keepers("it was not given back",
+                   in_scripts("HandOversDoNotTellWhoWaits", "", "(exclusive and mark or token) .. ' ' .. queued",
+                              "(exclusive and mark or token) .. ' 0'")),
+        of_keepers("does not cover the number",
+                   in_scripts("ANewBlockIsNotRemembered", "mutex/renew_block", "redis.call('SET', KEYS[3], mark,",
+                              "redis.call('SET', KEYS[3], last > 0 and string.format('%.0f', last) or mark,")),
+        of_keepers(
+            "does not cover the number",
+            in_scripts("BlocksAreTooLong", "", "return {1, token, clock or '', cut or '', ceiling, queued}",
+                       "return {1, token, clock or '', cut or '', string.format('%.0f', ceiling + 1000000), queued}")),
+        of_keepers("", in_scripts("BlocksBeginBeforeTheMark", "", "math.max(last + 1, mark and now_us - 100 or now_us)",
+                                  "now_us - 100000")),
+        of_keepers("", in_scripts("RenewingABlockRevives", "mutex/renew_block", "if not holder then return {0} end",
+                                  "if not holder then redis.call('SET', KEYS[1], id, 'PX', lease) holder = id end")),
+        of_keepers("two conflicting holders",
+                   in_scripts("RenewingABlockDoesNotExtend", "mutex/renew_block",
+                              "math.max(redis.call('PTTL', KEYS[1]), lease)", "redis.call('PTTL', KEYS[1])")),
+        // Kept locks: the client.
+        of_keepers("after its time to pass on", "WantedIsIgnored", kept_mutant::wanted_is_ignored),
+        of_keepers("", "WantedIsHeardLate", kept_mutant::wanted_is_heard_late),
+        of_keepers("it was not given back", "GiveBacksAreLate", kept_mutant::give_backs_are_late),
+        of_keepers("still not served", "HoldsOutliveTheirRelease", kept_mutant::holds_outlive_their_release),
+        of_keepers("beyond its passes", "PassesHaveNoBound", kept_mutant::passes_have_no_bound),
+        of_keepers("still not served", "LossesAreIgnored", kept_mutant::losses_are_ignored),
+        of_keepers("without a proof", "OldProofsCount", kept_mutant::old_proofs_count),
+        of_keepers("does not cover the number", "CeilingsCountWhenAsked", kept_mutant::ceilings_count_when_asked),
+        of_keepers("does not cover the number", "CeilingsAreIgnored", kept_mutant::ceilings_are_ignored),
+        of_keepers("two conflicting holders", "WritersShare", kept_mutant::writers_share),
+        of_keepers("", "ValidityLastsLonger", kept_mutant::validity_lasts_longer),
+        of_keepers("", "UnmarkedHoldsAreKept", kept_mutant::unmarked_holds_are_kept),
         {"PushesOvertakeAnswers", [](scenario_options& scenario) { scenario.pushes_overtake = true; }},
         {"HoldIdsRepeat", [](scenario_options& scenario) { scenario.ids_repeat = true; }},
         {"ClockStopsInPauses", [](scenario_options& scenario) { scenario.clock_stops_in_pauses = true; }},
@@ -323,6 +383,7 @@ TEST_P(Mutants, AreDetected) {
     options.jobs = 1;
     options.counted = 0;
     options.scenario.servers = 1;
+    options.scenario.kept = scenario_options::keeping::never;  // unless the mutant shows there only
     ASSERT_NO_FATAL_FAILURE(GetParam().apply(options.scenario));
     const campaign_result all = run_campaign(options);
     ASSERT_TRUE(all.violation) << "not detected in " << all.scenarios << " scenarios";

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "wire/scripts.hpp"
 #include "world/campaign.hpp"
@@ -56,10 +59,13 @@ TEST(Scenarios, KeepEveryRuleAndReachEveryLineOfEveryScript) {
     if (options.seeds < 2000) return;  // too few scenarios for the rarest lines and faults
     for (std::size_t i = 0; i < fault_kinds; ++i)
         EXPECT_GT(all.faults[i], 0U) << to_string(static_cast<fault>(i)) << " never happened";
-    for (const auto& script : wire::all())
+    for (const auto& script : wire::all()) {
         EXPECT_TRUE(all.lines.contains(std::string(script.name))) << script.name << " never ran";
+    }
     add_rare_lines(all);
-    for (const auto& [file, missed] : all.missed) EXPECT_TRUE(missed.empty()) << file << listed(missed);
+    for (const auto& [file, missed] : all.missed) {
+        EXPECT_TRUE(missed.empty()) << file << listed(missed);
+    }
 }
 
 // A failover to a lagging replica excuses nothing, because what it has not acknowledged does not count.

@@ -2,6 +2,7 @@
 // Lives in the serial section of the core.
 #pragma once
 
+#include "api/backends/run_claims.hpp"
 #include "api/runtime/watcher.hpp"
 #include "base/serial_section.hpp"
 #include "engine/engine.hpp"
@@ -51,6 +52,7 @@ struct surroundings {
     // A server that started less than this ago is not trusted.
     milliseconds mistrusted_for;
     std::uint64_t jitter_seed;
+    run_claims& runs;
 };
 
 // Makes the kind that the settings require.

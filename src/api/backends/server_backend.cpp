@@ -7,6 +7,7 @@ namespace holdfast::api {
 
 server_backend::server_backend(const surroundings& where, redis::server_settings settings)
     : watcher_(where.watcher),
+      runs_(where.runs),
       mistrusted_for_(where.mistrusted_for),
       connection_(where.context, where.section, std::move(settings), *this, where.jitter_seed),
       acks_(where.context, where.section, *this, where.jitter_seed + 2) {
@@ -77,6 +78,13 @@ void server_backend::on_later_take_over(const redis::known_primary& found, insta
 std::chrono::nanoseconds server_backend::known_for(const redis::server_facts& facts, instant now) const {
     const std::chrono::nanoseconds this_run = redis::known_for(facts, run_id_);
     return sentinels_ ? std::min(this_run, now - primary_since_) : this_run;
+}
+
+std::optional<failure> server_backend::objection(const redis::server_facts& facts) {
+    const std::string name = settings().display();
+    const std::string twin = runs_.claim(this, name, facts.run_id);
+    if (twin.empty()) return std::nullopt;
+    return failure{errc::named_twice, name + " is the same server as " + twin};
 }
 
 void server_backend::on_link_up(const redis::server_facts& facts, instant now) {

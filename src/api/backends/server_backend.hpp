@@ -44,6 +44,7 @@ private:
     const redis::server_settings& settings() const noexcept { return connection_.session().settings(); }
     redis::session& session() noexcept { return connection_.session(); }
 
+    std::optional<failure> objection(const redis::server_facts& facts) override;
     void on_link_up(const redis::server_facts& facts, instant now) override;
     void on_link_down(const failure& why, instant now) override;
     void on_subscription_refused(const failure& why, instant now) override {
@@ -67,6 +68,7 @@ private:
     bool withdraw(redis::command& request) override { return acks_.withdraw(request) || session().withdraw(request); }
     void distrust(const failure& why) override { session().distrust(why, boot_now()); }
     void subscribe(const std::string& channel) override { session().subscribe(channel); }
+    bool hears(const std::string& channel) const override { return connection_.session().hears(channel); }
     void unsubscribe(const std::string& /*channel*/) override {}  // the only one it has: wanted again soon
     bool link_is_up(const engine::lock_keys&) const override { return up(); }
     failure why_not_up(const engine::lock_keys&) const override { return connection_.session().why_not_up(); }
@@ -77,6 +79,7 @@ private:
     }
 
     api::watcher& watcher_;
+    run_claims& runs_;
     const milliseconds mistrusted_for_;
     std::string client_id_;
     std::string run_id_;           // of the server at the last link

@@ -1,5 +1,7 @@
 #include "api/locks/hold_face.hpp"
 
+#include <algorithm>
+
 namespace holdfast::api {
 
 std::shared_ptr<hold_face> hold_face::of(engine::hold& held, std::shared_ptr<hold_face> fresh) {
@@ -8,6 +10,9 @@ std::shared_ptr<hold_face> hold_face::of(engine::hold& held, std::shared_ptr<hol
     fresh->kind_ = held.options().kind;
     fresh->on_token(held.token());
     fresh->id_ = held.id();
+    const auto nodes = held.nodes();
+    const auto known = std::ranges::find_if(nodes, [](const engine::node_hold& n) { return n.counts(); });
+    if (known != nodes.end()) fresh->mark_ = known->mark;
     fresh->keys_ = held.terms().keys;
     fresh->valid_until_.store(held.valid_until(), std::memory_order_relaxed);
     held.listen(fresh);
@@ -15,7 +20,8 @@ std::shared_ptr<hold_face> hold_face::of(engine::hold& held, std::shared_ptr<hol
 }
 
 // Of on_lost() and lost(), whichever comes second sees what the other has done: hence the strict order.
-void hold_face::on_lost(errc) {
+void hold_face::on_lost(errc why) {
+    why_lost_.store(why, std::memory_order_relaxed);
     is_lost_.store(true, std::memory_order_seq_cst);
     const std::stop_source* const source = lost_.load(std::memory_order_seq_cst);
     if (source != nullptr) fire(*source);  // otherwise whoever asks later finds it stopped

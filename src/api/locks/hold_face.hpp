@@ -3,6 +3,8 @@
 //
 // The leases keep the core alive, the face does not: the engine keeps the face until the hold is released, and the last
 // lease waits for that.
+//
+// A local grant of a kept lock (kept_lock.hpp) has a face of its own, which is derived from this one.
 #pragma once
 
 #include "api/runtime/core.hpp"
@@ -16,10 +18,12 @@
 
 namespace holdfast::api {
 
-class hold_face final : public engine::hold_listener {
+class local_face;
+
+class hold_face : public engine::hold_listener {
 public:
     explicit hold_face(core& where) : core_(where) {}
-    ~hold_face() { delete lost_.load(std::memory_order_acquire); }
+    virtual ~hold_face() { delete lost_.load(std::memory_order_acquire); }
     hold_face(const hold_face&) = delete;
     hold_face& operator=(const hold_face&) = delete;
 
@@ -29,27 +33,39 @@ public:
     core& where() const noexcept { return core_; }
     // Null after the hold was released. Inside the section only.
     engine::hold* held() const noexcept { return hold_; }
-    std::uint64_t token() const noexcept { return token_.load(std::memory_order_relaxed); }
+    // Null: not of a local grant.
+    virtual local_face* local() noexcept { return nullptr; }
+    virtual std::uint64_t token() noexcept { return token_.load(std::memory_order_relaxed); }
     engine::lock_kind kind() const noexcept { return kind_; }
-    std::string id() const { return id_.text(core_.engine().id()); }
+    virtual std::string id() const { return id_.text(core_.engine().id(), mark_); }
     const engine::lock_keys& keys() const noexcept { return *keys_; }
-    instant valid_until() const noexcept { return valid_until_.load(std::memory_order_relaxed); }
+    virtual instant valid_until() const noexcept { return valid_until_.load(std::memory_order_relaxed); }
     bool is_lost() const noexcept { return is_lost_.load(std::memory_order_relaxed); }
+    // Once it is lost: errc::not_held or errc::held_by_other if a server said so, otherwise errc::lost.
+    errc why_lost() const noexcept { return why_lost_.load(std::memory_order_relaxed); }
     // Fires when it is lost, or has fired if it was.
     std::stop_token lost() const;
 
-private:
+protected:
+    // Of a local grant.
+    hold_face(core& where, engine::lock_kind kind, std::shared_ptr<const engine::lock_keys> keys)
+        : core_(where), kind_(kind), keys_(std::move(keys)) {}
+
     void on_validity(instant until) override { valid_until_.store(until, std::memory_order_relaxed); }
     void on_token(engine::fencing_token token) override { token_.store(token, std::memory_order_relaxed); }
     void on_lost(errc why) override;
     void on_gone() override { hold_ = nullptr; }
+
+private:
     void fire(const std::stop_source& source) const;
 
     core& core_;
     engine::hold* hold_ = nullptr;
     wire::hold_id id_;
+    wire::mark mark_ = wire::mark::none;  // as the first node that votes for it knows the id
     engine::lock_kind kind_ = engine::lock_kind::mutex;
     std::atomic<bool> is_lost_ = false;
+    std::atomic<errc> why_lost_ = errc::lost;
     std::shared_ptr<const engine::lock_keys> keys_;
     std::atomic<std::uint64_t> token_ = 0;
     std::atomic<instant> valid_until_{};
@@ -59,6 +75,9 @@ private:
 // Makes leases. The public class has no public constructor for it.
 struct lease_access {
     static lease make(std::shared_ptr<hold_face> held, mode kind) noexcept { return lease(std::move(held), kind); }
+    static errc why_lost(const lease& one) noexcept { return one.face_->why_lost(); }
+    // Also of one that is lost, whose validity() is zero.
+    static instant valid_until(const lease& one) noexcept { return one.face_->valid_until(); }
 };
 
 }  // namespace holdfast::api

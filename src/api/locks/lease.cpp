@@ -1,11 +1,13 @@
 #include <holdfast/lease.hpp>
 
 #include "api/locks/hold_face.hpp"
+#include "api/locks/kept_lock.hpp"
 #include "api/locks/lock_definition.hpp"
 #include "api/operations/asynchronous.hpp"
 #include "api/operations/blocking.hpp"
 #include "api/operations/blocking_command.hpp"
 #include "api/operations/posted_release.hpp"
+#include "base/race_detector.hpp"
 #include "wire/kind.hpp"
 
 #include <new>
@@ -21,9 +23,25 @@ what release_of(mode kind) noexcept {
     return kind == mode::shared ? what::release_shared : what::release;
 }
 
+// Of a local grant: only a renewal needs the server.
+boost::system::error_code act_locally(api::local_face& face, what kind) {
+    if (kind == what::release) return face.lock().release(face, engine::access::exclusive);
+    if (kind == what::release_shared) return face.lock().release(face, engine::access::shared);
+    return face.lock().downgrade(face);
+}
+
+// What a renewal is asked of. Null: a local grant that is lost.
+std::shared_ptr<api::hold_face> renewed_by(std::shared_ptr<api::hold_face> face) {
+    if (face->local() == nullptr) return face;
+    return face->is_lost() ? nullptr : face->local()->hold();
+}
+
 boost::system::error_code ask(std::shared_ptr<api::hold_face> face, what kind, afterwards* left = nullptr) noexcept {
     try {
         if (face->where().forked()) return make_error_code(errc::forked);
+        if (face->local() != nullptr && kind != what::renew) return act_locally(*face->local(), kind);
+        if (kind == what::renew) face = renewed_by(std::move(face));
+        if (!face) return make_error_code(errc::lost);
         if (api::may_block()) {
             api::blocking_hold_operation operation(std::move(face), kind);
             const auto result = operation.wait();
@@ -74,7 +92,12 @@ lease::~lease() {
 
 void lease::post_release() noexcept {
     const bool holds = face_ && !core_->forked();
-    if (holds && !api::posted_release::start(face_, api::to_access(mode_))) release();
+    if (holds) race_detector::before_release(face_->keys().lock());
+    if (holds && face_->local() != nullptr) {
+        act_locally(*face_->local(), release_of(mode_));
+    } else if (holds && !api::posted_release::start(face_, api::to_access(mode_))) {
+        release();
+    }
     face_.reset();
     core_.reset();
 }
@@ -117,6 +140,7 @@ boost::system::error_code lease::release() noexcept {
 boost::system::error_code lease::release(afterwards& left_behind) noexcept {
     left_behind = {};
     if (!face_) return make_error_code(errc::not_held);
+    race_detector::before_release(face_->keys().lock());
     const auto kept = std::move(core_);
     return ask(std::exchange(face_, nullptr), release_of(mode_), &left_behind);
 }
@@ -125,10 +149,29 @@ lease lease::upgrade_within(milliseconds wait, upgrade_options options) {
     if (const auto why = why_no_upgrade(face_, mode_)) throw error(*why, "an upgrade");
     face_->where().check_not_forked();
     api::check_may_block();
+    if (face_->local() != nullptr) return upgrade_locally(wait, std::move(options));
     api::blocking_acquire request(face_, api::to_patience(wait, face_->where().request_timeout()));
     request.wait(std::move(options.stop));
-    if (request.acquired()) return lease(request.held(), holdfast::mode::exclusive);
-    const refusal& why = request.why();
+    if (request.acquired()) {
+        race_detector::on_acquired(face_->keys().lock());
+        return lease(request.held(), holdfast::mode::exclusive);
+    }
+    return no_upgrade(request.why(), wait, options);
+}
+
+lease lease::upgrade_locally(milliseconds wait, upgrade_options options) {
+    auto& mine = *face_->local();
+    api::blocking_local request(mine.lock().shared_from_this());
+    auto face = request.upgrade(std::static_pointer_cast<api::local_face>(face_),
+                                api::to_patience(wait, face_->where().request_timeout()), std::move(options.stop));
+    if (face) {
+        race_detector::on_acquired(face_->keys().lock());
+        return lease(std::move(face), holdfast::mode::exclusive);
+    }
+    return no_upgrade(request.why(), wait, options);
+}
+
+lease lease::no_upgrade(const refusal& why, milliseconds wait, const upgrade_options& options) {
     if (options.why_not != nullptr) *options.why_not = why;
     if (api::is_plain_no(why.code, wait)) return {};
     throw error(why.code,
@@ -140,6 +183,7 @@ lease lease::downgrade() {
     if (const auto why = why_no_downgrade(face_, mode_)) throw error(*why, "a downgrade");
     face_->where().check_not_forked();
     api::check_may_block();
+    race_detector::before_release(face_->keys().lock());
     lease reading(std::exchange(face_, nullptr), holdfast::mode::shared);
     core_.reset();
     ask(reading.face_, what::downgrade);  // on failure the hold is lost, which lost() reports
@@ -153,6 +197,17 @@ using lease_completion = detail::completion<boost::system::error_code, lease>;
 
 // Starts the operation, or completes it at once if there is nothing to start.
 void start(std::shared_ptr<api::hold_face> face, what kind, std::unique_ptr<hold_completion> handler) {
+    if (face && !face->where().forked() && face->local() != nullptr && kind != what::renew) {
+        hold_completion& told = *handler;
+        return told.complete(std::move(handler), act_locally(*face->local(), kind));
+    }
+    if (face && kind == what::renew) {
+        face = renewed_by(std::move(face));
+        if (!face) {
+            hold_completion& told = *handler;
+            return told.complete(std::move(handler), make_error_code(errc::lost));
+        }
+    }
     if (face && !face->where().forked())
         return api::async_hold_operation::start(std::move(face), kind, std::move(handler));
     hold_completion& told = *handler;
@@ -171,6 +226,7 @@ void lease::start_renew(std::unique_ptr<detail::completion<boost::system::error_
 }
 
 void lease::start_release(std::unique_ptr<detail::completion<boost::system::error_code>> handler) {
+    if (face_) race_detector::before_release(face_->keys().lock());
     const auto kept = std::move(core_);
     start(std::exchange(face_, nullptr), release_of(mode_), std::move(handler));
 }
@@ -180,6 +236,11 @@ void lease::start_upgrade(milliseconds wait, std::unique_ptr<lease_completion> h
     if (!why && face_->where().forked()) why = errc::forked;
     if (why) return refuse(std::move(handler), *why);
     const auto limit = api::to_patience(wait, face_->where().request_timeout());
+    if (face_->local() != nullptr) {
+        const auto request = std::make_shared<api::async_local>(core_, face_->local()->lock().shared_from_this(),
+                                                                holdfast::mode::exclusive, std::move(handler));
+        return request->upgrade(std::static_pointer_cast<api::local_face>(face_), limit);
+    }
     api::async_acquire::start(face_, limit, std::move(handler));
 }
 
@@ -210,8 +271,14 @@ void lease::start_downgrade(std::unique_ptr<lease_completion> handler) {
     auto why = why_no_downgrade(face_, mode_);
     if (!why && face_->where().forked()) why = errc::forked;
     if (why) return refuse(std::move(handler), *why);
+    race_detector::before_release(face_->keys().lock());
     const auto kept = std::move(core_);
     const auto face = std::exchange(face_, nullptr);
+    if (face->local() != nullptr) {
+        const auto result = act_locally(*face->local(), what::downgrade);
+        lease_completion& told = *handler;
+        return told.complete(std::move(handler), result, api::lease_access::make(face, holdfast::mode::shared));
+    }
     api::async_hold_operation::start(face, what::downgrade,
                                      std::make_unique<downgrade_completion>(std::move(handler), face));
 }

@@ -12,6 +12,8 @@ constexpr unsigned most_replicas = 15;
 constexpr milliseconds longest_replica_timeout{4000};
 constexpr milliseconds shortest_yield{10};
 constexpr milliseconds longest_yield{1000};
+constexpr milliseconds longest_keep{std::chrono::hours(24)};
+constexpr unsigned most_passes = 1'000'000;
 
 std::string in_ms(milliseconds time) {
     return std::to_string(time.count()) + " ms";
@@ -26,6 +28,23 @@ void check_replicas(const core& where, redis::acknowledgement wanted) {
     if (wanted.within < milliseconds(1) || wanted.within > longest) {
         throw error(errc::bad_option,
                     "replica_timeout must be from 1 ms to half the request timeout, here " + in_ms(longest));
+    }
+}
+
+// The client must be able to renew a hold that nobody uses, and whoever wants the lock must be able to say so.
+template <typename Preference>
+void check_kept(const basic_lock_options<Preference>& chosen) {
+    if (chosen.keep < milliseconds(0) || chosen.keep > longest_keep) {
+        throw error(errc::bad_option, "keep must be from 0 to 24 h");
+    }
+    if (chosen.passes > most_passes) throw error(errc::bad_option, "passes must be at most 1000000");
+    if (chosen.keep == milliseconds(0) && chosen.passes == 0) return;
+    if (!chosen.renew) {
+        throw error(errc::bad_option, "keep and passes need renew = true: a kept hold must not end while it is unused");
+    }
+    if (chosen.keys == keys::raw) {
+        throw error(errc::bad_option,
+                    "keep and passes cannot be used with keys::raw: other programs cannot ask for the lock");
     }
 }
 
@@ -61,6 +80,10 @@ lock_definition define_any(const core& where, const std::string& name, const bas
         throw error(errc::bad_option, "yield_after must be 0 or from 10 ms to 1 s");
     }
     options.yield_after_ms = static_cast<std::uint16_t>(yield.count());
+    check_kept(chosen);
+    lock.keep = chosen.keep;
+    lock.passes = chosen.passes;
+    lock.options.kept = lock.is_kept();
     if constexpr (std::is_same_v<Preference, prefer>) {
         options.kind = engine::lock_kind::read_write;
         options.prefer = to_preference(chosen.prefer);

@@ -15,6 +15,11 @@ class core;
 struct lock_definition {
     std::shared_ptr<const wire::lock_keys> keys;
     engine::lock_options options;
+    // Of a lock whose client deals out local grants; see kept_lock.hpp.
+    milliseconds keep{0};
+    unsigned passes = 0;
+
+    bool is_kept() const noexcept { return keep > milliseconds(0) || passes > 0; }
 };
 
 // Throw errc::bad_name or errc::bad_option.

@@ -86,6 +86,9 @@ striped_shared_mutex::striped_shared_mutex(const client& client, std::string nam
     if (stripes < 1 || stripes > most_stripes) throw error(errc::bad_option, "stripes must be from 1 to 1024");
     // Checks the name, too: the number of a stripe behind it must not make a bad name usable.
     api::lock_definition lock = api::define(*api::core_of(client), name_, options);
+    if (lock.is_kept()) {
+        throw error(errc::bad_option, "a striped lock takes neither keep nor passes: use a shared_mutex for that");
+    }
     const auto name_of = [this](std::size_t stripe) { return name_ + "#" + std::to_string(stripe); };
     auto all = std::make_shared<std::vector<wire::lock_keys>>();
     for (std::size_t i = 0; i < stripes; ++i) all->push_back(api::keys_of(name_of(i), options));

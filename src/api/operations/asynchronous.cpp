@@ -1,5 +1,8 @@
 #include "api/operations/asynchronous.hpp"
 
+#include "api/operations/blocking.hpp"
+#include "base/race_detector.hpp"
+
 #include <holdfast/detail/completion.hpp>
 
 #include <boost/asio/error.hpp>
@@ -21,6 +24,11 @@ sending expect(core& where) {
 
 }  // namespace
 
+refusal told_in_words(refusal why, const wire::lock_keys& lock, const core& where) {
+    why.detail = describe_refusal("lock '" + std::string(lock.name()) + "'", where.display(), why);
+    return why;
+}
+
 async_acquire::async_acquire(std::shared_ptr<core> where, engine::acquire_terms terms, mode kind,
                              std::unique_ptr<completion> handler)
     : acquire_operation(std::move(where), std::move(terms), face::wanted), kind_(kind), handler_(std::move(handler)) {}
@@ -30,11 +38,13 @@ async_acquire::async_acquire(std::shared_ptr<hold_face> target, engine::patience
     : acquire_operation(std::move(target), limit), kind_(mode::exclusive), handler_(std::move(handler)) {}
 
 void async_acquire::start(std::shared_ptr<core> where, engine::acquire_terms terms, std::stop_token stop,
-                          std::unique_ptr<completion> handler) {
+                          refusal* why_not, std::unique_ptr<completion> handler) {
     const mode kind = terms.want == engine::access::shared ? mode::shared : mode::exclusive;
-    begin(std::allocate_shared<async_acquire>(recycling_allocator<async_acquire>(), std::move(where), std::move(terms),
-                                              kind, std::move(handler)),
-          std::move(stop));
+    auto told = why_not == nullptr ? nullptr : std::make_unique<told_refusal>(told_refusal{why_not, terms.keys});
+    const auto made = std::allocate_shared<async_acquire>(recycling_allocator<async_acquire>(), std::move(where),
+                                                          std::move(terms), kind, std::move(handler));
+    made->told_ = std::move(told);
+    begin(made, std::move(stop));
 }
 
 void async_acquire::start(std::shared_ptr<hold_face> target, engine::patience limit,
@@ -65,7 +75,11 @@ void async_acquire::finished() {
     on_stop_.reset();
     where().loop().expected_has_come();
     auto& handler = *handler_;
-    if (acquired()) return handler.complete(std::move(handler_), {}, lease_access::make(held(), kind_));
+    if (acquired()) {
+        race_detector::on_acquired(held()->keys().lock());  // the handler runs after this
+        return handler.complete(std::move(handler_), {}, lease_access::make(held(), kind_));
+    }
+    if (told_) *told_->where = told_in_words(why(), *told_->keys, where());
     boost::system::error_code code = make_error_code(why().code);
     if (why().code == errc::cancelled) code = boost::asio::error::operation_aborted;
     handler.complete(std::move(handler_), code, lease());

@@ -17,11 +17,15 @@
 
 namespace holdfast::api {
 
+// The refusal with a `detail` that names the lock and the server, for callers whom no exception tells them.
+refusal told_in_words(refusal why, const wire::lock_keys& lock, const core& where);
+
 class async_acquire final : public acquire_operation, public std::enable_shared_from_this<async_acquire> {
 public:
     using completion = detail::completion<boost::system::error_code, lease>;
 
-    static void start(std::shared_ptr<core> where, engine::acquire_terms terms, std::stop_token stop,
+    // `why_not` may be null.
+    static void start(std::shared_ptr<core> where, engine::acquire_terms terms, std::stop_token stop, refusal* why_not,
                       std::unique_ptr<completion> handler);
     // Upgrades the hold of `target`.
     static void start(std::shared_ptr<hold_face> target, engine::patience limit, std::unique_ptr<completion> handler);
@@ -36,7 +40,14 @@ private:
     void cancel(errc why);
     void finished() override;
 
+    // Where to tell why it was refused, and what is to be named there.
+    struct told_refusal {
+        refusal* where;
+        std::shared_ptr<const wire::lock_keys> keys;
+    };
+
     const mode kind_;
+    std::unique_ptr<told_refusal> told_;  // null: nobody wants to know
     std::unique_ptr<completion> handler_;
     std::shared_ptr<async_acquire> self_;
     std::optional<std::stop_callback<std::function<void()>>> on_stop_;

@@ -1,5 +1,7 @@
 #include "api/runtime/core.hpp"
 
+#include "net/stream_kinds.hpp"
+
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
@@ -14,6 +16,7 @@ constexpr milliseconds shortest_max_lease{100};
 constexpr milliseconds longest_max_lease{std::chrono::hours(24)};
 constexpr milliseconds shortest_lease_at_all{10};
 constexpr milliseconds longest_first_connect{std::chrono::hours(24)};
+constexpr std::chrono::milliseconds longest_spin{10};
 // At most this part of a lease is left out for the sake of the servers' clocks.
 constexpr int skew_part = 4;
 // And so much of it for them and for the margin together: what is left must be enough for the first renewal, which is
@@ -52,8 +55,27 @@ void check(const client_options& options) {
     require(shortest_lease_for(options) <= options.max_lease,
             "clock_skew and lost_margin_percent together must leave two fifths of max_lease");
     require(options.max_depth >= 1, "max_depth must be at least 1");
+    require(options.max_kept >= 1, "max_kept must be at least 1");
     require(options.first_connect >= milliseconds(1) && options.first_connect <= longest_first_connect,
             "first_connect must be from 1 ms to 24 h");
+    require(!options.spin || (options.spin->count() >= 0 && *options.spin <= longest_spin),
+            "spin must be from 0 to 10 ms");
+}
+
+void check_credentials(const std::vector<redis::server_settings>& servers, const client_options& options) {
+    const auto refuse = [](const redis::server_settings& server, const char* what) {
+        throw error(errc::bad_option, server.display() + ": " + what);
+    };
+    for (const redis::server_settings& server : servers) {
+        if (options.credentials && server.has_login()) {
+            refuse(server, "client_options::credentials gives user and password, so the URL must not");
+        }
+        if (!options.sentinel_credentials) continue;
+        if (!server.sentinels) refuse(server, "sentinel_credentials are for redis+sentinel:// URLs");
+        if (server.sentinels->has_login()) {
+            refuse(server, "client_options::sentinel_credentials gives user and password, so the URL must not");
+        }
+    }
 }
 
 std::pair<milliseconds, milliseconds> timeouts(const std::vector<redis::server_settings>& servers) {
@@ -127,11 +149,15 @@ core::core(const std::vector<redis::server_settings>& servers, client_options op
       shortest_request_timeout_(timeouts(servers).first),
       request_timeout_(timeouts(servers).second),
       display_(names_of(servers)),
+      loop_(options_.spin),
       notifier_(loop_),
       watcher_(options_, notifier_),
       alarm_(loop_.context(), *this, *this),
+      credentials_(*this, watcher_),
       backends_(make_backends(servers)),
-      engine_(engine_settings_for(request_timeout_, options_), links(), random_, watcher_) {
+      engine_(engine_settings_for(request_timeout_, options_), links(), random_, watcher_),
+      kept_(*this, options_.max_kept) {
+    watcher_.know(engine_.id());
     for (std::size_t i = 0; i < backends_.size(); ++i) backends_[i]->attach(engine_.node(i), engine_.id().text());
     // The section is entered once so that settle() connects right away.
     enter_with([this] {
@@ -143,15 +169,24 @@ std::vector<std::unique_ptr<backend>> core::make_backends(const std::vector<redi
     std::vector<std::unique_ptr<backend>> made;
     // Where several vote, one that may have lost its data must not help to elect a second holder.
     const bool mistrusts = options_.after_restart == restarted_server::mistrusted || servers.size() > 1;
-    for (const redis::server_settings& server : servers) {
+    for (redis::server_settings server : servers) {
+        use_credentials(server);
         made.push_back(make_backend({.context = loop_.context(),
                                      .section = *this,
                                      .watcher = watcher_,
                                      .mistrusted_for = mistrusts ? options_.max_lease : milliseconds(0),
-                                     .jitter_seed = random_.next()},
+                                     .jitter_seed = random_.next(),
+                                     .runs = runs_},
                                     server));
     }
     return made;
+}
+
+void core::use_credentials(redis::server_settings& server) {
+    server.logins = credentials_.source_for(server, options_.credentials);
+    if (server.sentinels) {
+        server.sentinels->logins = credentials_.source_for(*server.sentinels, options_.sentinel_credentials);
+    }
 }
 
 std::vector<engine::node_link> core::links() const {
@@ -186,6 +221,7 @@ core::~core() {
         for (const auto& one : backends_) one->close(boot_now());
         alarm_.close();
     });
+    credentials_.stop();
     notifier_.stop();
     loop_.stop();
 }
@@ -209,7 +245,7 @@ void core::settle() {
         is_sending = is_sending || one->is_sending();
         due = std::min(due, one->deadline());
     }
-    due = std::min(due, engine_.deadline());
+    due = std::min({due, engine_.deadline(), kept_.deadline()});
     is_sending_.store(is_sending, std::memory_order_relaxed);
     alarm_.set(due);
     loop_.next_timer(due);
@@ -219,6 +255,7 @@ void core::on_alarm() {
     const instant now = boot_now();
     for (const auto& one : backends_) one->on_timer(now);
     engine_.on_timer(now);
+    kept_.on_timer(now);
 }
 
 std::shared_ptr<core> make_core(const std::vector<std::string>& urls, client_options options) {
@@ -231,6 +268,11 @@ std::shared_ptr<core> make_core(const std::vector<std::string>& urls, client_opt
 
 std::shared_ptr<core> make_core(const std::vector<redis::server_settings>& servers, client_options options) {
     check(options);
+    check_credentials(servers, options);
+    for (const redis::server_settings& each : servers) {
+        const bool asks_by_tls = each.sentinels && each.sentinels->kind == redis::transport::tls;
+        if (each.kind == redis::transport::tls || asks_by_tls) net::require_tls(each.display());
+    }
     return {new core(servers, std::move(options)), take_down};
 }
 

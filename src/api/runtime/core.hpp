@@ -8,6 +8,8 @@
 #pragma once
 
 #include "api/backends/backend.hpp"
+#include "api/locks/kept_locks.hpp"
+#include "api/runtime/credentials_desk.hpp"
 #include "api/runtime/loop.hpp"
 #include "api/runtime/notifier.hpp"
 #include "api/runtime/system_random.hpp"
@@ -46,6 +48,8 @@ public:
     api::watcher& watcher() noexcept { return watcher_; }
     milliseconds max_lease() const noexcept { return options_.max_lease; }
     milliseconds shortest_lease() const noexcept;
+    unsigned max_depth() const noexcept { return options_.max_depth; }
+    kept_locks& kept() noexcept { return kept_; }
 
     // Inside the section only.
     engine::engine& engine() noexcept { return engine_; }
@@ -68,6 +72,7 @@ public:
 private:
     void settle() override;
     void on_alarm() override;
+    void use_credentials(redis::server_settings& server);
     std::vector<std::unique_ptr<backend>> make_backends(const std::vector<redis::server_settings>& servers);
     std::vector<engine::node_link> links() const;
     void wait_for_posted_releases();
@@ -82,8 +87,11 @@ private:
     api::watcher watcher_;
     system_random random_;
     net::alarm alarm_;
+    credentials_desk credentials_;
+    run_claims runs_;
     std::vector<std::unique_ptr<backend>> backends_;
     engine::engine engine_;
+    kept_locks kept_;
     std::atomic<bool> is_sending_ = false;
     std::atomic<unsigned> posted_releases_ = 0;
     loop::wait* no_release_is_posted_ = nullptr;  // who waits for that, in the end
@@ -91,7 +99,7 @@ private:
 
 template <typename Function>
 void core::post(Function function) {
-    auto counted = [this, function = std::move(function)] {
+    auto counted = [this, function = std::move(function)]() mutable {
         function();
         posted_release_has_ended();
     };

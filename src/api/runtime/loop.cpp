@@ -3,6 +3,7 @@
 #include "base/boot_clock.hpp"
 #include "base/signals_blocked.hpp"
 
+#include <sys/resource.h>
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <utility>
@@ -26,16 +27,20 @@ constexpr unsigned many = 8;
 constexpr std::size_t some = 4;  // threads
 constexpr std::chrono::microseconds close_behind{25};
 
-// A server on the same machine answers before a sleeping core wakes up. So a caller that leads alone polls for this
-// long before it sleeps. After a poll in vain, which is the rule for remote servers and for waiters in the queue, the
-// next leads do not poll.
-constexpr std::chrono::microseconds poll_time{100};
-constexpr int leads_after_poll_in_vain = 32;
+// On a single core the server cannot answer while a caller looks for the answer.
 const bool several_cores = std::thread::hardware_concurrency() > 1;
+
+// Whether another thread got this thread's core, though this one could have run, since this thread asked last.
+spin_policy::core core_since_last_asked() noexcept {
+    static thread_local long seen = 0;
+    rusage used{};
+    if (::getrusage(RUSAGE_THREAD, &used) != 0) return spin_policy::core::kept;
+    return std::exchange(seen, used.ru_nivcsw) == used.ru_nivcsw ? spin_policy::core::kept : spin_policy::core::shared;
+}
 
 }  // namespace
 
-loop::loop() : work_(boost::asio::make_work_guard(context_)) {
+loop::loop(std::optional<std::chrono::microseconds> spin) : work_(boost::asio::make_work_guard(context_)), spin_(spin) {
     const signals_blocked for_the_new_thread;
     thread_ = std::thread([this] { run_background(); });
 }
@@ -91,7 +96,7 @@ void loop::lead(wait& event, lock& held) {
     ++leads_;
     const bool alone = followers_.empty() && expected_ == 0;
     drive(held, [&] {
-        if (alone && several_cores) poll_before_sleep(event);
+        if (alone && several_cores) look_before_sleep(event);
         while (!event.is_over()) context_.run_one();
     });
     pass_the_lead(held);
@@ -155,18 +160,16 @@ bool loop::is_free() const {
     return leader_ == nullptr && heir_ == nullptr && followers_.empty();
 }
 
-// Only the leader uses leads_without_poll_.
-void loop::poll_before_sleep(const wait& event) {
-    if (leads_without_poll_ > 0) {
-        --leads_without_poll_;
-        return;
-    }
-    const auto enough = std::chrono::steady_clock::now() + poll_time;
+void loop::look_before_sleep(const wait& event) {
+    const instant began = boot_now();
+    const spin_policy::time enough = spin_.look_for(began);
+    if (enough <= 0ns) return;
     while (!event.is_over()) {
-        if (context_.poll_one() > 0 || std::chrono::steady_clock::now() < enough) continue;
-        leads_without_poll_ = leads_after_poll_in_vain;
-        return;
+        if (context_.poll_one() > 0) continue;
+        const spin_policy::time looked = boot_now() - began;
+        if (looked >= enough) return spin_.looked(looked, spin_policy::outcome::in_vain, core_since_last_asked());
     }
+    spin_.looked(boot_now() - began, spin_policy::outcome::answered, spin_policy::core::kept);
 }
 
 // Runs `work` without mutex_ as the leader. The caller has set leader_ before; it is null afterwards.
@@ -218,7 +221,7 @@ void loop::pass_the_lead(lock& held) {
     if (heir_ != nullptr) return;
     if (!followers_.empty()) return tell_to_lead(followers_.front(), held);
     if (expected_ > 0 && stand_in_ != nullptr) return tell_to_lead(*stand_in_, held);
-    if (expected_ == 0 && !deep_sleep_) return;
+    if (expected_ == 0 && !listens_ && !deep_sleep_) return;
     held.unlock();
     wake_background_.notify_one();
 }
@@ -262,7 +265,7 @@ bool loop::expect_in_background() {
 void loop::run_background() {
     lock held(mutex_);
     while (!background_.is_over()) {
-        const bool wanted = expected_ > 0 || !callers_were_here_ || until_next_timer() <= 0ns;
+        const bool wanted = expected_ > 0 || listens_ || !callers_were_here_ || until_next_timer() <= 0ns;
         const bool just_left = away_ && absences_seen_ != absences_;
         if (!is_free() || !wanted || just_left) {
             linger(held);

@@ -21,13 +21,13 @@
 //   a wait of glance()   true               a caller           nothing is ready          pass_the_lead()
 //
 // pass_the_lead() chooses, in this order: the first follower; the callback thread, if something is expected and it
-// sleeps in stand_in(); the background thread, if something is expected or it sleeps without a timeout. A caller that
-// meets a leader with leader_gives_way_ sets step_aside_.
+// sleeps in stand_in(); the background thread, if something is expected, after listen(true), or if it sleeps without a
+// timeout. A caller that meets a leader with leader_gives_way_ sets step_aside_.
 //
 // States of a wait: open; told_to_lead (it is the heir_, back to open once its thread is awake); over (final).
 //
-// A caller that leads alone polls for a moment before it sleeps: see loop.cpp. A follower whose answer has arrived goes
-// on without the mutex: with many callers it would be their bottleneck.
+// A caller that leads alone looks for its answer for a moment before it sleeps: see spin_policy.hpp. A follower whose
+// answer has arrived goes on without the mutex: with many callers it would be their bottleneck.
 //
 // The loop does not exclude anything: the serial section does. Handlers run on the leader's thread, enter the section,
 // and may end a wait there. User code never runs on the leader's thread.
@@ -40,6 +40,7 @@
 //  (4) Only its own thread touches a wait that is over. That thread may see the state without mutex_.
 #pragma once
 
+#include "api/runtime/spin_policy.hpp"
 #include "base/clock.hpp"
 #include "base/futex.hpp"
 
@@ -50,6 +51,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 namespace holdfast::api {
@@ -75,7 +77,7 @@ public:
         futex_word state_{open};  // changed under mutex_ only
     };
 
-    loop();
+    explicit loop(std::optional<std::chrono::microseconds> spin = {});
     ~loop();
     loop(const loop&) = delete;
     loop& operator=(const loop&) = delete;
@@ -107,6 +109,9 @@ public:
     // Returns true if many operations are in flight, or the last one started just now.
     bool expect_in_background();
     void expected_has_come() noexcept { --expected_; }
+    // Messages may come that must be read at once: others ask for a lock that is kept. A thread of the library leads
+    // whenever no caller does, without lingering. Costs callers a wake-up each time they leave the lead.
+    void listen(bool is_wanted) noexcept { listens_.store(is_wanted, std::memory_order_relaxed); }
     // When the next timer is due. A lingering background thread does not sleep past it.
     void next_timer(instant when) noexcept { next_timer_.store(when, std::memory_order_relaxed); }
 
@@ -114,7 +119,7 @@ private:
     using lock = std::unique_lock<std::mutex>;
 
     void lead(wait& event, lock& held);
-    void poll_before_sleep(const wait& event);
+    void look_before_sleep(const wait& event);
     void follow(wait& event, lock& held);
     void lead_until_asked(wait& as, lock& held);
     bool is_free() const;
@@ -153,8 +158,9 @@ private:
     std::uint64_t leads_seen_ = 0;          // when the background thread last checked
     std::uint64_t absences_ = 0;            // how often the callback thread left to run callbacks
     std::uint64_t absences_seen_ = 0;
-    int leads_without_poll_ = 0;          // leads without polling, after a poll in vain
+    spin_policy spin_;                    // the leader's
     std::atomic<unsigned> expected_ = 0;  // asynchronous operations in flight; grows under mutex_ while few
+    std::atomic<bool> listens_ = false;   // see listen()
     std::atomic<bool> crowded_ = false;   // the last operation started while many were in flight
     instant last_expected_{};             // when an operation last started
     std::atomic<instant> next_timer_{never};

@@ -16,7 +16,8 @@ void thread_locks::add(std::uint64_t hold, engine::access level, const lock_coun
     auto found = mine();
     if (found == entries_.end()) {
         // Entries of threads that unlocked through another object, or have ended, would accumulate.
-        std::erase_if(entries_, [](const entry& one) { return one.count && *one.count == 0; });
+        std::erase_if(entries_,
+                      [](const entry& one) { return one.count && one.count->of_engine + one.count->local == 0; });
         try {
             found = entries_.insert(entries_.end(), entry{.owner = this_thread_as_owner(), .count = count});
         } catch (const std::bad_alloc&) {

@@ -25,14 +25,16 @@ public:
     ~this_thread() {
         has_ended = true;
         for (const held_here& entry : held_) {
-            const auto where = *entry.count > 0 ? entry.where.lock() : nullptr;
+            const bool holds = entry.count->of_engine + entry.count->local > 0;
+            const auto where = holds ? entry.where.lock() : nullptr;
             if (!where || where->forked()) continue;
             // An unlock that waits to enter the section runs before this.
             where->post([&there = *where, owner = this_thread_as_owner(), count = entry.count] {
-                if (*count == 0) return;
+                if (count->of_engine + count->local == 0) return;
                 there.watcher().on_thread_exit_holding();
+                if (count->local > 0) there.kept().abandon(owner);
                 there.engine().abandon(owner, boot_now());
-                *count = 0;
+                count->of_engine = count->local = 0;
             });
         }
     }
@@ -48,7 +50,7 @@ public:
     lock_count find_or_make(const std::shared_ptr<core>& where) {
         if (lock_count known = find(where)) return known;
         std::erase_if(held_, [](const held_here& entry) { return entry.where.expired(); });
-        return held_.emplace_back(held_here{where, std::make_shared<std::atomic<std::size_t>>(0)}).count;
+        return held_.emplace_back(held_here{where, std::make_shared<locked_levels>()}).count;
     }
 
 private:
@@ -81,13 +83,13 @@ lock_count known_locks_of_this_thread(const std::shared_ptr<core>& where) noexce
 }
 
 void count_up(const lock_count& locked) noexcept {
-    if (locked) ++*locked;
+    if (locked) ++locked->of_engine;
 }
 
 // An unlock of what the thread has not locked with that client is not counted.
 void count_down(const lock_count& locked) noexcept {
-    std::size_t before = locked ? locked->load() : 0;
-    while (before > 0 && !locked->compare_exchange_weak(before, before - 1)) continue;
+    std::size_t before = locked ? locked->of_engine.load() : 0;
+    while (before > 0 && !locked->of_engine.compare_exchange_weak(before, before - 1)) continue;
 }
 
 }  // namespace holdfast::api

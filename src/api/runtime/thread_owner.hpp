@@ -25,7 +25,11 @@ engine::owner_id this_thread_as_owner();
 // How many levels a thread has locked, for the end of the thread. The thread that carries out an unlock decrements it,
 // which may be another thread. Null after the end of the thread's storage: a static object may still lock and unlock
 // then, without being counted.
-using lock_count = std::shared_ptr<std::atomic<std::size_t>>;
+struct locked_levels {
+    std::atomic<std::size_t> of_engine = 0;
+    std::atomic<std::size_t> local = 0;  // by local grants of kept locks
+};
+using lock_count = std::shared_ptr<locked_levels>;
 lock_count locked_by_this_thread(const std::shared_ptr<core>& where);
 // For unlock, which must not allocate. Null also if the thread never locked anything with that client.
 lock_count known_locks_of_this_thread(const std::shared_ptr<core>& where) noexcept;

@@ -1,5 +1,7 @@
 #include "api/runtime/watcher.hpp"
 
+#include <array>
+#include <chrono>
 #include <utility>
 
 namespace holdfast::api {
@@ -14,6 +16,52 @@ void count(std::atomic<std::uint64_t>& counter) {
 void watcher::log(log_level level, std::string text) {
     if (!log_) return;
     notifier_.tell([sink = log_, level, text = std::move(text)] { sink(level, text); });
+}
+
+void watcher::on_step(const engine::hold& of, engine::life_step what, std::chrono::nanoseconds took) {
+    if (metrics_) count_step(of, what, took);
+    if (trace_) trace_step(of, what, took);
+}
+
+void watcher::count_step(const engine::hold& of, engine::life_step what, std::chrono::nanoseconds took) {
+    using engine::life_step;
+    if (what == life_step::renewed) return;
+    lock_metrics& named = metrics_->by_name.of(of.terms().keys->name());
+    const auto add = [this, &named](auto metrics::*all, auto lock_metrics::*one, int by) {
+        (*metrics_.*all).fetch_add(by, std::memory_order_relaxed);
+        (named.*one).fetch_add(by, std::memory_order_relaxed);
+    };
+    const bool got = what == life_step::acquired || what == life_step::handed_over || what == life_step::upgraded;
+    if (what == life_step::asked) add(&metrics::waiting, &lock_metrics::waiting, 1);
+    if (got || what == life_step::refused) add(&metrics::waiting, &lock_metrics::waiting, -1);
+    if (got && what != life_step::upgraded) add(&metrics::held, &lock_metrics::held, 1);
+    if (what == life_step::released) add(&metrics::held, &lock_metrics::held, -1);
+    // The totals of these are counted where they are told.
+    if (got) {
+        count(named.acquired);
+        named.acquire_wait.add(took);
+    }
+    if (what == life_step::handed_over) count(named.handed_over);
+    if (what == life_step::refused) count(named.refused);
+    if (what == life_step::lost) count(named.losses);
+    if (what == life_step::released) named.hold_time.add(took);
+}
+
+void watcher::trace_step(const engine::hold& of, engine::life_step what, std::chrono::nanoseconds took) {
+    using engine::life_step;
+    using kind = trace_event::kind;
+    // In the order of life_step.
+    constexpr std::array kinds{kind::acquire, kind::acquire, kind::wait, kind::acquire,
+                               kind::refused, kind::renew,   kind::lost, kind::hold};
+    if (what == life_step::asked) return;  // its span comes when it has ended
+    const auto now = std::chrono::system_clock::now();
+    trace_event event{.what = kinds[static_cast<std::size_t>(what)],
+                      .lock = std::string(of.terms().keys->name()),
+                      .hold = of.id().text(*client_),
+                      .token = of.token(),
+                      .begin = now - std::chrono::duration_cast<std::chrono::system_clock::duration>(took),
+                      .end = now};
+    notifier_.tell([sink = trace_, event = std::move(event)] { sink(event); });
 }
 
 void watcher::on_acquired(std::chrono::nanoseconds waited, engine::how got) {
@@ -67,6 +115,17 @@ void watcher::on_link_up(const std::string& server, const std::string& version) 
 void watcher::on_link_down(const failure& why) {
     if (why.code == errc::client_closed) return;  // the normal end: nothing broke
     log(log_level::warning, "the connection broke: " + why.detail);
+}
+
+void watcher::on_local_grants(std::uint64_t grants, std::uint64_t passes, std::uint64_t give_backs) {
+    if (!metrics_) return;
+    metrics_->local_grants.fetch_add(grants, std::memory_order_relaxed);
+    if (passes > 0) metrics_->passes.fetch_add(passes, std::memory_order_relaxed);
+    if (give_backs > 0) metrics_->give_backs.fetch_add(give_backs, std::memory_order_relaxed);
+}
+
+void watcher::on_given_back(std::chrono::nanoseconds unused) {
+    if (metrics_) metrics_->kept_time.add(unused);
 }
 
 void watcher::on_thread_exit_holding() {

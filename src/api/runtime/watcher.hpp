@@ -7,14 +7,19 @@
 #include <holdfast/options.hpp>
 
 #include <string>
+#include <utility>
 
 namespace holdfast::api {
 
 class watcher final : public engine::observer {
 public:
     watcher(const client_options& options, api::notifier& notifier)
-        : metrics_(options.metrics), log_(options.log), notifier_(notifier) {}
+        : metrics_(options.metrics), log_(options.log), trace_(options.trace), notifier_(notifier) {}
 
+    // Hold ids are told by it; it is known when the engine is made.
+    void know(const wire::client_id& client) noexcept { client_ = &client; }
+
+    void on_step(const engine::hold& of, engine::life_step what, std::chrono::nanoseconds took) override;
     void on_acquired(std::chrono::nanoseconds waited, engine::how got) override;
     void on_reentered() override;
     void on_refused() override;
@@ -26,14 +31,22 @@ public:
 
     void on_link_up(const std::string& server, const std::string& version);
     void on_link_down(const failure& why);
+    void on_trouble(std::string text) { log(log_level::warning, std::move(text)); }
     void on_thread_exit_holding();
+    // From any thread.
+    void on_local_grants(std::uint64_t grants, std::uint64_t passes, std::uint64_t give_backs);
+    void on_given_back(std::chrono::nanoseconds unused);
     void on_destroyed_while_locked(const std::string& name);
 
 private:
     void log(log_level level, std::string text);
+    void count_step(const engine::hold& of, engine::life_step what, std::chrono::nanoseconds took);
+    void trace_step(const engine::hold& of, engine::life_step what, std::chrono::nanoseconds took);
 
     const std::shared_ptr<metrics> metrics_;
     const std::function<void(log_level, const std::string&)> log_;
+    const std::function<void(const trace_event&)> trace_;
+    const wire::client_id* client_ = nullptr;
     api::notifier& notifier_;
 };
 

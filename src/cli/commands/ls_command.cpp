@@ -50,14 +50,14 @@ bool would_start_a_server(const ls_options& options) {
 
 int list(const ls_options& options) {
     if (options.names && would_start_a_server(options)) return all_well;
-    server_set servers = options.open();
-    std::vector<lock_state> locks = find_locks(servers, options.prefix);
+    auto [servers, run] = options.look();
+    std::vector<lock_state> locks = run ? find_locks(servers, options.prefix) : std::vector<lock_state>();
     std::erase_if(locks, [&options](const lock_state& lock) { return !is_wanted(lock, options); });
     if (options.names) {
         print_names(locks);
     } else if (options.json) {
         std::cout << indented(document(servers, "locks", to_json(locks)));
-    } else {
+    } else if (run) {
         print_table(locks, servers);
     }
     if (!options.names) servers.tell_silent();

@@ -1,14 +1,9 @@
 // One run: choose a server; borrow the hold if a process above this one has it; else wait in the queue, run the command
 // while guard and supervisor watch it, and release the lock.
-#include "api/runtime/client_access.hpp"
-#include "api/runtime/core.hpp"
-#include "cli/commands/run_options.hpp"
-#include "cli/inspect/locks/lock_look.hpp"
-#include "cli/inspect/output/lock_text.hpp"
+#include "cli/commands/lock_attempt.hpp"
 #include "cli/run/child.hpp"
-#include "cli/run/held_list.hpp"
+#include "cli/run/shell_hold.hpp"
 #include "cli/terminal/system.hpp"
-#include "redis/url/duration.hpp"
 
 #include <holdfast/client.hpp>
 
@@ -41,7 +36,7 @@ public:
     run_help() { column_width(36); }  // an option and its text in one line each: completion reads them, too
 
     std::string make_usage(const CLI::App*, std::string) const override {
-        return "Usage: holdfast run [OPTIONS] NAME -- COMMAND...\n";
+        return "Usage: holdfast run [OPTIONS] NAME [--] COMMAND...\n";
     }
 };
 
@@ -65,44 +60,28 @@ std::vector<std::string> environment_with(const held_lock& held, const held_list
     return result;
 }
 
-// The client leaves the queue in the background, on this link. The answer to a ping comes after that.
-void wait_until_undone(client& link) {
-    try {
-        link.ping();
-    } catch (const error&) {
-        return;  // the position in the queue then expires
-    }
-}
-
 class run {
 public:
     explicit run(run_options options)
-        : options_(std::move(options)),
-          command_(options_.command()),
-          lock_(options_.lock()),
-          side_(options_.lock_side()),
-          link_options_(options_.link_options()),
-          lock_options_(options_.lock_options()),
-          limit_(options_.wait_limit()),
-          terms_(options_.terms()) {}
+        : options_(std::move(options)), command_(options_.command()), attempt_(options_), terms_(options_.terms()) {}
 
     int go() {
-        servers_ = choose_servers(options_.servers, options_.wanted_notices());
+        attempt_.choose_servers();
         // From here on signals are read, not suffered; before the client is made, whose threads must not get them.
         signals_.emplace();
-        const lock_location where{servers_.identity, lock_.keys.lock()};
+        const lock_location where = attempt_.where();
         held_list above = held_list::parse(environment("HOLDFAST_HELD"));
-        if (const auto held = above.find(where); held && may_borrow(*held)) {
+        if (!above.find(where)) {
+            if (auto held = hold_of_shell_above(where)) above.add(std::move(*held));
+        }
+        if (const auto held = above.find(where); held && attempt_.may_borrow(*held)) {
             become({command_, environment_with(*held, above, options_)}, *signals_);
         }
-        client link(servers_.urls, link_options_);
-        hear_recalls(link);
-        waited result = wait_in_queue(link);
-        if (result.signal) {
-            wait_until_undone(link);
-            return killed_by_signal + *result.signal;
-        }
-        if (!result.hold) return refused(link);
+        show_program(command_.front());
+        client link = attempt_.connect();
+        waited result = attempt_.wait(link, *signals_);
+        if (result.signal) return killed_by_signal + *result.signal;
+        if (!result.hold) return attempt_.refused(link);
         const held_lock mine{where, result.hold.token(), result.hold.id()};
         above.add(mine);
         return run_under(result.hold, {command_, environment_with(mine, above, options_)});
@@ -111,60 +90,6 @@ public:
     bool interrupted_at_terminal() const noexcept { return interrupted_at_terminal_; }
 
 private:
-    // A hold above us is enough if it is at least what is wanted here. Waiting for more than it could never end: the
-    // holder waits for us.
-    bool may_borrow(const held_lock& held) const {
-        server_set servers(servers_.urls);
-        const standing has = standing_of(servers, lock_, held.hold_id);
-        if (has == standing::reads && side_ != side::reading) {
-            throw trouble(fmt::format(
-                "this runs under a shared hold of '{}', and would wait for itself to hold it alone; have the "
-                "outer run say --exclusive, or this one --shared",
-                options_.name));
-        }
-        return has != standing::none;
-    }
-
-    // Of `holdfast release`, also where this run does not wait for the lock.
-    void hear_recalls(const client& link) const {
-        api::core& core = *api::core_of(link);
-        core.enter_with([&core, keys = lock_.keys] { core.engine().keep_listening(keys, boot_now()); });
-    }
-
-    // To look at the lock with: one server over the link that is there.
-    server_set eyes(const client& link) const {
-        return servers_.urls.size() == 1 ? server_set(link) : server_set(servers_.urls);
-    }
-
-    waited wait_in_queue(const client& link) {
-        run_lock lock(link, options_.name, side_, lock_options_);
-        std::optional<waiting_display> display;
-        if (!options_.quiet && ::isatty(STDERR_FILENO) == 1)
-            display.emplace(eyes(link), lock_, link, link_options_.max_lease);
-        try {
-            return wait_for_lock(lock, limit_, *signals_, display ? &*display : nullptr);
-        } catch (const error& why) {
-            if (why.condition() != errc::wrong_type) throw;
-            display.reset();
-            throw trouble(fmt::format("lock '{}': {}", options_.name, advice_on(link)));
-        }
-    }
-
-    std::string advice_on(const client& link) const {
-        server_set servers = eyes(link);
-        const auto look = [this](const client& each) { return look_at(each, std::vector{lock_}).front(); };
-        return advice_on_kind(merge(servers.ask_each(look)), side_);
-    }
-
-    int refused(const client& link) const {
-        const bool waited = limit_ && limit_->count() > 0;
-        const std::string why = waited ? " within " + redis::format_duration(*limit_) : std::string();
-        server_set servers = eyes(link);
-        const std::string holder = describe_holders(servers, lock_);
-        tell(fmt::format("lock '{}': not acquired{}{}{}", options_.name, why, holder.empty() ? "" : "; ", holder));
-        return options_.refused_status;
-    }
-
     int run_under(lease& hold, const command_line& command) {
         int status = own_failure;
         {
@@ -182,13 +107,8 @@ private:
 
     run_options options_;
     std::vector<std::string> command_;
-    lock_ref lock_;
-    side side_;
-    client_options link_options_;
-    shared_mutex_options lock_options_;
-    patience limit_;
+    lock_attempt attempt_;
     supervision terms_;
-    server_choice servers_;
     std::optional<signal_inbox> signals_;
     bool interrupted_at_terminal_ = false;
 };
@@ -211,10 +131,15 @@ int run_and_report(const run_options& options) {
 
 }  // namespace
 
-void add_run(CLI::App& app, const std::vector<std::string>& words, int& status) {
-    const auto [command, options] =
-        add_command<run_options>(app, "run", "run a command under a lock", status, run_and_report);
-    options->words = words;
+void add_run(CLI::App& app, const std::optional<std::vector<std::string>>& words, int& status) {
+    CLI::App* const command = app.add_subcommand("run", "run a command under a lock");
+    const auto options = std::make_shared<run_options>();
+    command->prefix_command();  // the first word behind NAME begins the command
+    command->callback([command, options, words, &status] {
+        options->complete(*command);
+        options->words = command_words(words, command->remaining());
+        status = run_and_report(*options);
+    });
     declare(*command, *options);
     command->formatter(std::make_shared<run_help>());
     command->footer(footer);

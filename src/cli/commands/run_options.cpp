@@ -1,5 +1,7 @@
 #include "cli/commands/run_options.hpp"
 
+#include "redis/url/duration.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +22,9 @@ patience run_options::wait_limit() const {
     if (no_wait && !wait.empty()) throw trouble("either --wait or --no-wait, not both");
     if (no_wait) return milliseconds(0);
     if (wait.empty()) return std::nullopt;
-    return duration_of(wait, "--wait");
+    // flock(1) counts in seconds.
+    const bool is_number = wait.find_first_not_of("0123456789.") == wait.npos;
+    return duration_of(is_number ? wait + "s" : wait, "--wait");
 }
 
 side run_options::lock_side() const {
@@ -31,16 +35,25 @@ side run_options::lock_side() const {
 }
 
 client_options run_options::link_options() const {
-    return options_with(max_lease, fence_retention);
+    client_options chosen = options_with(max_lease, fence_retention);
+    if (mistrust_restarts) chosen.after_restart = restarted_server::mistrusted;
+    if (!clock_skew.empty()) chosen.clock_skew = duration_of(clock_skew, "--clock-skew");
+    return chosen;
 }
 
 std::chrono::milliseconds run_options::lease_time() const {
-    if (lease.empty()) return std::min(mutex_options{}.lease, link_options().max_lease);
-    return duration_of(lease, "--lease");
+    const std::chrono::milliseconds longest = link_options().max_lease;
+    if (lease.empty()) return std::min(mutex_options{}.lease, longest);
+    const std::chrono::milliseconds chosen = duration_of(lease, "--lease");
+    if (chosen <= longest) return chosen;
+    throw trouble(fmt::format(
+        "--lease {}: the longest lease is {}; say --max-lease {}, too, here and wherever these servers are used", lease,
+        redis::format_duration(longest), lease));
 }
 
 shared_mutex_options run_options::lock_options() const {
     return {.lease = lease_time(),
+            .replicas = replicas,
             .keys = lock().naming == wire::key_naming::raw ? holdfast::keys::raw : holdfast::keys::tagged,
             .prefix = prefix,
             .prefer = preference(prefer)};
@@ -54,33 +67,64 @@ supervision run_options::terms() const {
 
 std::vector<std::string> run_options::command() const {
     if (refused_status < 0 || refused_status > 255) throw trouble("-E: an exit status is from 0 to 255");
-    if (!shell.empty() && !words.empty()) throw trouble("either --shell or a command after --, not both");
+    if (!shell.empty() && !words.empty()) throw trouble("either --shell or a command, not both");
     if (!shell.empty()) return {"/bin/sh", "-c", shell};
-    if (words.empty()) throw trouble("no command: write it after --, as in holdfast run NAME -- COMMAND");
+    if (words.empty()) throw trouble("no command: write it behind NAME, as in holdfast run NAME -- COMMAND");
     return words;
 }
 
-void declare(CLI::App& run, run_options& options) {
-    const auto add = [&run](const char* names, auto& value, const char* type, const char* text) {
-        return run.add_option(names, value, text)->type_name(type);
+std::vector<std::string> command_words(const std::optional<std::vector<std::string>>& behind_dashes,
+                                       const std::vector<std::string>& left) {
+    if (!left.empty() && left.front().starts_with('-')) {
+        throw trouble(
+            fmt::format("run has no option {}; put -- before the command: holdfast run NAME -- COMMAND", left.front()));
+    }
+    if (!behind_dashes) return left;
+    if (!left.empty()) {
+        throw trouble(fmt::format("'{}' stands between NAME and --; NAME is one word, and the command stands behind --",
+                                  left.front()));
+    }
+    return *behind_dashes;
+}
+
+namespace {
+
+auto adder_to(CLI::App& command) {
+    return [&command](const char* names, auto& value, const char* type, const char* text) {
+        return command.add_option(names, value, text)->type_name(type);
     };
+}
+
+}  // namespace
+
+void declare_lock_options(CLI::App& command, run_options& options) {
+    const auto add = adder_to(command);
     add("NAME", options.name, "", "what to lock")->required();
-    run.add_flag("-s,--shared", options.shared, "with others: the reading side of a read-write lock");
-    run.add_flag("-x,--exclusive", options.exclusive, "alone: the writing side of what others hold by -s");
+    command.add_flag("-s,--shared", options.shared, "with others: the reading side of a read-write lock");
+    command.add_flag("-x,--exclusive", options.exclusive, "alone: the writing side of what others hold by -s");
     add("--prefer", options.prefer, "arrival|readers|writers", "who goes first where both wait (arrival)");
-    add("--wait", options.wait, "TIME", "wait at most this long, as in 30s (no limit)");
-    run.add_flag("--no-wait", options.no_wait, "give up at once if somebody else holds the lock");
+    add("-w,--wait", options.wait, "TIME", "wait at most this long, as in 30s (no limit)");
+    command.add_flag("-n,--no-wait", options.no_wait, "give up at once if somebody else holds the lock");
     add("--lease", options.lease, "TIME", "how long the lock outlives a crash (30s)");
-    declare_max_lease(run, options.max_lease);
+    declare_max_lease(command, options.max_lease);
     add("--fence-retention", options.fence_retention, "TIME", "how long tokens are remembered (1h)");
-    declare_servers(run, options.servers);
+    command.add_flag("--mistrust-restarts", options.mistrust_restarts, "a new server grants nothing for --max-lease");
+    add("--replicas", options.replicas, "N", "so many replicas must know of the hold (0)");
+    add("--clock-skew", options.clock_skew, "TIME", "how far servers' clocks may be apart (0s)");
+    declare_servers(command, options.servers);
     add("--keys", options.keys, "FORM", "tagged, or raw: the key is NAME itself (tagged)");
     add("--prefix", options.prefix, "TEXT", "prefix of tagged keys (hf:)");
+    add("-E", options.refused_status, "STATUS", "exit status if the lock was not acquired (1)");
+    command.add_flag("-q,--quiet", options.quiet, "no notices, only errors");
+}
+
+void declare(CLI::App& run, run_options& options) {
+    declare_lock_options(run, options);
+    const auto add = adder_to(run);
     add("--on-lost", options.reaction, "kill|warn", "what to do with COMMAND if the lock is lost (kill)");
     add("--grace", options.grace, "TIME", "from TERM to KILL if the lock is lost, at most (5s)");
-    add("-E", options.refused_status, "STATUS", "exit status if the lock was not acquired (1)");
-    add("--shell", options.shell, "TEXT", "run this by /bin/sh -c instead of COMMAND");
-    run.add_flag("-q,--quiet", options.quiet, "no notices, only errors");
+    add("-c,--shell", options.shell, "TEXT", "run this by /bin/sh -c instead of COMMAND");
+    add("--trace", options.trace, "FILE", "write what becomes of the lock there, for Perfetto");
 }
 
 }  // namespace holdfast::cli

@@ -15,15 +15,19 @@ struct run_options : view_options {
     std::string lease;
     std::string max_lease;
     std::string fence_retention;
+    std::string clock_skew;
     std::string grace = "5s";
     std::string reaction = "kill";
     std::string prefer;
+    std::string trace;
     bool shared = false;
     bool exclusive = false;
     bool no_wait = false;
     bool quiet = false;
+    bool mistrust_restarts = false;
+    unsigned replicas = 0;
     int refused_status = 1;
-    std::vector<std::string> words;  // the command, from behind "--"
+    std::vector<std::string> words;  // the command
 
     // Each throws trouble with the option's name if its value makes no sense.
     patience wait_limit() const;
@@ -36,6 +40,13 @@ struct run_options : view_options {
     notices wanted_notices() const { return quiet ? notices::hidden : notices::shown; }
 };
 
+// Those about the lock: all that `lock` has, too.
+void declare_lock_options(CLI::App& command, run_options& options);
 void declare(CLI::App& run, run_options& options);
+
+// The command: what stands behind "--" or, where there is no "--", what is left behind NAME, as flock(1) has it.
+// Throws trouble if words are left in front of "--", or an option that run does not have.
+std::vector<std::string> command_words(const std::optional<std::vector<std::string>>& behind_dashes,
+                                       const std::vector<std::string>& left);
 
 }  // namespace holdfast::cli

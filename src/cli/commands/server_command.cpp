@@ -22,6 +22,13 @@ int start() {
     return all_well;
 }
 
+int print_url() {
+    const local_home home = local_home::open();
+    start_local_server(home);
+    std::cout << home.url() << "\n";
+    return all_well;
+}
+
 nlohmann::json as_json(const local_home& home, const std::optional<local_status>& status) {
     nlohmann::json out{{"running", status.has_value()}, {"url", home.url()}, {"directory", home.directory()}};
     if (!status) {
@@ -103,12 +110,15 @@ int stop(const bool& force) {
 }  // namespace
 
 void add_server(CLI::App& app, int& status) {
-    CLI::App* const server = app.add_subcommand("server", "the local server: start, stop, status");
+    CLI::App* const server = app.add_subcommand("server", "the local server: start, stop, status, url");
     server->require_subcommand(1);
     server->footer(
         "It runs in HOLDFAST_HOME, else /tmp/holdfast-<uid>, on a unix socket that only you can open.\n"
         "holdfast run starts it when it is needed and no server is named.");
     server->add_subcommand("start", "start it, if it does not run")->callback([&status] { status = start(); });
+
+    server->add_subcommand("url", "start it, if it does not run, and print its URL for other programs")
+        ->callback([&status] { status = print_url(); });
 
     CLI::App* const stopping = server->add_subcommand("stop", "stop it; asks first if locks are held");
     const auto force = std::make_shared<bool>(false);

@@ -13,8 +13,8 @@ namespace {
 
 int show(const view_options& options) {
     const lock_ref where = options.lock();  // before a server is started for a name that cannot be
-    server_set servers = options.open();
-    const lock_state lock = look_at(servers, where);
+    auto [servers, run] = options.look();
+    const lock_state lock = run ? look_at(servers, where) : lock_state(where);
     if (options.json) {
         std::cout << indented(document(servers, "lock", to_json(lock)));
     } else {

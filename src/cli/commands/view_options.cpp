@@ -1,5 +1,6 @@
 #include "cli/commands/view_options.hpp"
 
+#include "cli/server/config_file.hpp"
 #include "redis/url/duration.hpp"
 
 #include <fmt/format.h>
@@ -8,10 +9,21 @@
 
 namespace holdfast::cli {
 
+void view_options::complete(const CLI::App& command) {
+    const CLI::Option* const option = command.get_option_no_throw("--prefix");
+    if (option != nullptr && option->count() == 0 && settings().prefix) prefix = *settings().prefix;
+}
+
 lock_ref view_options::lock() const {
     using wire::key_naming;
     if (keys != "tagged" && keys != "raw") throw trouble(fmt::format("--keys {}: it is tagged or raw", keys));
     return {wire::lock_name(name), keys == "raw" ? key_naming::raw : key_naming::tagged, prefix};
+}
+
+view_options::looked_at view_options::look() const {
+    const server_choice choice = choose_servers(servers, notices::shown, local_start::never);
+    if (!choice.runs) tell("the local server does not run, so nothing is locked there");
+    return {server_set(choice.urls), choice.runs};
 }
 
 std::string view_options::only_url(const char* command) const {
@@ -50,7 +62,8 @@ void declare_max_lease(CLI::App& command, std::string& max_lease) {
 
 client_options options_with(const std::string& max_lease, const std::string& fence_retention) {
     client_options chosen;
-    const std::string told = max_lease.empty() ? environment("HOLDFAST_MAX_LEASE") : max_lease;
+    std::string told = max_lease.empty() ? environment("HOLDFAST_MAX_LEASE") : max_lease;
+    if (told.empty()) told = settings().max_lease.value_or("");
     if (!told.empty()) chosen.max_lease = duration_of(told, "--max-lease");
     chosen.fence_retention = std::max(chosen.fence_retention, chosen.max_lease);
     const std::string kept = fence_retention.empty() ? environment("HOLDFAST_FENCE_RETENTION") : fence_retention;

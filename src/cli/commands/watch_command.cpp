@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <iostream>
 
 namespace holdfast::cli {
@@ -42,19 +41,6 @@ std::string line_of(const lock_event& event, const palette& colours) {
     return fmt::format("{}  {}  {}{}{}\n", colours.paint(emphasis::dim, utc(event.when)),
                        colours.paint(colour_of(event.what), fmt::format("{:11}", name_of(event.what))), who,
                        facts.empty() ? "" : "  ", facts);
-}
-
-// Who ends takes the card along before the hold is seen to be over: what was known of it is known still.
-void keep_clients(const lock_state& before, lock_state& now) {
-    const auto fill = [](const auto& known, auto& present) {
-        for (auto& one : present) {
-            const auto same = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.id == one.id; });
-            if (!one.client && same != known.end()) one.client = same->client;
-        }
-    };
-    fill(before.holders, now.holders);
-    fill(before.waiters, now.waiters);
-    fill(before.waiters, now.holders);
 }
 
 class watcher {

@@ -37,13 +37,36 @@ std::pair<int, int> parsed_version(const std::string& text) {
 }
 
 finding check_version(const server_survey& survey) {
-    const auto version = survey.info("redis_version");
-    if (!version) return unknown("version", "the version");
-    if (parsed_version(*version) >= std::pair(7, 0)) return fine("version", "redis " + *version);
-    return {"version", severity::warning, "redis " + *version + " is old",
+    const server_product& product = survey.product;
+    if (product.name.empty()) return unknown("version", "the version");
+    const std::string what = product.name + " " + product.version;
+    if (product.known == experience::tested) return fine("version", what + ", on which holdfast is tested");
+    if (product.known == experience::untested) {
+        return {"version", severity::warning, what + ": holdfast was never run on it",
+                "Locks may work, but nobody has tried to break them there. " + product.caution,
+                "use Redis or Valkey, or try it well: holdfast bench, and holders that are killed"};
+    }
+    if (parsed_version(product.version) >= std::pair(7, 0)) {
+        return fine("version", what + "; holdfast is tested on other versions of it");
+    }
+    return {"version", severity::warning, what + " is old",
             "Locks work from 6.2 on, but releases before 7.0 get no more fixes, and in their scripts keys may expire "
             "between two steps.",
             "upgrade to Redis 7 or later"};
+}
+
+finding check_scripts(const server_survey& survey) {
+    if (survey.setting("default_lua_flags").value_or("").find("disable-atomicity") != std::string::npos) {
+        return {"scripts", severity::danger, "scripts are not atomic (default_lua_flags disable-atomicity)",
+                "Every step of a lock is a script. If others run in between, two clients may hold one lock.",
+                "start the server without that flag"};
+    }
+    if (survey.script_refusal.starts_with("NOSCRIPT")) return fine("scripts", "run");
+    if (survey.script_refusal.starts_with("NOPERM")) return unknown("scripts", "whether scripts run");
+    return {"scripts", severity::danger, "do not run: " + excerpt(survey.script_refusal),
+            "Every step of a lock is a script, so locks do not work here.",
+            "allow EVAL and EVALSHA on the server (renamed or disabled commands, a setting of the service), or use "
+            "another server"};
 }
 
 finding a_replica() {
@@ -107,9 +130,11 @@ finding check_marks(const server_survey& survey) {
                                    megabytes(found.bytes), found.sampled, found.keys);
     if (!is_much(found.bytes, survey.info_number("maxmemory").value_or(0))) return fine("marks", std::move(what));
     return {"marks", severity::warning, std::move(what),
-            "Every name of a lock leaves a mark of about 110 bytes and its key's name, for fence_retention (an hour) "
+            "Every name of a lock leaves a mark of about 110 bytes and its key's name, for --fence-retention (an hour) "
             "after its last grant. Names that are used once add up.",
-            "use fewer names, lower fence_retention in all clients (at least max_lease), or raise maxmemory "
+            "use fewer names, lower --fence-retention (at least --max-lease; in programs "
+            "client_options::fence_retention), or "
+            "raise maxmemory "
             "(docs/deployment.md)"};
 }
 
@@ -118,8 +143,8 @@ finding check_persistence(const server_survey& survey) {
         "After a restart the server has forgotten locks that are still held, and gives them to others. Holders learn "
         "it at their next renewal; fencing tokens still tell them apart.";
     constexpr const char* fix =
-        "CONFIG SET appendonly yes (appendfsync always forgets nothing), or use restarted_server::mistrusted in all "
-        "clients";
+        "CONFIG SET appendonly yes (appendfsync always forgets nothing), or let every run say --mistrust-restarts and "
+        "every program set client_options::after_restart to mistrusted";
     if (survey.terms.servers > 1) {
         return fine("persistence",
                     "not needed: a server that was restarted grants no locks for " + about(survey.terms.max_lease));
@@ -177,8 +202,9 @@ finding check_replicas(const server_survey& survey) {
     return {"replicas", severity::warning, many + ", but min-replicas-to-write is 0",
             "Replication is not waited for. A primary that is cut off goes on granting locks that its successor knows "
             "nothing of, without any limit in time.",
-            "CONFIG SET min-replicas-to-write 1 and min-replicas-max-lag 3 bound that time (docs/deployment.md); a "
-            "quorum of servers avoids it"};
+            "CONFIG SET min-replicas-to-write 1 and min-replicas-max-lag 3 bound that time (docs/deployment.md); "
+            "holdfast run --replicas 1 (in programs .replicas = 1) waits for a replica, and several servers, each with "
+            "its own --url, avoid it"};
 }
 
 finding check_clock(const server_survey& survey) {
@@ -221,7 +247,7 @@ finding check_rights(const server_survey& survey) {
         return {"rights", severity::warning, fmt::format("missing: {}", fmt::join(useful, ", ")),
                 "Locks work. Without INFO and CLIENT an old link is not dropped on reconnect, without PUBSUB a dead "
                 "waiter is found out later, without hf:client:* tools cannot tell who holds a lock, without WAIT and "
-                "hf:ack:* locks with .replicas are refused.",
+                "hf:ack:* locks with --replicas are refused.",
                 rights_fix(survey)};
     }
     return fine("rights", "all that locks need");
@@ -307,9 +333,10 @@ finding check_latency(const server_survey& survey) {
 }  // namespace
 
 std::vector<finding> examine(const server_survey& survey) {
-    constexpr std::array checks{check_role,     check_eviction, check_rights, check_saving,  check_persistence,
-                                check_replicas, check_memory,   check_marks,  check_version, check_clock,
-                                check_buffers,  check_clients,  check_idle,   check_uptime,  check_latency};
+    constexpr std::array checks{check_role,        check_eviction, check_rights, check_saving,
+                                check_persistence, check_replicas, check_memory, check_marks,
+                                check_version,     check_scripts,  check_clock,  check_buffers,
+                                check_clients,     check_idle,     check_uptime, check_latency};
     std::vector<finding> findings;
     for (const auto check : checks) findings.push_back(check(survey));
     return findings;
@@ -317,9 +344,9 @@ std::vector<finding> examine(const server_survey& survey) {
 
 std::optional<finding> examine(const error& why) {
     if (why.condition() == errc::read_only) return a_replica();
-    if (why.condition() != errc::too_old) return std::nullopt;
+    if (why.condition() != errc::too_old && why.condition() != errc::unsupported) return std::nullopt;
     return finding{"version", severity::danger, why.what(), "Locks do not work on this server.",
-                   "upgrade to Redis 7 or later"};
+                   "use Redis 7 or later, or Valkey"};
 }
 
 }  // namespace holdfast::cli

@@ -206,7 +206,8 @@ finding check_clocks(const std::vector<patient>& primaries) {
             fmt::format("the primaries' are {} apart from each other; replicas are not asked", about(apart)),
             "Replicas store absolute expiry times. After a failover leases end that much earlier or later "
             "than their holders believe, and tokens may shrink. A slot that is moved cuts nothing short.",
-            "run chrony or another NTP client on all members"};
+            "run chrony or another NTP client on all members, or allow for it: holdfast run --clock-skew TIME (in "
+            "programs client_options::clock_skew)"};
 }
 
 }  // namespace

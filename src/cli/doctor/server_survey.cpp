@@ -34,6 +34,8 @@ std::string text_or_nothing(const client& server, const request& what) {
 server_survey::server_survey(const client& server, survey_terms which)
     : terms(std::move(which)), info_(text_or_nothing(server, {{"INFO"}})) {
     if (terms.kind == server_kind::member) cluster_info_ = "\n" + text_or_nothing(server, {{"CLUSTER", "INFO"}});
+    product = read_product(info_);
+    script_refusal = ask_all(server, {{{"EVALSHA", std::string(40, '0'), "0"}}}).front().text;
     ask_settings(server);
     ask_time(server);
     ask_latency(server);
@@ -58,7 +60,7 @@ void server_survey::ask_settings(const client& server) {
     std::vector<request> requests;
     for (const char* name :
          {"save", "appendonly", "appendfsync", "maxmemory-policy", "maxclients", "timeout", "min-replicas-to-write",
-          "client-output-buffer-limit", "cluster-node-timeout", "cluster-require-full-coverage"}) {
+          "client-output-buffer-limit", "cluster-node-timeout", "cluster-require-full-coverage", "default_lua_flags"}) {
         requests.push_back({{"CONFIG", "GET", name}});
     }
     for (const answer& told : ask_all(server, requests)) {

@@ -1,6 +1,7 @@
 // All that the doctor asks a server, asked at once.
 #pragma once
 
+#include "cli/doctor/server_product.hpp"
 #include "cli/inspect/servers/ask.hpp"
 #include "cli/server/server_choice.hpp"
 #include "wire/keys.hpp"
@@ -63,6 +64,9 @@ public:
     std::optional<std::int64_t> setting_number(std::string_view name) const;
 
     survey_terms terms;
+    server_product product;
+    // What the server says to a script that it does not know.
+    std::string script_refusal;
     rights_probe rights;
     std::chrono::microseconds skew{0};  // the server's clock less ours
     std::chrono::microseconds skew_error{0};

@@ -59,8 +59,10 @@ private:
 run_lock::run_lock(const client& link, const std::string& name, side which, const shared_mutex_options& options)
     : side_(which) {
     if (which == side::plain) {
-        plain_.emplace(link, name,
-                       mutex_options{.lease = options.lease, .keys = options.keys, .prefix = options.prefix});
+        plain_.emplace(
+            link, name,
+            mutex_options{
+                .lease = options.lease, .replicas = options.replicas, .keys = options.keys, .prefix = options.prefix});
     } else {
         shared_.emplace(link, name, options);
     }

@@ -1,7 +1,9 @@
 #include "cli/run/supervisor.hpp"
 
+#include "api/locks/hold_face.hpp"
 #include "base/assert.hpp"
 #include "base/boot_clock.hpp"
+#include "redis/url/duration.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -27,6 +29,20 @@ milliseconds kill_margin(milliseconds lease) {
 }
 
 }  // namespace
+
+// A hold that is lost although its validity goes on was asked for by an operator.
+std::string reason_of_loss(const holdfast::lease& hold, milliseconds lease) {
+    const auto left = api::lease_access::valid_until(hold) - boot_now();
+    const errc why = hold.lost().stop_requested() ? api::lease_access::why_lost(hold) : errc::lost;
+    if (why == errc::not_held) {
+        return "the server no longer has this hold: its data was lost, or the key was deleted, or somebody ended it by "
+               "holdfast release --force";
+    }
+    if (why == errc::held_by_other) return "the server gave it to another holder: it had lost this hold";
+    // The client gives up a hold that nobody has confirmed when a tenth of the lease is left.
+    if (left > lease / 8) return "somebody asked for it by holdfast release --force";
+    return fmt::format("no server has confirmed it within its lease of {}", redis::format_duration(lease));
+}
 
 supervisor::supervisor(supervision terms, holdfast::lease& hold, signal_inbox& signals, terminal& tty, guard& watcher)
     : terms_(std::move(terms)), hold_(hold), signals_(signals), tty_(tty), guard_(watcher) {
@@ -120,7 +136,7 @@ void supervisor::stopped(int by) {
 }
 
 void supervisor::resume() {
-    if (!lost_ && !hold_is_confirmed()) lose();
+    if (!lost_ && !hold_is_confirmed()) lose("it did not outlast the stop");
     if (lost_ && terms_.reaction == on_lost::kill) return;
     if (tty_.is_wanted_at_once()) tty_.give_to(group_);
     stopped_ = false;
@@ -149,16 +165,16 @@ milliseconds supervisor::read_validity() {
 void supervisor::check_hold() {
     if (lost_) return;
     const milliseconds left = read_validity();
-    if (hold_.lost().stop_requested() || left <= kill_margin(terms_.lease)) lose();
+    if (hold_.lost().stop_requested() || left <= kill_margin(terms_.lease)) lose(reason_of_loss(hold_, terms_.lease));
 }
 
-void supervisor::lose() {
+void supervisor::lose(const std::string& why) {
     lost_ = true;
     if (terms_.reaction == on_lost::warn) {
-        tell(fmt::format("lost the lock '{}'; the command goes on, because of --on-lost=warn", terms_.name));
+        tell(fmt::format("lost the lock '{}': {}; the command goes on, because of --on-lost=warn", terms_.name, why));
         return;
     }
-    tell(fmt::format("lost the lock '{}'; ending the command", terms_.name));
+    tell(fmt::format("lost the lock '{}': {}; ending the command", terms_.name, why));
     kill_at_ = std::min(boot_now() + terms_.grace, valid_until_ - kill_margin(terms_.lease));
     signal_group(SIGTERM);
     signal_group(SIGCONT);  // a stopped process hears TERM only when it goes on

@@ -33,6 +33,9 @@ struct supervision {
     on_lost reaction;
 };
 
+// Why that hold is over, for people; `lease` is that of the lock.
+std::string reason_of_loss(const holdfast::lease& hold, std::chrono::milliseconds lease);
+
 class supervisor {
 public:
     supervisor(supervision terms, holdfast::lease& hold, signal_inbox& signals, terminal& tty, guard& watcher);
@@ -52,7 +55,7 @@ private:
     bool hold_is_confirmed();
     std::chrono::milliseconds read_validity();
     void check_hold();
-    void lose();
+    void lose(const std::string& why);
     void kill_if_due();
     void clear_group();
     int exit_status() const;

@@ -1,5 +1,6 @@
 #include "cli/server/local_home.hpp"
 
+#include "cli/terminal/abstract_address.hpp"
 #include "redis/url/url_text.hpp"
 
 #include <fcntl.h>
@@ -10,7 +11,6 @@
 #include <sys/un.h>
 
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 #include <filesystem>
 
@@ -18,7 +18,8 @@ namespace holdfast::cli {
 namespace {
 
 constexpr mode_t others = S_IRWXG | S_IRWXO;
-constexpr const char* advice = "set HOLDFAST_HOME to a directory of your own, or name a server with --url";
+constexpr const char* advice =
+    "set HOLDFAST_HOME to a directory of your own that can be written to, or name a server with --url";
 
 std::string default_directory() {
     const std::string chosen = environment("HOLDFAST_HOME");
@@ -75,19 +76,10 @@ unique_fd connected_to(const std::string& path) {
     return link;
 }
 
-// An abstract name begins with a zero byte. It is of one user and one directory, and cut at the end if need be.
-struct abstract_address {
-    explicit abstract_address(const std::string& directory) {
-        const std::string name = fmt::format("holdfast:{}:{}", ::geteuid(), directory);
-        unix_address.sun_family = AF_UNIX;
-        const std::size_t count = name.copy(unix_address.sun_path + 1, sizeof unix_address.sun_path - 1);
-        size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + count);
-    }
-    const sockaddr* generic() const noexcept { return reinterpret_cast<const sockaddr*>(&unix_address); }
-
-    sockaddr_un unix_address{};
-    socklen_t size = 0;
-};
+// Of one user and one directory.
+abstract_address mark_of(const std::string& directory) {
+    return abstract_address(fmt::format("holdfast:{}:{}", ::geteuid(), directory));
+}
 
 }  // namespace
 
@@ -108,7 +100,10 @@ std::string local_home::url() const {
 unique_fd local_home::take_turn() const {
     const std::string path = directory_ + "/turn.lock";
     unique_fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
-    if (!file) throw_errno(path);
+    if (!file) {
+        const int why = errno;
+        throw trouble(fmt::format("cannot write to {}: {}; {}", directory_, std::strerror(why), advice));
+    }
     while (::flock(file.get(), LOCK_EX) != 0) {
         if (errno != EINTR) throw_errno(path);
     }
@@ -121,7 +116,7 @@ bool local_home::is_answered() const {
 }
 
 unique_fd local_home::take_mark() const {
-    const abstract_address address(directory_);
+    const abstract_address address = mark_of(directory_);
     unique_fd mark = make_socket();
     if (::bind(mark.get(), address.generic(), address.size) == 0) return mark;
     if (errno != EADDRINUSE) throw_errno("the mark of the local server");
@@ -135,7 +130,7 @@ bool local_home::living_server::sees_our_files() const {
 }
 
 std::optional<local_home::living_server> local_home::find_living_server() const {
-    const abstract_address address(directory_);
+    const abstract_address address = mark_of(directory_);
     const unique_fd link = make_socket();
     if (::connect(link.get(), address.generic(), address.size) != 0) {
         if (errno != EAGAIN) return std::nullopt;

@@ -142,12 +142,6 @@ found start_local_server(const local_home& home) {
     return found::started;
 }
 
-std::string use_local_server() {
-    const local_home home = local_home::open();
-    start_local_server(home);
-    return home.url();
-}
-
 std::optional<local_status> ask_local_status(const local_home& home) {
     if (!home.is_answered()) return std::nullopt;
     const client server(home.url());

@@ -20,9 +20,6 @@ enum class found { running, started };
 // Returns when it answers. Throws trouble if there is no redis-server to start, or it does not come up.
 found start_local_server(const local_home& home);
 
-// The URL of the local server, which then runs.
-std::string use_local_server();
-
 struct local_status {
     long long pid = 0;
     std::string version;

@@ -1,5 +1,6 @@
 #include "cli/server/server_choice.hpp"
 
+#include "cli/server/config_file.hpp"
 #include "cli/server/local_server.hpp"
 #include "cli/terminal/system.hpp"
 #include "cli/terminal/text.hpp"
@@ -28,16 +29,6 @@ std::string joined(const std::vector<std::string>& urls) {
         for (const char c : url) text += c == ' ' ? "%20" : std::string(1, c);
     }
     return text;
-}
-
-// Of a URL that the parser accepts, where the user info has a ':' and ends at the last '@' of the authority.
-bool has_password(std::string_view url) {
-    const std::size_t begin = url.find("://") + 3;
-    const std::string_view authority = url.substr(begin, url.find_first_of("/?#", begin) - begin);
-    const std::size_t at = authority.rfind('@');
-    if (at == authority.npos) return false;
-    const std::string_view user_info = authority.substr(0, at);
-    return user_info.find(':') + 1 < user_info.size();
 }
 
 void refuse_password(const std::string& url) {
@@ -85,12 +76,12 @@ void check_words(const server_words& options) {
     if (std::ranges::any_of(options.urls, is_blank)) throw trouble(fmt::format("--url is empty; {}", advice_on_empty));
 }
 
-// What the options say, else the variable.
+// What the options say, else the variable, else the configuration.
 std::vector<std::string> named_servers(const server_words& options) {
     if (options.local) return {std::string(local_word)};
     if (!options.urls.empty()) return options.urls;
     const char* const variable = std::getenv("HOLDFAST_URL");
-    if (variable == nullptr) return {};
+    if (variable == nullptr) return settings().urls;
     std::vector<std::string> named = words_of(std::string(variable));
     if (named.empty()) throw trouble(fmt::format("HOLDFAST_URL is set, but names no server; {}", advice_on_empty));
     return named;
@@ -103,9 +94,9 @@ bool is_local_word(const std::vector<std::string>& named) {
 // Warns of variables with our prefix that nothing reads: misspelt, most likely. Not of their values, which may be
 // secrets.
 void warn_of_unknown_variables() {
-    constexpr std::array known{"HOLDFAST_URL",  "HOLDFAST_MAX_LEASE", "HOLDFAST_FENCE_RETENTION",
-                               "HOLDFAST_HOME", "HOLDFAST_NAME",      "HOLDFAST_TOKEN",
-                               "HOLDFAST_HELD"};
+    constexpr std::array known{"HOLDFAST_CONFIG",          "HOLDFAST_URL",  "HOLDFAST_MAX_LEASE",
+                               "HOLDFAST_FENCE_RETENTION", "HOLDFAST_HOME", "HOLDFAST_NAME",
+                               "HOLDFAST_TOKEN",           "HOLDFAST_HELD", "HOLDFAST_WEB_TOKEN"};
     for (char** entry = environ; *entry != nullptr; ++entry) {
         const std::string_view name = std::string_view(*entry).substr(0, std::string_view(*entry).find('='));
         if (!name.starts_with("HOLDFAST_") || std::ranges::find(known, name) != known.end()) continue;
@@ -116,7 +107,19 @@ void warn_of_unknown_variables() {
 
 }  // namespace
 
-server_choice choose_servers(const server_words& options, notices wanted) {
+// The user info has a ':' and ends at the last '@' of the authority.
+bool has_password(std::string_view url) {
+    const std::size_t scheme_end = url.find("://");
+    if (scheme_end == url.npos) return false;
+    const std::size_t begin = scheme_end + 3;
+    const std::string_view authority = url.substr(begin, url.find_first_of("/?#", begin) - begin);
+    const std::size_t at = authority.rfind('@');
+    if (at == authority.npos) return false;
+    const std::string_view user_info = authority.substr(0, at);
+    return user_info.find(':') + 1 < user_info.size();
+}
+
+server_choice choose_servers(const server_words& options, notices wanted, local_start start) {
     check_words(options);
     for (const std::string& url : options.urls) {
         if (url != local_word) refuse_password(url);
@@ -126,11 +129,19 @@ server_choice choose_servers(const server_words& options, notices wanted) {
     if (is_fallback || wanted == notices::shown) warn_of_unknown_variables();
     if (is_fallback || is_local_word(choice.urls)) {
         choice.origin = server_origin::local;
-        choice.urls = {use_local_server()};
+        const local_home home = local_home::open();
+        choice.runs = home.is_answered();
+        // One that lives but cannot be reached is an error that this explains.
+        if (!choice.runs && (start == local_start::if_needed || home.has_living_server())) {
+            start_local_server(home);
+            choice.runs = true;
+        }
+        choice.urls = {home.url()};
     }
     if (is_fallback) {
         tell(
-            "no server is named (--url, HOLDFAST_URL), so this uses one of your own: its locks hold only among your "
+            "no server is named (--url, HOLDFAST_URL, holdfast.toml), so this uses one of your own: its locks hold "
+            "only among your "
             "own commands on this machine; --local says that this is meant");
     }
     choice.identity = identity_of(choice.urls);

@@ -21,16 +21,20 @@ using namespace std::chrono_literals;
 
 constexpr auto patience_of_people = 1s;
 constexpr auto between_redraws = 500ms;
-constexpr std::string_view start_of_line = "\r\x1b[K";
+constexpr std::string_view empty_line = "\r\x1b[K";
+constexpr std::string_view line_above = "\x1b[1A";
 
 // A job in the background would write over what the user types.
 bool may_draw() {
     return ::isatty(STDERR_FILENO) == 1 && ::tcgetpgrp(STDERR_FILENO) == ::getpgrp();
 }
 
+// The last columns stay empty: the terminal writes ^C there, some begin a new line when the last one is filled, and
+// what is on another line than ours is not ours to erase.
 std::size_t columns() {
+    constexpr std::size_t kept = 3;
     winsize told{};
-    return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &told) == 0 && told.ws_col > 1 ? told.ws_col : 80;
+    return (::ioctl(STDERR_FILENO, TIOCGWINSZ, &told) == 0 && told.ws_col > kept ? told.ws_col : 80U) - kept;
 }
 
 client_facts self() {
@@ -52,19 +56,28 @@ std::string describe_recovery(const std::string& who, const engine::recovery& fo
 
 }  // namespace
 
-std::string describe_wait(const lock_state& lock, const client_facts& self, milliseconds waited) {
+wait_text describe_wait(const lock_state& lock, const client_facts& self, milliseconds waited) {
     const auto us = std::ranges::find_if(lock.waiters, [&self](const lock_waiter& waiter) {
         return waiter.client && waiter.client->pid == self.pid && waiter.client->host == self.host;
     });
     std::string position;
     if (us != lock.waiters.end()) {
-        position = fmt::format(", position {} of {}", us - lock.waiters.begin() + 1, lock.waiters.size());
+        position = fmt::format(", position {} of {},", us - lock.waiters.begin() + 1, lock.waiters.size());
     } else if (!lock.waiters.empty()) {
-        position = fmt::format(", {} in the queue", lock.waiters.size());
+        position = fmt::format(", {} in the queue,", lock.waiters.size());
     }
-    const std::string who = lock.is_free() ? "is about to be handed over" : "is " + describe_holders(lock);
-    return fmt::format("holdfast: '{}' {}; waiting {}{}", excerpt(lock.where.name.text()), who, about(waited),
-                       position);
+    return {fmt::format("holdfast: waiting {}{} for '{}'", about(waited), position, excerpt(lock.where.name.text())),
+            lock.is_free() ? "it is about to be handed over" : describe_holders(lock)};
+}
+
+std::vector<std::string> lines_of(const wait_text& text, std::size_t columns) {
+    std::string whole = text.wait + text.between + text.reason;
+    if (columns_of(whole) <= columns) return {std::move(whole)};
+    return {clip(text.wait, columns), clip("  " + text.reason, columns)};
+}
+
+void end_line_of_interrupt() noexcept {
+    if (may_draw()) write_out("\n");
 }
 
 waiting_display::waiting_display(server_set servers, lock_ref lock, const client& waiter, milliseconds max_lease)
@@ -75,15 +88,27 @@ waiting_display::waiting_display(server_set servers, lock_ref lock, const client
       thread_([this](const std::stop_token& over) { show(over); }) {}
 
 waiting_display::~waiting_display() {
+    finish();
+}
+
+bool waiting_display::finish() noexcept {
     thread_.request_stop();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
+    const bool was_there = drawn_ > 0;
     clear();
+    return was_there;
 }
 
 void waiting_display::clear() noexcept {
     const std::lock_guard guard(mutex_);
-    if (drawn_) write_out(start_of_line);
-    drawn_ = false;
+    erase();
+}
+
+void waiting_display::erase() noexcept {
+    for (; drawn_ > 0; --drawn_) {
+        write_out(empty_line);
+        if (drawn_ > 1) write_out(line_above);
+    }
 }
 
 void waiting_display::show(const std::stop_token& over) {
@@ -99,35 +124,40 @@ void waiting_display::show(const std::stop_token& over) {
     }
 }
 
-std::string waiting_display::text() {
+wait_text waiting_display::text() {
     const auto waited = std::chrono::floor<milliseconds>(std::chrono::steady_clock::now() - began_);
-    const std::string begin = fmt::format("holdfast: waiting {} for '{}': ", about(waited), excerpt(lock_.name.text()));
+    const auto because = [&](std::string reason) {
+        return wait_text{fmt::format("holdfast: waiting {} for '{}'", about(waited), excerpt(lock_.name.text())),
+                         std::move(reason), ": "};
+    };
     try {
         const engine::recovery starting = api::recovery_of(*api::core_of(waiter_), lock_.keys);
         if (starting.enough_in > 0ms) {
             std::vector<std::string> names;
             for (const engine::recovery::node& each : starting.nodes) names.push_back(each.server);
             const auto all = fmt::format("server{} {}", names.size() == 1 ? "" : "s", fmt::join(names, ", "));
-            std::string whole = begin + describe_recovery(all, starting, max_lease_);
-            if (columns_of(whole) < columns()) return whole;
-            return begin + describe_recovery(counted(names.size(), "server"), starting, max_lease_);
+            std::string whole = describe_recovery(all, starting, max_lease_);
+            if (columns_of(whole) + 2 <= columns()) return because(std::move(whole));
+            return because(describe_recovery(counted(names.size(), "server"), starting, max_lease_));
         }
         const lock_state seen = look_at(servers_, lock_);
         const std::size_t answers = servers_.size() - servers_.silent().size();
         if (answers >= servers_.majority()) return describe_wait(seen, self(), waited);
         std::string trouble = fmt::format("{} of {} servers answered", answers, servers_.size());
         for (const silence& one : servers_.silent()) trouble += "; " + one.why;
-        return begin + printable(trouble);
+        return because(printable(trouble));
     } catch (const error& why) {
-        return begin + printable(why.what());
+        return because(printable(why.what()));
     }
 }
 
-void waiting_display::draw(const std::string& text) {
+void waiting_display::draw(const wait_text& text) {
     const std::lock_guard guard(mutex_);
-    // The last column stays empty: some terminals begin a new line when it is filled.
-    write_out(std::string(start_of_line) + clip(text, columns() - 1));
-    drawn_ = true;
+    erase();
+    for (const std::string& line : lines_of(text, columns())) {
+        write_out((drawn_ > 0 ? "\n" : "") + line);
+        ++drawn_;
+    }
 }
 
 }  // namespace holdfast::cli

@@ -15,6 +15,11 @@ constexpr milliseconds foreign_poll_shortest{10};
 constexpr milliseconds foreign_poll_longest{250};
 // After a holder's lease has ended the first waiter polls first; the others leave it time to.
 constexpr milliseconds after_deadline{2};
+// Beside holders that can be asked back the first waiter has to ask; and whoever stands in front may be dead.
+constexpr milliseconds kept_poll_shortest{100};
+// Marked holders refuse an acquisition that does not wait, and hear of it: it asks again after these times, each after
+// the answer before.
+constexpr std::array kept_tries{2ms, 4ms, 8ms, 16ms, 20ms};
 constexpr milliseconds stagger{25};
 constexpr std::size_t most_staggered = 9;
 
@@ -88,7 +93,9 @@ void send(node_agent& agent, node_hold& n, instant now) {
                                       .poll_interval = interval,
                                       .queue_retention = 6 * interval + 1s,
                                       .upgrading = upgrades ? n.token : 0,
-                                      .gives_way = n.acquisition().gives_way});
+                                      .gives_way = n.acquisition().gives_way,
+                                      .ceiling = n.acquisition().gives_way == 0 ? 0 : keeping::ceiling_of(n),
+                                      .asks_back = n.whole->is_asked_for()});
     if (waits(n)) request.wait_for_first_link();
     agent.busy(n).acquisition.asked_before = false;
     agent.send(request, n.whole->deadline_at_node());
@@ -117,6 +124,10 @@ milliseconds next_poll(node_agent& agent, node_hold& n, const acquire_answer& an
         const auto half = static_cast<std::uint64_t>(a.foreign_poll.count() / 2);
         const milliseconds earlier(static_cast<std::int64_t>(agent.random().next() % (half + 1)));
         wait = std::min(wait, a.foreign_poll - earlier);
+    }
+    if (wire::mark_of(answer.holder) != wire::mark::none) {
+        a.kept_poll = std::max(2 * a.kept_poll, kept_poll_shortest);
+        wait = std::min(wait, a.kept_poll + stagger * static_cast<int>(std::min(answer.place, most_staggered)));
     }
     if (answer.soonest) {
         const auto position = static_cast<int>(std::min(answer.place, most_staggered));
@@ -169,9 +180,10 @@ void confirm_grant(node_agent& agent, node_hold& n, const proof& shown, instant 
 
 // The answer to a poll that was in flight when the grant was pushed: a renewal, if it is the same grant.
 void proved_again(node_agent& agent, node_hold& n, const proof& shown, instant now) {
-    if (shown.token != n.token) return agent.lose(n, errc::held_by_other);
+    if (!keeping::is_same_grant(n, shown)) return agent.lose(n, errc::held_by_other);
     if (n.ran_out(now)) return agent.lose(n, errc::lost);
     renewing::extend_validity(agent, n, shown.at);
+    keeping::proved(agent, n, shown);
     agent.set_timer(n, now);
     agent.tell(node_event::kind::extended, n);
 }
@@ -184,6 +196,7 @@ void upgraded(node_agent& agent, node_hold& n, const proof& shown, instant now) 
     agent.adopt(n, shown.token);
     n.has = shape::both;
     renewing::extend_validity(agent, n, shown.at);
+    keeping::proved(agent, n, shown);
     agent.end_acquisition(n);
     agent.set_timer(n, now);
     agent.tell({.what = node_event::kind::granted, .got = shown.got, .at = &n});
@@ -198,19 +211,35 @@ void believe(node_agent& agent, node_hold& n, const proof& shown, instant now) {
     if (n.valid_until - agent.margin(terms.options.lease) <= now) return ask_after_late_grant(agent, n, now);
     n.phase = node_phase::held;
     n.has = terms.want == access::shared ? shape::reading : shape::writing;
+    keeping::proved(agent, n, shown);
     agent.end_acquisition(n);
     agent.set_timer(n, now);
+    if (keeping::lacks_proof(n)) renewing::prove_anew(agent, n, now);
     agent.tell({.what = node_event::kind::granted, .got = shown.got, .at = &n});
 }
 
 void granted(node_agent& agent, node_hold& n, const proof& shown, instant now) {
     agent.clock().saw(shown.token);
+    if (n.asks()) keeping::note_ceiling(n, shown.ceiling);
     if (n.asks() && confirming::is_wanted(n)) return confirm_grant(agent, n, shown, now);
     believe(agent, n, shown, now);
 }
 
+void on_refused(node_agent& agent, node_hold& n, const acquire_answer& answer, instant now) {
+    refusal why{code_for(answer.why), "", answer.holder_left, std::string(answer.holder)};
+    node_acquisition& a = agent.busy(n).acquisition;
+    const bool asks_again = answer.is_kept && a.kept_tries < kept_tries.size() && n.whole->is_asked_for();
+    if (!asks_again) return refuse(agent, n, std::move(why), now);
+    a.trouble = std::make_unique<refusal>(std::move(why));  // to tell, should its deadline come first
+    a.poll_at = now + kept_tries[a.kept_tries++];
+    agent.set_timer(n, now);
+}
+
 void on_answer(node_agent& agent, node_hold& n, const call& asked, const acquire_answer& answer, instant now) {
-    if (answer.what == acquire_answer::verdict::held) return granted(agent, n, {answer.token, asked.written_at()}, now);
+    if (answer.what == acquire_answer::verdict::held) {
+        keeping::note_waiters(agent, n, answer.waiters);
+        return granted(agent, n, {.token = answer.token, .at = asked.written_at(), .ceiling = answer.ceiling}, now);
+    }
     // A poll that overlapped with a pushed grant answers "you hold"; anything else means that the grant is over.
     if (!n.asks()) return agent.lose(n, errc::held_by_other);
     switch (answer.what) {
@@ -219,7 +248,7 @@ void on_answer(node_agent& agent, node_hold& n, const call& asked, const acquire
         case acquire_answer::verdict::refused:
             agent.busy(n).acquisition.may_have_run = false;  // it ran, and left nothing behind
             agent.busy(n).acquisition.at = stage::asking;
-            return refuse(agent, n, {code_for(answer.why), "", answer.holder_left, std::string(answer.holder)}, now);
+            return on_refused(agent, n, answer, now);
         case acquire_answer::verdict::gone:
         case acquire_answer::verdict::held:
             return agent.lose(n, errc::not_held);
@@ -246,6 +275,7 @@ void grant_not_known(node_agent& agent, node_hold& n, const failure& why, instan
 void ask(node_agent& agent, node_hold& n, waiting wait, instant now) {
     if (n.is_gone()) {
         agent.holds().push_back(n);
+        if (n.whole->kept) keeping::mark(agent, n);
         // Of an undo: until when the server may remember it, which is longer than anybody may believe.
         n.valid_until = {};
         n.cancelling = false;
@@ -337,7 +367,8 @@ void on_failure(node_agent& agent, node_hold& n, const failure& why, instant now
     refuse(agent, n, {waits(n) ? errc::timed_out : errc::request_timed_out, why.detail, {}, {}}, now);
 }
 
-void on_push(node_agent& agent, node_hold& n, fencing_token token, instant now) {
+void on_push(node_agent& agent, node_hold& n, const wire::push_reader::item& pushed, instant now) {
+    const fencing_token token = pushed.token;
     if (n.phase == node_phase::leaving) return releasing::give_back(agent, n, token, now);
     if (n.counts() && !n.asks()) {
         if (token <= n.token) return;
@@ -353,7 +384,7 @@ void on_push(node_agent& agent, node_hold& n, fencing_token token, instant now) 
     const instant end = a.last_answered_poll + lease - agent.drift(lease);
     // The lease is fresh, but by our cautious reckoning little of it is left: a poll makes it full and proves it.
     if (end - now < lease / 3) return poll(agent, n, now);
-    granted(agent, n, {token, a.last_answered_poll, how::handed_over}, now);
+    granted(agent, n, {token, a.last_answered_poll, how::handed_over, pushed.ceiling}, now);
 }
 
 void on_renewed(node_agent& agent, node_hold& n, const hold_answer& answer, instant proved_at, instant now) {
@@ -361,7 +392,7 @@ void on_renewed(node_agent& agent, node_hold& n, const hold_answer& answer, inst
     // answer of the lock's former server, which took longer than a downgrade at the new one.
     const bool shows_upgrade = n.counts() && n.is_queued() && answer.held == shape::both && answer.token > n.token;
     if (!shows_upgrade || !n.acquisition().polled_on_this_link || !agent.is_trusted(n, now)) return;
-    granted(agent, n, {answer.token, proved_at, how::handed_over}, now);
+    granted(agent, n, {answer.token, proved_at, how::handed_over, answer.ceiling}, now);
 }
 
 void on_confirmation(node_agent& agent, node_hold& n, const call& asked, const confirmation& said, instant now) {

@@ -13,6 +13,7 @@ struct proof {
     fencing_token token = 0;
     instant at{};
     how got = how::asked;
+    fencing_token ceiling = 0;  // of a marked hold
 };
 
 class call final : public redis::command {

@@ -82,6 +82,7 @@ void on_reply(node_agent& agent, node_hold& n, const call& asked, const redis::r
     if (n.ran_out(now)) return agent.lose(n, errc::lost);
     n.has = n.change_to;
     if (!confirming::is_wanted(n)) renewing::extend_validity(agent, n, asked.written_at());
+    keeping::note_waiters(agent, n, answer->waiters);
     if (n.cancelling || exceeds(n.has, n.at_most)) return send(agent, n, now);
     done(agent, n, *answer, now);
 }

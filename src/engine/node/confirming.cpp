@@ -6,7 +6,7 @@ void ask(node_agent& agent, node_hold& n, call* node_requests::*slot, purpose wh
     call& request = agent.start(what, n, slot);
     request.remember(shown);
     wire::write(request, {.keys = agent.keys_of(n), .kind = agent.options_of(n).kind},
-                wire::confirm_request{.id = agent.id_of(n), .token = shown.token});
+                wire::confirm_request{.id = agent.id_of(n), .token = shown.token, .ceiling = shown.ceiling});
     agent.confirm(request, n);
 }
 

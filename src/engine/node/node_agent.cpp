@@ -145,7 +145,7 @@ void node_agent::drop_all(node_hold& n) {
 
 void node_agent::end_acquisition(node_hold& n) {
     if (n.requests && n.asks()) n.requests->acquisition.end();
-    if (!n.stray_copies) stop_listening(n);
+    if (!n.stray_copies && !n.is_marked()) stop_listening(n);
 }
 
 void node_agent::enter_channel(node_hold& n) {
@@ -273,7 +273,10 @@ void node_agent::on_link_up(const lock_set& which, instant now) {
     was_reached_ = true;
     for (auto next = holds_.begin(); next != holds_.end();) {
         node_hold& n = *next++;  // first: a refusal takes it out of the list
-        if (which.has(keys_of(n))) acquiring::on_link_up(*this, n, now);
+        if (!which.has(keys_of(n))) continue;
+        keeping::on_link_up(*this, n, now);
+        if (keeping::lacks_proof(n)) renewing::prove_anew(*this, n, now);
+        acquiring::on_link_up(*this, n, now);
     }
 }
 
@@ -304,15 +307,21 @@ void node_agent::on_push(const redis::reply_view& message, instant now) {
         if (push.kind() == wire::push_kind::recall) return recalled(which);
         node_hold* const found = find_waiter(item->id);
         if (found == nullptr || wakes_.of(keys_of(*found)) != channel) continue;
-        if (push.kind() == wire::push_kind::grant) acquiring::on_push(*this, *found, item->token, now);
-        if (push.kind() == wire::push_kind::poll && found->is_queued()) acquiring::poll(*this, *found, now);
+        to_waiter(*found, *push.kind(), *item, now);
     }
+}
+
+void node_agent::to_waiter(node_hold& n, wire::push_kind kind, const wire::push_reader::item& item, instant now) {
+    if (kind == wire::push_kind::wanted) return keeping::note_waiters(*this, n, 1);
+    if (kind == wire::push_kind::poll) return n.is_queued() ? acquiring::poll(*this, n, now) : void();
+    if (kind == wire::push_kind::grant_block) keeping::note_waiters(*this, n, item.waiters);
+    acquiring::on_push(*this, n, item, now);
 }
 
 // An operator has ended this grant. One whose replicas are being asked for is not believed in yet: ask where it stands.
 void node_agent::revoked(const pushed_grant& which, instant now) {
     for (node_hold& n : holds_) {
-        const bool believed = n.counts() && (which.token == 0 || n.token == which.token);
+        const bool believed = keeping::is_grant(n, which.token);
         if (!believed && !acquiring::is_confirming(n, which.token)) continue;
         if (!is_meant(n, which)) continue;
         if (believed) return lose(n, errc::not_held);
@@ -323,8 +332,7 @@ void node_agent::revoked(const pushed_grant& which, instant now) {
 // An operator wants this grant back, and waits for its holder to stop and release it.
 void node_agent::recalled(const pushed_grant& which) {
     for (node_hold& n : holds_) {
-        const bool believed = n.counts() && (which.token == 0 || n.token == which.token);
-        if (believed && is_meant(n, which)) return tell(node_event::kind::recalled, n);
+        if (keeping::is_grant(n, which.token) && is_meant(n, which)) return tell(node_event::kind::recalled, n);
     }
 }
 

@@ -17,6 +17,7 @@
 #include "engine/quorum/common_clock.hpp"
 #include "engine/spares.hpp"
 #include "wire/kind.hpp"
+#include "wire/push.hpp"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 
@@ -89,6 +90,7 @@ public:
     // Of any lock, at any time.
     bool was_reached() const noexcept { return was_reached_; }
     const std::string& server() const noexcept { return link_.server; }
+    channels listens() const noexcept { return link_.listens; }
 
     const engine_settings& settings() const noexcept { return where_.settings; }
     random_source& random() const noexcept { return where_.random; }
@@ -105,7 +107,7 @@ public:
     static const lock_options& options_of(const node_hold& n) noexcept { return terms_of(n).options; }
     static const wire::kind& kind_of(const node_hold& n) noexcept { return wire::kind_of(options_of(n).kind); }
     static const lock_keys& keys_of(const node_hold& n) noexcept { return *terms_of(n).keys; }
-    hold_id::spelled id_of(const node_hold& n) const noexcept { return n.whole->id().spell(where_.client); }
+    hold_id::spelled id_of(const node_hold& n) const noexcept { return n.whole->id().spell(where_.client, n.mark); }
     wire::lock_terms lock_of(const node_hold& n, instant now) const;
     milliseconds drift(milliseconds lease) const noexcept {
         return lease / 100 + milliseconds(2) + where_.settings.clock_skew;
@@ -177,6 +179,7 @@ private:
     void check_holding(node_hold& n, instant now);
     void revoked(const pushed_grant& which, instant now);
     void recalled(const pushed_grant& which);
+    void to_waiter(node_hold& n, wire::push_kind kind, const wire::push_reader::item& item, instant now);
     bool is_meant(const node_hold& n, const pushed_grant& which);
     void rest_if_idle(node_hold& n) noexcept;
     void enter_channel(node_hold& n);

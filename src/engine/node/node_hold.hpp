@@ -49,6 +49,8 @@ struct node_acquisition_facts {
     instant unknown_since = never;  // the grant is there, and nobody can tell how many replicas have it
     instant poll_at = never;
     milliseconds foreign_poll{0};  // the last interval of polling one holder of another program
+    milliseconds kept_poll{0};     // and of polling beside marked holders
+    unsigned kept_tries = 0;       // of one that does not wait, refused by marked holders alone
 };
 
 // An acquisition or an upgrade at one node. Texts keep their memory when it ends: see spares.
@@ -109,6 +111,8 @@ struct node_hold final : boost::intrusive::list_base_hook<>, timed {
     }
     // By the same id: nothing that would undo it can be on its way.
     bool can_be_asked_again() const noexcept { return (is_gone() || phase == node_phase::lost) && !undone; }
+    // The node knows it by an id that can be asked back.
+    bool is_marked() const noexcept { return mark != wire::mark::none; }
     // The node has it write, and is not being told otherwise.
     bool writes() const noexcept { return phase == node_phase::held && may_write(has) && may_write(at_most); }
 
@@ -152,7 +156,9 @@ struct node_hold final : boost::intrusive::list_base_hook<>, timed {
     bool renewed_blindly = false;   // at once, because nobody knew what had become of the renewal before
     bool orphaned_ask : 1 = false;  // given up while its acquiring request was written and unanswered
     bool listens = false;           // on the wake-up channel of its lock
-    bool expects_push = false;      // the agent finds it by the id that a push names
+    bool is_marked_or_not = false;  // the mark is decided: the id at this node never changes
+    wire::mark mark = wire::mark::none;
+    bool expects_push = false;  // the agent finds it by the id that a push names
 
 private:
     static std::uint8_t bit(answer_to what) noexcept {

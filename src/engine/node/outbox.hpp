@@ -39,6 +39,8 @@ public:
     virtual void distrust(const failure& why) = 0;
     // Before any question that names the channel.
     virtual void subscribe(const std::string& channel) = 0;
+    // A subscription is confirmed where that channel's locks are: what is published there comes here.
+    virtual bool hears(const std::string& channel) const = 0;
     // Nobody waits to hear of it any more.
     virtual void unsubscribe(const std::string& channel) = 0;
     virtual bool link_is_up(const lock_keys& lock) const = 0;

@@ -14,6 +14,36 @@ struct confirmation {
     bool is_unknown = false;  // how many have it: the link or the server was another, in trouble, or out of reach
 };
 
+// Holds that may be asked back.
+//
+// A node knows such a hold by a marked id if this client hears there: the id itself says that others may ask for it.
+// Each node decides once, before it is asked first. Whatever the node tells of a marked hold beside the hold itself is
+// noted here: the numbers that local grants may use, whether others wait, and when the present link proved it last.
+namespace keeping {
+
+// Before the first request.
+void mark(node_agent& agent, node_hold& n);
+// That many others wait, as the node told.
+void note_waiters(node_agent& agent, node_hold& n, std::size_t waiters);
+// The node has this ceiling. It counts when replicas that must have it have acknowledged it, see proved().
+void note_ceiling(node_hold& n, fencing_token ceiling) noexcept;
+// The node holds it, by an answer that counts.
+void proved(node_agent& agent, node_hold& n, const proof& shown) noexcept;
+// Of an operator's message about a hold: `token` is the last that the node gave out, for it or before, or 0.
+bool is_grant(const node_hold& n, fencing_token token) noexcept;
+// A node that is asked again by a marked id tells its last number, not its token.
+bool is_same_grant(const node_hold& n, const proof& shown) noexcept;
+// What was pushed before is lost, and the server may be another: a renewal has to show.
+void on_link_up(node_agent& agent, node_hold& n, instant now);
+bool lacks_proof(const node_hold& n) noexcept;
+
+// Of requests that must name it.
+inline fencing_token ceiling_of(const node_hold& n) noexcept {
+    return n.is_marked() ? n.whole->kept->nodes[n.node].ceiling : 0;
+}
+
+}  // namespace keeping
+
 // Asking for replicas before a grant, a renewal or a greater token counts.
 //
 // A replica that is promoted knows what it has acknowledged. A holder that must survive a failover believes in a grant
@@ -52,6 +82,8 @@ void note_foreign_ttl(node_hold& n, std::optional<milliseconds> cut_to);
 
 // Makes the lease full again now.
 void renew(node_agent& agent, node_hold& n, instant now);
+// The present link must prove it: what is in flight may be answered by the lock's former server. Many are spread.
+void prove_anew(node_agent& agent, node_hold& n, instant now);
 // From now on nobody renews it, and its lease ends it.
 void stop(node_agent& agent, node_hold& n, instant now);
 void on_timer(node_agent& agent, node_hold& n, instant now);
@@ -131,7 +163,7 @@ void on_failure(node_agent& agent, node_hold& n, const failure& why, instant now
 void on_confirmation(node_agent& agent, node_hold& n, const call& asked, const confirmation& said, instant now);
 void on_timer(node_agent& agent, node_hold& n, instant now);
 void on_link_up(node_agent& agent, node_hold& n, instant now);
-void on_push(node_agent& agent, node_hold& n, fencing_token token, instant now);
+void on_push(node_agent& agent, node_hold& n, const wire::push_reader::item& pushed, instant now);
 // A renewal was answered. If it shows the upgrade that is waited for, that is how the client hears of it.
 void on_renewed(node_agent& agent, node_hold& n, const hold_answer& answer, instant proved_at, instant now);
 // An operator has ended a grant whose replicas are being asked for: ask where it stands.

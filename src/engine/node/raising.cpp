@@ -8,7 +8,8 @@ void send(node_agent& agent, node_hold& n, instant now) {
     agent.drop(n, &node_requests::raising);
     call& request = agent.start(purpose::raise, n, &node_requests::raising);
     wire::write(request, agent.lock_of(n, now),
-                wire::raise_request{.id = agent.id_of(n), .token = n.token, .to = n.raise_to});
+                wire::raise_request{
+                    .id = agent.id_of(n), .token = n.token, .to = n.raise_to, .ceiling = keeping::ceiling_of(n)});
     agent.send(request, n.valid_until);
 }
 
@@ -19,26 +20,37 @@ void send_later(node_agent& agent, node_hold& n, instant now) {
 
 void done(node_agent& agent, node_hold& n) {
     agent.adopt(n, n.raise_to);
+    keeping::note_ceiling(n, n.raise_to);
     agent.tell(node_event::kind::raised, n);
+}
+
+// Its replicas perhaps not yet.
+void has_it(node_agent& agent, node_hold& n) {
+    if (!confirming::is_wanted(n)) return done(agent, n);
+    confirming::ask(agent, n, &node_requests::raising, purpose::confirm_raise, {.token = n.raise_to});
 }
 
 }  // namespace
 
+// A marked grant that may use this token has it already.
 void raise(node_agent& agent, node_hold& n, fencing_token to, instant now) {
     n.raise_to = to;
-    send(agent, n, now);
+    keeping::ceiling_of(n) < to ? send(agent, n, now) : has_it(agent, n);
 }
 
 void on_reply(node_agent& agent, node_hold& n, const redis::reply_view& reply, instant now) {
     if (reply.is_error()) return on_failure(agent, n, agent.classify(n, reply), now);
     const auto answer = wire::read_hold(reply);
     if (!answer) return on_failure(agent, n, {agent.nonsense().code, agent.nonsense().detail}, now);
+    // A renewal came before it, and the hold has more numbers now: it is named by the last one.
+    const bool has_more = n.is_marked() && answer->holder == std::string_view(agent.id_of(n));
+    if (has_more && !n.ran_out(now))
+        return keeping::ceiling_of(n) < n.raise_to ? send_later(agent, n, now) : has_it(agent, n);
     if (answer->what != hold_answer::verdict::done) return agent.lose(n, errc::held_by_other);
     if (n.ran_out(now)) return agent.lose(n, errc::lost);
     const bool believed = agent.kind_of(n).has_shared_mode() && may_write(n.has);
     if (believed && !may_write(answer->held)) return agent.lose(n, errc::held_by_other);
-    if (!confirming::is_wanted(n)) return done(agent, n);
-    confirming::ask(agent, n, &node_requests::raising, purpose::confirm_raise, {.token = n.raise_to});
+    has_it(agent, n);
 }
 
 void on_confirmation(node_agent& agent, node_hold& n, const confirmation& said, instant now) {

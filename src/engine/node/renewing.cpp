@@ -13,6 +13,9 @@ constexpr milliseconds shortest_foreign_pace{100};
 // A renewal that failed for a reason that may pass is tried again after this part of the lease.
 constexpr int retry_part = 10;
 
+// Of a marked hold whose ceiling is ahead of the node's clock, so that time brings no numbers: so many a renewal.
+constexpr fencing_token numbers_ahead = 10'000;
+
 // Rounds down to a common beat, so that the renewals of many holds go out in one write.
 instant on_the_beat(instant exactly, std::chrono::nanoseconds pace) {
     const auto beat = std::max(pace / 1000, std::chrono::nanoseconds(1));
@@ -31,9 +34,15 @@ std::chrono::nanoseconds pace(node_agent& agent, const node_hold& n) {
 void send(node_agent& agent, node_hold& n, instant now, purpose how_asked = purpose::renew) {
     const hold_terms& terms = agent.terms_of(n);
     call& request = agent.start(how_asked, n, &node_requests::renewing);
-    if (how_asked == purpose::renew_alone) {
+    const bool is_alone = how_asked == purpose::renew_alone;
+    if (is_alone && agent.kind_of(n).can_renew_alone()) {
         wire::write(request, agent.lock_of(n, now),
                     wire::renew_alone_request{.id = agent.id_of(n), .lease = terms.options.lease});
+    } else if (n.is_marked() && !is_alone) {
+        wire::write(
+            request, agent.lock_of(n, now),
+            wire::renew_block_request{
+                .id = agent.id_of(n), .lease = terms.options.lease, .ceiling = n.whole->ceiling() + numbers_ahead});
     } else {
         wire::write(request, agent.lock_of(n, now),
                     wire::renew_request{.id = agent.id_of(n), .lease = terms.options.lease});
@@ -59,7 +68,8 @@ void send_when_due(node_agent& agent, node_hold& n, instant now) {
     n.renew_at = std::min(latest, on_the_beat(now + least + chance, every));
 }
 
-void done(node_agent& agent, node_hold& n, instant now) {
+void done(node_agent& agent, node_hold& n, const proof& shown, instant now) {
+    keeping::proved(agent, n, shown);
     n.renewed_blindly = false;
     agent.set_timer(n, now);
     agent.tell(node_event::kind::renewed, n);
@@ -89,6 +99,13 @@ void on_timer(node_agent& agent, node_hold& n, instant now) {
     if (now >= n.renew_at && n.pending().renewing == nullptr) send_when_due(agent, n, now);
 }
 
+void prove_anew(node_agent& agent, node_hold& n, instant now) {
+    agent.drop(n, &node_requests::renewing);
+    n.renew_at = now;
+    send_when_due(agent, n, now);
+    agent.set_timer(n, now);
+}
+
 void stop(node_agent& agent, node_hold& n, instant now) {
     agent.drop(n, &node_requests::renewing);
     n.is_renewed = false;
@@ -106,11 +123,13 @@ std::optional<hold_answer> on_reply(node_agent& agent, node_hold& n, const call&
     const bool was_alone = asked.what() == purpose::renew_alone;
     if (reply.is_error()) {
         const failure why = agent.classify(n, reply);
-        const bool goes_alone = why.code == errc::moving && agent.kind_of(n).can_renew_alone() && !was_alone;
+        const bool has_less = agent.kind_of(n).can_renew_alone() || n.is_marked();
+        const bool goes_alone = why.code == errc::moving && has_less && !was_alone;
         goes_alone ? send(agent, n, now, purpose::renew_alone) : on_failure(agent, n, why, now);
         return std::nullopt;
     }
-    auto answer = was_alone ? wire::read_renew_alone(reply) : wire::read_hold(reply);
+    const bool has_own_form = was_alone && agent.kind_of(n).can_renew_alone();
+    auto answer = has_own_form ? wire::read_renew_alone(reply) : wire::read_hold(reply);
     if (!answer) {
         const refusal nonsense = agent.nonsense();
         on_failure(agent, n, {nonsense.code, nonsense.detail}, now);
@@ -130,6 +149,8 @@ std::optional<hold_answer> on_reply(node_agent& agent, node_hold& n, const call&
             return std::nullopt;
         }
         note_foreign_ttl(n, answer->cut_to);
+        keeping::note_ceiling(n, answer->ceiling);
+        keeping::note_waiters(agent, n, answer->waiters);
         if (!confirming::is_wanted(n)) extend_validity(agent, n, asked.written_at());
         return answer;
     }
@@ -137,9 +158,9 @@ std::optional<hold_answer> on_reply(node_agent& agent, node_hold& n, const call&
 }
 
 void found(node_agent& agent, node_hold& n, const call& asked, const hold_answer& answer, instant now) {
-    if (!confirming::is_wanted(n)) return done(agent, n, now);
-    confirming::ask(agent, n, &node_requests::renewing, purpose::confirm_renewal,
-                    {.token = answer.token, .at = asked.written_at()});
+    const proof shown{.token = answer.token, .at = asked.written_at(), .ceiling = answer.ceiling};
+    if (!confirming::is_wanted(n)) return done(agent, n, shown, now);
+    confirming::ask(agent, n, &node_requests::renewing, purpose::confirm_renewal, shown);
     agent.set_timer(n, now);
 }
 
@@ -167,7 +188,7 @@ void on_confirmation(node_agent& agent, node_hold& n, const call& asked, const c
     }
     if (n.ran_out(now)) return agent.lose(n, errc::lost);
     extend_validity(agent, n, asked.shown().at);
-    done(agent, n, now);
+    done(agent, n, asked.shown(), now);
 }
 
 }  // namespace holdfast::engine::renewing

@@ -30,6 +30,7 @@ void acquisitions::begin(hold& h, acquire_completion& request, patience limit, i
     if (is_unbounded && !nodes_.was_reached()) work.asked.reach_by = now + settings_.first_connect;
     request.pending_hold = &h;
     if (nodes_.several()) work.ticket = clock_.make_ticket(now);
+    todo_.add(effects::seen_asked{&h});
 }
 
 void acquisitions::acquire(hold& h, acquire_completion& request, patience limit, instant now) {
@@ -98,13 +99,11 @@ void acquisitions::complete(hold& h, how got, instant now) {
     if (!upgrades) h.granted_at = now;
     const std::chrono::nanoseconds waited = now - h.pending->asked.asked_at;
     acquire_completion* const request = holds_.end_acquisition(h);
+    if (upgrades && h.listener() != nullptr) todo_.add(effects::token{&h});
     held_.begin(h, now);
-    if (upgrades) {
-        if (h.listener() != nullptr) todo_.add(effects::token{&h});
-        leave_queues(h, now);
-    }
+    if (upgrades) leave_queues(h, now);
     holds_.set_timer(h);
-    todo_.add(effects::acquired{request, &h, waited, got});
+    todo_.add(effects::acquired{request, &h, waited, got, upgrades});
 }
 
 // A node that has not granted an upgrade by now may go on as it was. What a node that has not answered yet will say is
@@ -289,6 +288,7 @@ void acquisitions::check_hope(hold& h, instant now) {
 
 void acquisitions::fail(hold& h, refusal why, instant now) {
     pacing_.stop_holding_back(h);
+    const std::chrono::nanoseconds waited = now - h.pending->asked.asked_at;
     acquire_completion* const request = holds_.end_acquisition(h);
     if (h.phase == hold_phase::held) {
         undo_upgrade(h, now);
@@ -298,7 +298,7 @@ void acquisitions::fail(hold& h, refusal why, instant now) {
         pacing_.given_up(h);
     }
     holds_.set_timer(h);
-    todo_.add(effects::seen_refused{});
+    todo_.add(effects::seen_refused{&h, waited});
     todo_.add(effects::refused{request, todo_.keep(std::move(why))});
 }
 

@@ -17,7 +17,27 @@ void holding::update_validity(hold& h) {
     const node_holds backing = nodes_.backing(h);
     if (backing.size() < nodes_.majority()) return;
     h.valid_until_now = nodes_.validity_of(backing);
+    if (h.kept) update_kept(h);  // told first: with the validity all is there that local grants need
     if (h.listener() != nullptr) todo_.add(effects::validity{&h});
+}
+
+// What a majority has told: the numbers up to the majority-th greatest ceiling, and the majority-th newest proof.
+void holding::update_kept(hold& h) {
+    boost::container::small_vector<fencing_token, 7> ceilings;
+    boost::container::small_vector<instant, 7> proofs;
+    for (const node_hold& n : h.nodes()) {
+        const kept_facts::told& told = h.kept->nodes[n.node];
+        ceilings.push_back(std::max(told.usable, n.token));
+        proofs.push_back(n.counts() ? told.proved_at : instant{});
+    }
+    const auto decisive = static_cast<std::ptrdiff_t>(nodes_.majority() - 1);
+    std::nth_element(ceilings.begin(), ceilings.begin() + decisive, ceilings.end(), std::greater<>());
+    std::nth_element(proofs.begin(), proofs.begin() + decisive, proofs.end(), std::greater<>());
+    const fencing_token before = h.ceiling();
+    h.kept->ceiling = std::max(h.kept->ceiling, ceilings[static_cast<std::size_t>(decisive)]);
+    if (h.ceiling() > before && h.listener() != nullptr) todo_.add(effects::ceiling{&h});
+    const instant proved_at = std::exchange(h.kept->proved_at, proofs[static_cast<std::size_t>(decisive)]);
+    if (h.kept->proved_at != proved_at && h.listener() != nullptr) todo_.add(effects::proved{&h});
 }
 
 void holding::begin(hold& h, instant now) {
@@ -54,10 +74,13 @@ void holding::lose(hold& h, errc why, instant now) {
     refuse(h, answer_to::renewal, errc::lost, "");
     refuse(h, answer_to::change, errc::lost, "");
     todo_.add(effects::lost{&h, why});
+    const instant asked_at = h.pending ? h.pending->asked.asked_at : now;
     acquire_completion* const upgrade = holds_.end_acquisition(h);
     holds_.set_timer(h);
     for (node_hold& n : h.nodes()) nodes_.of(n).let_run_out(n, now);
-    if (upgrade != nullptr) todo_.add(effects::refused{upgrade, todo_.keep(refusal{errc::lost, "", {}, {}})});
+    if (upgrade == nullptr) return;
+    todo_.add(effects::seen_refused{&h, now - asked_at});
+    todo_.add(effects::refused{upgrade, todo_.keep(refusal{errc::lost, "", {}, {}})});
 }
 
 // --- results of nodes
@@ -73,7 +96,7 @@ void holding::on_renewed(node_hold& n, const node_event& said, instant now) {
     if (!said.why_not) {
         const instant before = h.valid_until_now;
         update_validity(h);
-        if (h.valid_until_now > before) todo_.add(effects::seen_renewed{});
+        if (h.valid_until_now > before) todo_.add(effects::seen_renewed{&h});
     }
     // The outcome of a renewal whose link broke is unknown, and it is sent again on the next link.
     const bool unknown = said.why_not && said.why_not->code == errc::outcome_unknown;
@@ -105,6 +128,13 @@ void holding::on_gone(node_hold& n) {
 // releases it, or the lease ends. So nobody else has the lock while the holder still works. One node's word is enough.
 void holding::on_recalled(node_hold& n, instant now) {
     lose(*n.whole, errc::lost, now);
+}
+
+// Any node's word counts. Remembered from asking on: whoever acquires it finds it.
+void holding::on_wanted(node_hold& n) {
+    hold& h = *n.whole;
+    h.kept->is_wanted = true;
+    if (h.phase == hold_phase::held && h.listener() != nullptr) todo_.add(effects::wanted{&h});
 }
 
 void holding::on_timer(hold& h, instant now) {
@@ -228,11 +258,13 @@ void holding::release(hold& h, access level, hold_completion* request, instant a
     if (h.pending) h.pending->heal_at = never;
     refuse(h, answer_to::renewal, errc::not_held, meanwhile);
     refuse(h, answer_to::change, errc::not_held, meanwhile);
+    const instant asked_at = h.pending ? h.pending->asked.asked_at : now;
     acquire_completion* const upgrade = holds_.end_acquisition(h);
     expect(h, answer_to::release, request, answer_by);
     for (node_hold& n : h.nodes()) releasing::release(nodes_.of(n), n, now);
     holds_.set_timer(h);
     if (upgrade == nullptr) return;
+    todo_.add(effects::seen_refused{&h, now - asked_at});
     todo_.add(effects::refused{upgrade, todo_.keep(refusal{errc::not_held, std::string(meanwhile), {}, {}})});
 }
 

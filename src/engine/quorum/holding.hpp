@@ -41,11 +41,13 @@ public:
     void on_released(node_hold& n, const node_event& said);
     void on_gone(node_hold& n);
     void on_recalled(node_hold& n, instant now);
+    void on_wanted(node_hold& n);
     void on_timer(hold& h, instant now);
 
     void update_validity(hold& h);
 
 private:
+    void update_kept(hold& h);
     void one_less(hold& h, errc why, instant now);
     void tell_votes(hold& h, votes_now what);
     void lose(hold& h, errc why, instant now);

@@ -122,6 +122,15 @@ bool cluster_channels::is_owner(const cluster_link& which, hash_slot slot) const
     return owner != nullptr && *owner == which.address();
 }
 
+bool cluster_channels::hears(const std::string& name) const {
+    const auto found = channels_.find(name);
+    if (found == channels_.end()) return false;
+    const cluster_link* const owner = links_.to_owner(found->second.slot);
+    if (owner == nullptr || !owner->serves()) return false;
+    const auto at = found->second.at.find(owner);
+    return at != found->second.at.end() && at->second->life() == command::state::done;
+}
+
 bool cluster_channels::needs(const cluster_link& which) const {
     return std::any_of(channels_.begin(), channels_.end(), [&](const entry& each) {
         const channel& it = each.second;

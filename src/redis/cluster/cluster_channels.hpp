@@ -32,6 +32,8 @@ public:
     // Subscribes where the slot is moving to. A command that is sent there by ASK must find its client listening.
     void follow_ask(hash_slot slot, cluster_link& there, instant now);
     void forget(const cluster_link& which);
+    // The present owner has confirmed it.
+    bool hears(const std::string& name) const;
     // Wanted channels are heard on this link. What a replica pushes does not count.
     bool needs(const cluster_link& which) const;
 

@@ -88,6 +88,9 @@ public:
     // The channel stays subscribed for a while.
     void unsubscribe(const std::string& channel, instant now) { channels_.unsubscribe(channel, now); }
 
+    // The present owner of its slot has confirmed that.
+    bool hears(const std::string& channel) const { return channels_.hears(channel); }
+
     // Connects to the present owner, or asks for the map. Not remembered: ask again when there is another map.
     void want_link(hash_slot slot, instant now);
     bool is_up(hash_slot slot) const {

@@ -69,6 +69,24 @@ bool is_right_lacking_in_script(std::string_view text) {
            has_word(head, "user executing the script can");
 }
 
+// Commands that were renamed or disabled, and services without scripts. Redis and Valkey word it differently inside of
+// a script ("Unknown Redis command called from script", "Unknown command called from script").
+std::string_view advice_about_what_is_missing(std::string_view text) {
+    const std::string head = to_lower(text.substr(0, 200));
+    const bool is_unknown = head.starts_with("err unknown command");
+    if ((is_unknown && head.find("eval") < 30) || head.find("scripting support disabled") != head.npos) {
+        return "; locks are scripts: allow EVAL and EVALSHA on this server, or use another one";
+    }
+    if (is_unknown && head.find(" called from") == head.npos) {
+        return "; locks need this command: it is renamed or disabled on this server";
+    }
+    if (head.find("unknown redis command called from") != head.npos ||
+        head.find("unknown command called from") != head.npos) {
+        return "; locks need a command that is renamed or disabled on this server: holdfast doctor names it";
+    }
+    return {};
+}
+
 bool has_code(std::string_view text, std::string_view code) {
     return text.starts_with(code) && (text.size() == code.size() || text[code.size()] == ' ');
 }
@@ -84,6 +102,10 @@ std::string printable(std::string_view text) {
 
 failure classify_error(std::string_view text, std::string_view server) {
     failure result{errc::server_error, std::string(server) + ": " + printable(text)};
+    if (const auto advice = advice_about_what_is_missing(text); !advice.empty()) {
+        result.code = errc::unsupported;
+        result.detail += advice;
+    }
     if (is_right_lacking_in_script(text)) result.code = errc::no_permission;
     const std::string_view inner = inner_error(text);
     for (const auto& [prefix, code] : prefixes) {

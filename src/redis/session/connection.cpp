@@ -8,6 +8,10 @@ connection::connection(boost::asio::io_context& context, serial_section& section
 
 void connection::pump(instant now) {
     if (session_.take_hang_up_wish()) hang_up();
+    if (session_.take_login_wish()) {
+        const server_settings& settings = session_.settings();
+        settings.logins->ask(settings.display(), login_desk_);
+    }
     if (session_.take_connect_wish()) connect(now);
     while (stream_ && !sending_ && session_.has_output()) {
         sending_ = stream_->write(session_.begin_write(now)) == net::stream::sending::in_flight;

@@ -9,6 +9,7 @@
 #include "redis/session/session.hpp"
 
 #include <memory>
+#include <utility>
 
 namespace holdfast::redis {
 
@@ -49,6 +50,14 @@ private:
         if (!session_.wishes_hang_up()) session_.failed(std::move(why), boot_now());
     }
 
+    // Lets answers to earlier questions find out that the connection is gone.
+    struct login_desk final : login_receiver {
+        explicit login_desk(redis::session& told) : link(told) {}
+        void on_login(login given) override { link.log_in_with(std::move(given), boot_now()); }
+        void on_no_login(const failure& why) override { link.no_login(why, boot_now()); }
+        redis::session& link;
+    };
+
     void connect(instant now);
     void hang_up();
     void read_more() { stream_->read(session_.prepare(16 * 1024)); }
@@ -56,6 +65,7 @@ private:
     boost::asio::io_context& context_;
     serial_section& section_;
     redis::session session_;
+    const std::shared_ptr<login_desk> login_desk_ = std::make_shared<login_desk>(session_);
     std::shared_ptr<net::stream> stream_;
     std::weak_ptr<net::stream> given_up_;  // lives until its operations have ended
     bool sending_ = false;

@@ -68,10 +68,24 @@ version_number read_version(std::string_view text) {
     return read;
 }
 
+void hide(std::string& text, std::string_view password) {
+    if (password.empty()) return;
+    for (auto at = text.find(password); at != std::string::npos; at = text.find(password, at + 3)) {
+        text.replace(at, password.size(), "***");
+    }
+}
+
 std::optional<failure> refused_hello(std::string_view text, const server_settings& settings) {
-    failure why = classify_error(text, settings.display());
+    failure why = refused_login(text, settings, settings.password);
     if (text.find("unknown command") != std::string_view::npos) why.code = errc::too_old;
     return why;
+}
+
+// Garnet runs the steps of a script between those of others, unless it was started with --lua-transaction-mode, which
+// it does not tell.
+failure without_atomic_scripts(const server_settings& settings) {
+    return {errc::unsupported,
+            settings.display() + " is Garnet, whose scripts are not atomic; locks are scripts: use Redis or Valkey"};
 }
 
 std::optional<failure> refuse_use(const server_settings& settings, const server_facts& facts) {
@@ -97,7 +111,7 @@ std::optional<failure> refuse_use(const server_settings& settings, const server_
 
 std::string hello(const server_settings& settings) {
     std::vector<argument> words{"HELLO", "3"};
-    if (!settings.password.empty() || !settings.user.empty()) {
+    if (settings.has_login()) {
         words.insert(words.end(), {"AUTH", settings.user.empty() ? "default" : std::string_view(settings.user),
                                    settings.password.reveal()});
     }
@@ -105,6 +119,16 @@ std::string hello(const server_settings& settings) {
     std::string out;
     append_command(out, words);
     return out;
+}
+
+std::string auth(const std::string& user, const secret& password) {
+    return encoded_command({"AUTH", user.empty() ? std::string_view("default") : user, password.reveal()});
+}
+
+failure refused_login(std::string_view text, const server_settings& settings, const secret& password) {
+    std::string shown(text.substr(0, text.find(", with args beginning with")));
+    hide(shown, password.reveal());
+    return classify_error(shown, settings.display());
 }
 
 std::string select(const server_settings& settings) {
@@ -119,6 +143,7 @@ std::optional<failure> read_hello(const reply_view& reply, const server_settings
     for (std::size_t i = 0; i + 1 < reply.size(); i += 2) {
         const std::string_view field = reply[i].text();
         const reply_view value = reply[i + 1];
+        if (field == "garnet_version") return without_atomic_scripts(settings);
         if (field == "version") facts.version = value.text();
         if (field == "role") facts.role = value.text();
         if (field == "mode") facts.mode = value.text();
@@ -142,8 +167,9 @@ std::optional<failure> read_client_info(const reply_view& reply, const server_se
     return std::nullopt;
 }
 
-std::optional<failure> read_server_info(const reply_view& reply, const server_settings&, server_facts& facts) {
+std::optional<failure> read_server_info(const reply_view& reply, const server_settings& settings, server_facts& facts) {
     if (reply.is_error() || reply.is_aggregate()) return std::nullopt;
+    if (!find_field(reply.text(), "garnet_version:").empty()) return without_atomic_scripts(settings);
     facts.run_id = find_field(reply.text(), "run_id:");
     const auto number = [&](const char* field) { return number_in<std::int64_t>(find_field(reply.text(), field)); };
     if (const auto up = number("uptime_in_seconds:")) facts.up_at_least = least_uptime(std::chrono::seconds(*up));

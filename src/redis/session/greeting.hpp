@@ -54,6 +54,7 @@ std::chrono::milliseconds known_for(const server_facts& facts, std::string_view 
 namespace greeting {
 
 std::string hello(const server_settings& settings);
+std::string auth(const std::string& user, const secret& password);
 std::string select(const server_settings& settings);
 
 // Reads one answer into `facts`, or returns why the link cannot be used.
@@ -65,6 +66,10 @@ reader read_select;
 reader read_client_info;
 reader read_server_info;
 reader read_shards;
+
+// Why a server refuses a login. No server's text may show the password: one that does not know a command shows its
+// arguments.
+failure refused_login(std::string_view text, const server_settings& settings, const secret& password);
 
 // The command that ends the previous link, if it can be identified for certain: same run of the server, and an address
 // to match besides the id. Empty if not.

@@ -11,7 +11,12 @@ namespace holdfast::redis {
 namespace {
 
 constexpr char tls_alert = 0x15;
-constexpr unsigned most_doublings = 16;
+constexpr std::chrono::milliseconds longest_validity = std::chrono::hours(24 * 365);
+
+std::chrono::nanoseconds doubled(std::chrono::milliseconds first, unsigned times, std::chrono::milliseconds most) {
+    constexpr unsigned most_doublings = 16;
+    return std::min<std::chrono::nanoseconds>(first * (1LL << std::min(times, most_doublings)), most);
+}
 
 }  // namespace
 
@@ -44,6 +49,21 @@ private:
     const std::string channel_;
 };
 
+// AUTH on a link that is up.
+class session::login_command final : public command {
+public:
+    login_command(session& owner, login given) : owner_(owner), given_(std::move(given)) {
+        set_payload(greeting::auth(given_.user, given_.password));
+    }
+    login take() { return std::move(given_); }
+    void on_reply(const reply_view& reply, instant now) override { owner_.logged_in(reply, now); }
+    void on_failure(const failure&, instant) override {}
+
+private:
+    session& owner_;
+    login given_;
+};
+
 session::session(server_settings settings, session_listener& listener, std::uint64_t jitter_seed)
     : settings_(std::move(settings)),
       listener_(listener),
@@ -72,10 +92,15 @@ void session::hurry(instant now) {
 }
 
 void session::subscribe(std::string channel) {
-    const auto [address, is_new] = channels_.insert(std::move(channel));
+    const auto [address, is_new] = channels_.try_emplace(std::move(channel), false);
     if (!is_new || (state_ != state::up && state_ != state::settling)) return;
-    send_subscription(*address);
+    send_subscription(address->first);
     if (state_ == state::settling) ++greetings_open_;  // the others are in flight
+}
+
+bool session::hears(std::string_view channel) const {
+    const auto found = channels_.find(channel);
+    return up() && found != channels_.end() && found->second;
 }
 
 void session::close(instant now) {
@@ -92,6 +117,7 @@ void session::close(instant now) {
 
 void session::start_attempt(instant now) {
     greetings_.clear();
+    new_login_.reset();
     attempt_started_ = now;
     if (settings_.sentinels && !std::exchange(found_unasked_, false)) {
         state_ = state::seeking;
@@ -102,6 +128,84 @@ void session::start_attempt(instant now) {
 }
 
 void session::start_connecting() {
+    if (!settings_.logins) return connect_now();
+    state_ = state::asking;
+    ask_for_login();
+}
+
+void session::ask_for_login() {
+    ask_login_at_ = never;
+    if (!std::exchange(login_asked_, true)) login_wish_ = true;
+}
+
+void session::log_in_with(login given, instant now) {
+    login_asked_ = false;
+    if (state_ == state::asking) {
+        attempt_started_ = now;
+        settings_.user = std::move(given.user);
+        settings_.password = std::move(given.password);
+        ask_before_expiry(given.expires_in, now);
+        connect_now();
+    } else if (state_ == state::up) {
+        send_login(std::move(given), now);
+    }
+}
+
+void session::no_login(const failure& why, instant now) {
+    login_asked_ = false;
+    if (state_ == state::up) return ask_again_later(why.detail, now);
+    if (state_ != state::asking) return;
+    if (!settings_.has_login()) return lose_link(why, now);
+    settings_.logins->warn(why.detail + "; the last user and password are tried");
+    attempt_started_ = now;
+    connect_now();
+}
+
+// Asks when four fifths of the time are over, and a little earlier to spread many clients.
+void session::ask_before_expiry(const std::optional<std::chrono::milliseconds>& expires_in, instant now) {
+    vain_logins_ = 0;
+    ask_login_at_ = never;
+    if (!expires_in) return;
+    const std::chrono::nanoseconds fifth = std::clamp(*expires_in, std::chrono::milliseconds(0), longest_validity) / 5;
+    ask_login_at_ = now + std::max<std::chrono::nanoseconds>(3 * fifth + jitter_.spread(fifth), settings_.backoff_min);
+}
+
+void session::ask_again_later(const std::string& why, instant now) {
+    const std::chrono::nanoseconds rest = doubled(settings_.backoff_min, vain_logins_++, settings_.backoff_max);
+    settings_.logins->warn(why + "; the connection stays as it is, and is tried again in " +
+                           std::to_string(std::chrono::ceil<std::chrono::milliseconds>(rest).count()) + " ms");
+    ask_login_at_ = now + rest;
+}
+
+void session::send_login(login given, instant now) {
+    const bool is_known = given.user == settings_.user && given.password == settings_.password;
+    if (is_known && vain_logins_ == 0) return ask_before_expiry(given.expires_in, now);
+    new_login_ = std::make_unique<login_command>(*this, std::move(given));
+    wires_.submit_first(*new_login_);
+}
+
+void session::logged_in(const reply_view& reply, instant now) {
+    login given = new_login_->take();
+    if (reply.is_error()) {
+        return ask_again_later(greeting::refused_login(reply.text(), settings_, given.password).detail, now);
+    }
+    settings_.user = std::move(given.user);
+    settings_.password = std::move(given.password);
+    ask_before_expiry(given.expires_in, now);
+}
+
+// User and password that may change: the server may know new ones already, or not yet.
+void session::greeting_refused(const failure& why, instant now) {
+    const bool is_login = why.code == errc::wrong_password || why.code == errc::auth_required;
+    if (!settings_.logins || !is_login) return lose_link(why, now);
+    const bool again =
+        refused_login_ && refused_login_->user == settings_.user && refused_login_->password == settings_.password;
+    settings_.logins->warn(why.detail);
+    refused_login_ = login{settings_.user, settings_.password};
+    end_link(why, again && !was_up_ ? news::failed : news::suspected, now);
+}
+
+void session::connect_now() {
     state_ = state::connecting;
     shaking_hands_ = false;
     connect_wish_ = true;
@@ -153,7 +257,7 @@ void session::send_greeting(std::string payload, greeting::reader* read) {
 void session::answered(greeting::reader* read, const reply_view& reply, instant now) {
     if (state_ == state::up) return;  // a PING
     if (read != nullptr) {
-        if (const auto why = read(reply, settings_, facts_)) return lose_link(*why, now);
+        if (const auto why = read(reply, settings_, facts_)) return greeting_refused(*why, now);
     }
     greeting_answered(now);
 }
@@ -167,9 +271,10 @@ void session::subscribed(const std::string& channel, const reply_view& reply, in
         if (state_ == state::settling) --greetings_open_;
         listener_.on_subscription_refused(why, now);
         if (state_ == state::settling && greetings_open_ == 0) come_up(now);
-    } else if (state_ == state::settling) {
-        greeting_answered(now);
+        return;
     }
+    channels_.find(channel)->second = true;
+    if (state_ == state::settling) greeting_answered(now);
 }
 
 void session::greeting_answered(instant now) {
@@ -189,7 +294,8 @@ void session::settle(instant now) {
     if (std::string question = greeting::shards(settings_, facts_); !question.empty()) {
         send_greeting(std::move(question), greeting::read_shards);
     }
-    for (const std::string& channel : channels_) {
+    for (auto& [channel, is_confirmed] : channels_) {
+        is_confirmed = false;
         send_subscription(channel);
         ++greetings_open_;
     }
@@ -201,9 +307,11 @@ void session::send_subscription(const std::string& channel) {
 }
 
 void session::come_up(instant now) {
+    if (const auto why = listener_.objection(facts_)) return lose_link(*why, now);
     state_ = state::up;
     was_up_ = true;
     failed_attempts_ = 0;
+    refused_login_.reset();
     last_heard_ = now;
     previous_ = facts_;
     wires_.open_gate();
@@ -229,6 +337,9 @@ void session::failed(failure why, instant now) {
     // only in trouble.
     const bool silent = state_ == state::greeting && !heard_bytes_;
     const bool shaking_hands = state_ == state::connecting && shaking_hands_;
+    // The sentinels' password may change, too.
+    const bool is_for_sentinels = state_ == state::seeking && settings_.sentinels->logins;
+    if (is_for_sentinels && was_up_ && why.code == errc::wrong_password) return end_link(why, news::suspected, now);
     if (was_up_ || why.code != errc::unreachable) return lose_link(why, now);
     // A guess: a proxy closes, too, while the server behind it is starting.
     if (silent && settings_.kind == transport::tcp) why.code = errc::tls_expected;
@@ -244,6 +355,7 @@ void session::end_link(const failure& why, news what, instant now) {
     state_ = state::resting;
     hang_up_wish_ = true;
     seek_wish_ = connect_wish_ = false;
+    ask_login_at_ = never;
     greetings_open_ = 0;
     if (what != news::moved) rest_until_ = now + next_rest();
     last_failure_ = why;
@@ -253,19 +365,24 @@ void session::end_link(const failure& why, news what, instant now) {
     if (!strands && is_final) wires_.fail_waiting(why, now);
     if (!strands && !is_final && what != news::moved && !was_up_) wires_.fail_impatient(why, now);
     if (was_linked_up) listener_.on_link_down(why, now);
-    if (strands) listener_.on_stranded(wires_.take_waiting(), why, now);
+    if (!strands) return;
+    failure told = why;
+    // The next attempt may have another password. What is suspected of TLS is told as it is.
+    const bool is_login = why.code == errc::wrong_password || why.code == errc::auth_required;
+    if (what == news::suspected && is_login) told.code = errc::unreachable;
+    listener_.on_stranded(wires_.take_waiting(), told, now);
 }
 
 std::chrono::nanoseconds session::next_rest() {
-    const unsigned doublings = std::min(failed_attempts_++, most_doublings);
-    const std::chrono::nanoseconds whole =
-        std::min<std::chrono::nanoseconds>(settings_.backoff_min * (1LL << doublings), settings_.backoff_max);
-    return jitter_.spread(whole);
+    return jitter_.spread(doubled(settings_.backoff_min, failed_attempts_++, settings_.backoff_max));
 }
 
 failure session::why_not_up() const {
     if (state_ == state::up) {
         return {errc::request_timed_out, settings_.display() + " took no more requests before the deadline"};
+    }
+    if (state_ == state::asking && failed_attempts_ == 0) {
+        return {errc::no_credentials, settings_.display() + ": the callback has not given user and password yet"};
     }
     if (failed_attempts_ == 0 && last_failure_.detail.empty()) {
         return {errc::unreachable, settings_.display() + ": not connected before the deadline"};
@@ -294,6 +411,7 @@ void session::check_health(instant now) {
                                                        std::to_string(settings_.request_timeout.count()) + " ms"},
                          now);
     }
+    if (now >= ask_login_at_) ask_for_login();
     const bool idle = oldest == never && now >= last_heard_ + settings_.health_interval;
     if (idle && ping_->life() != command::state::waiting) wires_.submit_first(*ping_);
 }
@@ -315,10 +433,12 @@ instant session::deadline() const noexcept {
     const instant waiting = wires_.earliest_deadline();
     if (state_ == state::resting) return std::min(waiting, rest_until_);
     if (is_being_made()) return std::min(waiting, attempt_started_ + settings_.connect_timeout);
-    if (state_ == state::seeking) return waiting;  // the sentinels have timeouts of their own
+    // The sentinels have timeouts of their own, and a callback may take long.
+    if (state_ == state::seeking || state_ == state::asking) return waiting;
     const instant oldest = wires_.oldest_unanswered();
     const bool is_idle = oldest == never;
-    return std::min(waiting, is_idle ? last_heard_ + settings_.health_interval : oldest + settings_.request_timeout);
+    return std::min({waiting, ask_login_at_,
+                     is_idle ? last_heard_ + settings_.health_interval : oldest + settings_.request_timeout});
 }
 
 }  // namespace holdfast::redis

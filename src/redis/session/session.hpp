@@ -8,14 +8,20 @@
 // driver may call found() at any other time, when the sentinels name another primary. Then the session leaves its link
 // and connects to the new address.
 //
-// Sans-I/O: the driver calls take_connect_wish(), take_hang_up_wish() and has_output() after every event and does what
-// they say. Time is an argument. Lives in the client's serial section.
+// Where user and password may change, `asking` comes just before `connecting`: the driver asks for them and calls
+// log_in_with() or no_login(). It asks again before they expire, and the session logs in anew on the living link. If
+// the server refuses that, the link stays as it is, and the session asks again until it succeeds or the server ends the
+// link. If they cannot be had, the session uses those that it has.
+//
+// Sans-I/O: the driver calls take_login_wish(), take_connect_wish(), take_hang_up_wish() and has_output() after every
+// event and does what they say. Time is an argument. Lives in the client's serial section.
 //
 // Invariants:
 //  (1) No submitted command is written before the link is up: greeted, the old link ended, subscriptions confirmed.
 //  (2) Every command ends: by an answer, by the loss of its link (outcome unknown; an answer that takes longer than
 //      request_timeout is a lost link), or by its deadline while it waits.
-//  (3) After a permanent failure waiting commands fail at once. Otherwise they wait for the next link until their
+//  (3) After a permanent failure waiting commands fail at once. A refused password that may change is permanent only if
+//      no link was ever up and the same one was refused twice. Otherwise they wait for the next link until their
 //      deadlines. Before the very first link only those wait that want to (wait_for_first_link()); each failed attempt
 //      ends the others. In a Cluster no command waits here: see on_stranded().
 //  (4) Nothing from a link that was given up reaches the listener.
@@ -26,8 +32,9 @@
 #include "redis/session/jitter.hpp"
 #include "redis/session/multiplexer.hpp"
 
+#include <map>
 #include <memory>
-#include <set>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -38,6 +45,8 @@ namespace holdfast::redis {
 // Called in the serial section. May submit commands; must not block.
 class session_listener : public push_listener {
 public:
+    // Why the server that answers must not be used. Then the link ends, as one that was refused.
+    virtual std::optional<failure> objection(const server_facts&) { return std::nullopt; }
     virtual void on_link_up(const server_facts& facts, instant now) = 0;
     virtual void on_link_down(const failure& why, instant now) = 0;
     // The server refuses a channel permanently. The link goes on without it; subscribe() tries again.
@@ -82,6 +91,8 @@ public:
     bool withdraw(command& request) { return wires_.withdraw(request); }
     // Subscribes now if the link is up, and again on every later link before it counts as up.
     void subscribe(std::string channel);
+    // The server has confirmed that on the present link.
+    bool hears(std::string_view channel) const;
     // An answer shows that this link cannot be used any more. The session drops it and connects again.
     void distrust(const failure& why, instant now) { lose_link(why, now); }
     // Ends everything: written commands as unknown, waiting ones as client_closed. The only wish left is to hang up.
@@ -92,6 +103,10 @@ public:
     bool take_seek_wish() noexcept { return std::exchange(seek_wish_, false); }
     // The present address of the server. The session uses it at once.
     void found(const server_address& there, instant now);
+    // The driver must ask settings().logins, and call one of the next two. One question at a time.
+    bool take_login_wish() noexcept { return std::exchange(login_wish_, false); }
+    void log_in_with(login given, instant now);
+    void no_login(const failure& why, instant now);
     bool take_connect_wish() noexcept { return std::exchange(connect_wish_, false); }
     // The link was given up, but the driver has not closed it yet. Events of that link must be ignored.
     bool wishes_hang_up() const noexcept { return hang_up_wish_; }
@@ -110,12 +125,20 @@ public:
     instant deadline() const noexcept;
 
 private:
-    enum class state : std::uint8_t { resting, seeking, connecting, greeting, settling, up, closed };
+    enum class state : std::uint8_t { resting, seeking, asking, connecting, greeting, settling, up, closed };
     class greeting_command;
     class subscribe_command;
+    class login_command;
 
     void start_attempt(instant now);
     void start_connecting();
+    void connect_now();
+    void ask_for_login();
+    void greeting_refused(const failure& why, instant now);
+    void send_login(login given, instant now);
+    void logged_in(const reply_view& reply, instant now);
+    void ask_before_expiry(const std::optional<std::chrono::milliseconds>& expires_in, instant now);
+    void ask_again_later(const std::string& why, instant now);
     void send_greeting(std::string payload, greeting::reader* read);
     void answered(greeting::reader* read, const reply_view& reply, instant now);
     void subscribed(const std::string& channel, const reply_view& reply, instant now);
@@ -142,6 +165,12 @@ private:
     bool seek_wish_ = false;
     bool found_unasked_ = false;  // the next attempt goes there without seeking
     bool connect_wish_ = false;
+    bool login_wish_ = false;
+    bool login_asked_ = false;                  // and not answered yet
+    instant ask_login_at_ = never;              // on the present link
+    unsigned vain_logins_ = 0;                  // on the present link
+    std::unique_ptr<login_command> new_login_;  // the last on the present link
+    std::optional<login> refused_login_;        // by the last greeting
     bool hang_up_wish_ = false;
     bool was_up_ = false;
     bool shaking_hands_ = false;
@@ -154,8 +183,8 @@ private:
     failure last_failure_{errc::unreachable, ""};
     server_facts facts_;
     server_facts previous_;  // of the last link that was up; its client_id is 0 if there was none
-    std::set<std::string, std::less<>> channels_;
-    std::vector<std::unique_ptr<command>> greetings_;  // in flight on this link
+    std::map<std::string, bool, std::less<>> channels_;  // whether the present link has confirmed it
+    std::vector<std::unique_ptr<command>> greetings_;    // in flight on this link
     std::unique_ptr<greeting_command> ping_;
     std::size_t greetings_open_ = 0;
 };

@@ -1,13 +1,13 @@
-// Zeroes with OPENSSL_cleanse: the optimiser removes a plain memset of memory that is about to be freed.
+// Zeroes with explicit_bzero: the optimiser removes a plain memset of memory that is about to be freed.
 #include "redis/url/secret.hpp"
 
-#include <openssl/crypto.h>
+#include <string.h>
 
 namespace holdfast::redis {
 
 void wipe(std::string& text) noexcept {
     text.resize(text.capacity());  // never reallocates, and makes the whole buffer writable
-    OPENSSL_cleanse(text.data(), text.size());
+    ::explicit_bzero(text.data(), text.size());
     text.clear();
 }
 

@@ -28,6 +28,7 @@ public:
     secret& operator=(secret&& other) noexcept;
     ~secret() { wipe(text_); }
 
+    friend bool operator==(const secret&, const secret&) = default;
     bool empty() const noexcept { return text_.empty(); }
 
     /// The text itself, valid until this object is assigned to or destroyed. For the AUTH command only.

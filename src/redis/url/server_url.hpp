@@ -30,12 +30,15 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "net/endpoint.hpp"
+#include "redis/url/login.hpp"
 #include "redis/url/secret.hpp"
 
 namespace holdfast::redis {
@@ -48,7 +51,13 @@ struct server_access {
     transport kind = transport::tcp;
     std::string user;  // not empty: authenticate, even if the password is empty
     secret password;
+    std::string password_file = {};  // where it came from; read again for each new connection
+    // Asked for user and password before each login; null: they do not change.
+    std::shared_ptr<login_source> logins = nullptr;
     tls_settings tls;
+
+    // The client logs in.
+    bool has_login() const noexcept { return !password.empty() || !user.empty(); }
 };
 
 struct server_address {
@@ -104,6 +113,9 @@ struct server_settings : server_access {
     /// What the network layer needs.
     net::endpoint endpoint() const { return {kind, host, port, path, tls, display()}; }
 };
+
+/// The first line of that file. Fails with errc::no_credentials and says why; no message shows what is in the file.
+std::variant<secret, failure> read_password(const std::string& file);
 
 /// Throws holdfast::error with errc::bad_url. The message says what is wrong and what is allowed, and shows
 /// redact(url). Reads the file or environment variable that password_file or password_env names.

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <numeric>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -93,19 +95,12 @@ void require_only_password(const server_access& access, const option& given) {
 void read_password_file(server_access& access, const option& given) {
     require_only_password(access, given);
     require_printable(given.url, "the option " + std::string(given.name), given.value);
-    std::ifstream file(given.value, std::ios::binary);
-    if (!file) given.refuse("names a file that cannot be opened: check the path and its permissions");
-    std::string line(longest_password + 1, '\0');  // bounded: the file may be an endless device
-    file.getline(line.data(), static_cast<std::streamsize>(line.size()));
-    // A last line without newline: gcount() does not include one.
-    const auto read = static_cast<std::size_t>(file.gcount());
-    const bool ended = !file.fail();
-    const std::size_t size = read - (ended && !file.eof() && read != 0 ? 1 : 0);
-    secret password(std::string(line, 0, size != 0 && line[size - 1] == '\r' ? size - 1 : size));
-    wipe(line);
-    if (size > 0 && !ended) given.refuse("names a file whose first line is too long for a password (64 KiB)");
-    if (password.empty()) given.refuse("names a file whose first line is empty: it should be the password");
-    access.password = std::move(password);
+    auto read = read_password(given.value);
+    if (const auto* const why = std::get_if<failure>(&read)) given.refuse(why->detail);
+    access.password = std::get<secret>(std::move(read));
+    // A pipe or a terminal gives its text only once.
+    std::error_code unknown;
+    if (std::filesystem::is_regular_file(given.value, unknown)) access.password_file = given.value;
 }
 
 void read_password_variable(server_access& access, const option& given) {
@@ -230,6 +225,23 @@ std::string suggestion(std::string_view given) {
 }
 
 }  // namespace
+
+std::variant<secret, failure> read_password(const std::string& file) {
+    const auto refused = [](const char* why) { return failure{errc::no_credentials, why}; };
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream) return refused("names a file that cannot be opened: check the path and its permissions");
+    std::string line(longest_password + 1, '\0');  // bounded: the file may be an endless device
+    stream.getline(line.data(), static_cast<std::streamsize>(line.size()));
+    // A last line without newline: gcount() does not include one.
+    const auto read = static_cast<std::size_t>(stream.gcount());
+    const bool ended = !stream.fail();
+    const std::size_t size = read - (ended && !stream.eof() && read != 0 ? 1 : 0);
+    secret password(std::string(line, 0, size != 0 && line[size - 1] == '\r' ? size - 1 : size));
+    wipe(line);
+    if (size > 0 && !ended) return refused("names a file whose first line is too long for a password (64 KiB)");
+    if (password.empty()) return refused("names a file whose first line is empty: it should be the password");
+    return password;
+}
 
 bool is_known_option(std::string_view name) noexcept {
     return std::ranges::find(rules, name, &rule::name) != rules.end();

@@ -7,7 +7,8 @@ local function is_sharded(channel) return string.find(channel, '{', 1, true) end
 -- NUMSUB counts subscribers; PUBLISH would count pattern subscribers, too. Without the right to ask, polls must
 -- suffice.
 local function is_listened_to(channel)
-    local answer = redis.pcall('PUBSUB', is_sharded(channel) and 'SHARDNUMSUB' or 'NUMSUB', channel)
+    local answer = is_sharded(channel) and redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
+        or redis.pcall('PUBSUB', 'NUMSUB', channel)
     return answer.err ~= nil or answer[2] > 0
 end
 

@@ -1,8 +1,9 @@
 -- Shared by the scripts that acquire: taking a position in the queue, or keeping it.
 
--- Never shortens an expiry: another program, a longer lease or a more patient waiter may have set a longer one.
-local function keep_for(key, ms)
-    if redis.call('PTTL', key) < tonumber(ms) then redis.call('PEXPIRE', key, string.format('%.0f', ms)) end
+-- Never shortens an expiry: another program or a more patient waiter may have set a longer one.
+local function keep_queue_for(ms)
+    if redis.call('PTTL', KEYS[2]) < tonumber(ms) then redis.call('PEXPIRE', KEYS[2], ms) end
+    if redis.call('PTTL', KEYS[3]) < tonumber(ms) then redis.call('PEXPIRE', KEYS[3], ms) end
 end
 
 -- A waiter `in_front` has a negative score, so it comes before all others; among themselves such waiters keep the order
@@ -22,7 +23,6 @@ local function enqueue(id, ticket, entry, keep_ms, in_front)
     local score = string.format('%.0f', in_front and ticket - before_everybody or ticket)
     queued = queued + redis.call('ZADD', KEYS[2], score, id)
     entries = entries + redis.call('HSET', KEYS[3], id, entry)
-    keep_for(KEYS[2], keep_ms)
-    keep_for(KEYS[3], keep_ms)
+    keep_queue_for(keep_ms)
     return ticket
 end

@@ -8,13 +8,13 @@
 -- no holder of another program was seen, the longer are the turns and the shorter the gaps. They start at `yield_after`
 -- (say 50 ms) and end at a gap of a sixth of it after eight times as much, which costs our clients less than 3 %.
 --
--- The script has set: gap_key (nil: no other program uses the lock). The key holds "<beginning of the gap> <its end>
--- <when a holder of another program was last seen>", in us.
+-- The script has set: has_gap (false: no other program uses the lock), read_gap and write_gap. The key holds
+-- "<beginning of the gap> <its end> <when a holder of another program was last seen>", in us.
 
 local longest_gap_us = 1000000
 local gap_begins_us, gap_ends_us, foreign_seen_us = 0, 0, 0
-if gap_key then
-    local begins, ends, seen = string.match(redis.call('GET', gap_key) or '', '^(%d+) (%d+) (%d+)$')
+if has_gap then
+    local begins, ends, seen = string.match(read_gap() or '', '^(%d+) (%d+) (%d+)$')
     gap_begins_us, gap_ends_us, foreign_seen_us = whole(begins, 0) or 0, whole(ends, 0) or 0, whole(seen, 0) or 0
     -- The clock was set back, the key came from a member whose clock is ahead, or another program wrote it.
     if gap_begins_us > now_us or gap_ends_us - gap_begins_us > longest_gap_us then gap_ends_us = 0 end
@@ -27,7 +27,7 @@ local function gap_left_ms() return math.max(math.ceil((gap_ends_us - now_us) / 
 -- If a full server or a moving slot refuses this, other programs lose a turn, and nothing else happens.
 local function remember_gap()
     local text = string.format('%.0f %.0f %.0f', gap_begins_us, gap_ends_us, foreign_seen_us)
-    redis.pcall('SET', gap_key, text, 'PX', 10000)
+    write_gap(text)
 end
 
 local function saw_foreign_holder()
@@ -37,7 +37,7 @@ end
 
 -- The length in us of the gap that is due after a grant with that token, or nil.
 local function gap_due(token, yield_after_ms)
-    if not (gap_key and token and yield_after_ms) then return nil end
+    if not (has_gap and token and yield_after_ms) then return nil end
     local turn_us = yield_after_ms * 1000
     local turns = math.min(math.max(math.floor((now_us - foreign_seen_us) / (20 * turn_us)), 1), 8)
     local slice_us = turns * turn_us

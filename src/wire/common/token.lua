@@ -18,7 +18,11 @@ local proposal         -- the token that the caller proposes, or nil; set by the
 --@paste common/steps/read_clock.lua
 --@paste common/steps/read_mark.lua
 
-local function take_token(floor)
+-- `marked`: for a marked id (hold_id.lua), a block of tokens; the first is returned.
+local function take_token(floor, marked)
+    if marked then
+--@paste common/steps/take_block.lua
+    end
 --@paste common/steps/take_token.lua
     return mark
 end

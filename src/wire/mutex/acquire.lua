@@ -2,9 +2,12 @@
 -- KEYS  1 lock  2 queue  3 waiters  4 fence  5 gap (only of a lock that other programs use, too)
 -- ARGV  1 hold id  2 lease ms  3 token floor  4 fence retention ms  5 wake-up channel, empty: do not wait
 --       6 ticket of an earlier answer, or 0  7 poll interval ms  8 how long queue and waiters keep without a poll, ms
---       9 proposed token, or 0  10 token of the caller's grant that it gives up for the waiters before it, or 0
+--       9 proposed token, or 0  10 token of the caller's grant that it gives up for the waiters before it, or 0; of a
+--       marked id: its ceiling  11 ms: 0 if a try asks nobody for the lock (healing), otherwise missing
 -- Returns  {1, token, clock} the caller holds it; its lease is full again
+--          {1, token, clock, '', ceiling, waiters} the same for a marked id (common/kept.lua)
 --          {0, holder's ms left, holder} somebody else holds it, and the caller does not wait (ms left -1: no expiry)
+--          {0, ms left, holder, held, kept} the same; the holder was told that it is wanted, and nobody waits
 --          {2, holder's ms left, holder, ticket, position from 0, fence, holder's ms left, clock} the caller waits
 -- In a gap there is no holder (an empty text), and the ms left are those of the gap.
 -- clock: this server's, in us, and only if a token was proposed; without it {2} ends before the second ms left.
@@ -17,8 +20,8 @@ if not (string.find(lease .. ' ' .. ARGV[3] .. ' ' .. retention, '^[1-9]%d* %d+ 
 end
 local holder = redis.call('GET', KEYS[1])
 
--- Fast path: the lock is free and nobody waits.
-if not holder and redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 then
+-- Fast path: the lock is free and nobody waits. Marked ids (common/hold_id.lua) take the general path.
+if not holder and redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 and string.byte(id, 21) ~= 48 then
     local now_us, now_text, mark
     local proposal = string.find(ARGV[9] or '', '^0*[1-9]%d*$') and tonumber(ARGV[9])
 --@paste common/steps/read_mark.lua
@@ -38,7 +41,7 @@ if not is_sound then return redis.error_reply('ERR holdfast: lease, floor, ticke
 -- Fast path: somebody holds the lock, and the caller comes to the end of the queue. The general path gets everything
 -- unusual, also a full server's refusal. NX: a waiter that is in the queue already keeps its position.
 if holder and holder ~= id and channel ~= '' and ticket == '0' and (ARGV[9] or '0') == '0'
-    and (not KEYS[5] or string.sub(holder, 1, 3) == 'hf_') then
+    and (not KEYS[5] or string.sub(holder, 1, 3) == 'hf_') and string.byte(holder, 21) ~= 48 then
     local now_us, now_text, mark
     local last, entries = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2], redis.call('HLEN', KEYS[3])
 --@paste common/steps/read_mark.lua
@@ -57,11 +60,10 @@ if holder and holder ~= id and channel ~= '' and ticket == '0' and (ARGV[9] or '
 end
 --@include common/queue.lua
 --@include common/enqueue.lua
---@include common/hold_id.lua
 proposal = whole(ARGV[9], 1)
-local gap_key = KEYS[5]
---@include common/gap.lua
+--@include mutex/common/gap.lua
 --@include mutex/common/hand_over.lua
+--@include common/kept.lua
 
 local gap_ms = holder and 0 or gap_left_ms()
 
@@ -73,15 +75,16 @@ if holder == id and mark and mark == ARGV[10] then
 end
 
 if holder == id then
-    keep_for(KEYS[1], lease)
+    -- Never shorter: another program may have set a longer lease.
+    if redis.call('PTTL', KEYS[1]) < tonumber(lease) then redis.call('PEXPIRE', KEYS[1], lease) end
     if not mark then
         take_token(floor)
         remember_token(retention)
     end
-    return {1, mark, clock_told()}
+    return held_answer(mark, true)
 end
 
-if not holder and queued == 0 then return {1, grant(id, lease, floor, retention), clock_told()} end
+if not holder and queued == 0 then return held_answer(grant(id, lease, floor, retention), true) end
 
 if channel ~= '' then
     ticket = enqueue(id, ticket, entry_text(lease, interval, now_text, ARGV[3], 'w', channel), keep_queue, false)
@@ -92,12 +95,15 @@ if not holder and gap_ms == 0 then
     if not holder or holder == id then
         local token = grant(id, lease, floor, retention)
         hurry_first_waiter(tonumber(lease))
-        return {1, token, clock_told()}
+        return held_answer(token, true)
     end
 end
 
-if holder and gap_key and not is_ours(holder) then saw_foreign_holder() end
+if holder and has_gap and not is_ours(holder) then saw_foreign_holder() end
+local marked, alone, is_kept = holder and is_marked(holder) and ARGV[11] ~= '0' and {holder} or {}, true, false
+--@paste common/steps/ask_back.lua
 local left = holder and redis.call('PTTL', KEYS[1]) or gap_ms
+if channel == '' and is_kept then return {0, left, holder, 'held', 'kept'} end
 if channel == '' then return {0, left, holder or ''} end
 local position, clock_now = position_of(id), clock_told()
 return {2, left, holder or '', ticket, position, mark or '0', clock_now and left, clock_now}

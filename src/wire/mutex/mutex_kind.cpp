@@ -3,11 +3,14 @@
 #include "wire/kind.hpp"
 #include "wire/payload.hpp"
 
+#include <algorithm>
+
 namespace holdfast::wire {
 namespace {
 
+using side = lock_keys::side;
+
 payload mutex_payload(const lock_keys& keys) {
-    using side = lock_keys::side;
     return {keys, {side::queue, side::waiters, side::fence}, payload::gap::of_raw_locks};
 }
 
@@ -22,8 +25,8 @@ public:
 
     void write(redis::command& out, const lock_terms& lock, const acquire_request& request) const override {
         static const script& source = find("mutex/acquire");
-        mutex_payload(lock.keys)
-            .text(request.id)
+        payload call = mutex_payload(lock.keys);
+        call.text(request.id)
             .time(request.lease)
             .token(request.token_floor)
             .time(lock.fence_retention)
@@ -32,8 +35,9 @@ public:
             .time(request.poll_interval)
             .time(request.queue_retention)
             .token(lock.proposal)
-            .token(request.gives_way)
-            .write(out, source);
+            .token(std::max(request.gives_way, request.ceiling));
+        if (!request.asks_back) call.number(0);
+        call.write(out, source);
     }
 
     void write(redis::command& out, const lock_terms& lock, const release_request& request) const override {
@@ -49,11 +53,22 @@ public:
         payload(lock.keys, {}).text(request.id).time(request.lease).write(out, source);
     }
 
+    void write(redis::command& out, const lock_terms& lock, const renew_block_request& request) const override {
+        static const script& source = find("mutex/renew_block");
+        payload(lock.keys, {side::queue, side::fence})
+            .text(request.id)
+            .time(request.lease)
+            .token(request.ceiling)
+            .time(lock.fence_retention)
+            .write(out, source);
+    }
+
+    // The fence holds the token of an unmarked grant, and the ceiling of a marked one.
     void write(redis::command& out, const lock_terms& lock, const raise_request& request) const override {
         static const script& source = find("mutex/raise");
         mutex_payload(lock.keys)
             .text(request.id)
-            .token(request.token)
+            .token(std::max(request.token, request.ceiling))
             .token(request.to)
             .time(lock.fence_retention)
             .write(out, source);
@@ -61,8 +76,9 @@ public:
 
     void write(redis::command& out, const lock_terms& lock, const confirm_request& request) const override {
         static const script& source = find("mutex/confirm");
-        if (request.token == 0) return payload(lock.keys, {}).text(request.id).write(out, source);
-        payload(lock.keys, {lock_keys::side::fence}).text(request.id).token(request.token).write(out, source);
+        const std::uint64_t token = std::max(request.token, request.ceiling);
+        if (token == 0) return payload(lock.keys, {}).text(request.id).write(out, source);
+        payload(lock.keys, {side::fence}).text(request.id).token(token).write(out, source);
     }
 
     void write(redis::command& out, const lock_terms& lock, const release_alone_request& request) const override {
@@ -84,6 +100,8 @@ public:
         seen_holder holder{.id = std::string(id), .is_foreign = !is_ours(id), .left = stored.key_left};
         // The fence holds the token of the last grant. Another program's hold was not granted by a script of ours.
         if (!holder.is_foreign) set_token(holder, lock.fence, lock.server_time);
+        // The fence of a marked grant moves with every renewal, so it does not tell since when it is held.
+        if (mark_of(id) != mark::none) holder.held.reset();
         lock.holders.push_back(std::move(holder));
         return true;
     }

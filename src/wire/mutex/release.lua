@@ -1,7 +1,8 @@
 -- mutex/release: end one grant and hand the lock over to the next living waiter, or free it; or leave the queue.
 -- KEYS  1 lock  2 queue  3 waiters  4 fence  5 gap (only of a lock that other programs use, too)
--- ARGV  1 hold id  2 token of the grant that is meant; 0: any grant of this id and its position in the queue (giving up
---       an acquisition: the client never uses that id again)  3 fence retention ms  4 proposed token, or 0
+-- ARGV  1 hold id  2 token of the grant that is meant (of a marked id: one of its block); 0: any grant of this id and
+--       its position in the queue (giving up an acquisition: the client never uses that id again)
+--       3 fence retention ms  4 proposed token, or 0
 --       5 ms of handing over before other programs get a turn; 0: they get none
 -- Returns  {1, waiters left} released | {0} not held by anybody | {-1, holder's ms left, holder} held by another, or
 --          by another grant of the same id
@@ -31,8 +32,8 @@ if is_held and (ARGV[4] or '0') == '0' and not KEYS[5] then
     local found = redis.call('HMGET', KEYS[3], first or '', second or '')
     local lease, interval, seen, floor, _, channel = string.match(found[1] or '', entry_form)
     local mark = tonumber(token) or 2 ^ 53
-    if first and lease and #lease < 16 and #interval < 16 and math.max(mark, floor, seen) < now_us
-        and now_us - seen <= 2000 * interval and is_listened_to(channel) then
+    if first and lease and string.byte(first, 21) ~= 48 and #lease < 16 and #interval < 16
+        and math.max(mark, floor, seen) < now_us and now_us - seen <= 2000 * interval and is_listened_to(channel) then
         local _, next_interval, _, _, _, next_channel = string.match(found[2] or '', entry_form)
         redis.call('ZREM', KEYS[2], first)
         redis.call('HDEL', KEYS[3], first)
@@ -46,9 +47,9 @@ if is_held and (ARGV[4] or '0') == '0' and not KEYS[5] then
 end
 --@include common/queue.lua
 proposal = whole(ARGV[4], 1)
-local gap_key = KEYS[5]
---@include common/gap.lua
+--@include mutex/common/gap.lua
 --@include mutex/common/hand_over.lua
+--@include common/meant.lua
 
 local was_first = false
 if token == '0' then
@@ -57,7 +58,7 @@ if token == '0' then
 end
 
 if holder == id then
-    if token ~= '0' and mark and mark ~= token then return {-1, redis.call('PTTL', KEYS[1]), holder} end
+    if token ~= '0' and mark and not is_meant(id, token, mark) then return {-1, redis.call('PTTL', KEYS[1]), holder} end
     local gap_us = gap_due(mark, whole(ARGV[5], 1))
     local first, wants = nil, nil
     if gap_us then first, wants = first_living_waiter() end

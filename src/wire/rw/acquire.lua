@@ -6,9 +6,12 @@
 --       7 wake-up channel, empty: do not wait  8 ticket of an earlier answer, or 0  9 poll interval ms
 --       10 how long queue and waiters keep without a poll, ms  11 for u: the token of the hold to upgrade
 --       12 proposed token, or 0  13 token of the caller's grant that it gives up for the waiters before it, or 0
+--       14 ms: 0 if a try asks nobody for the lock (healing), otherwise missing
 -- Returns  {1, token, clock, cut} the caller has what it wants; its lease is full again
+--          {1, token, clock, cut, ceiling, waiters} the same for a marked id (common/kept.lua)
 --          {0, ms left, holder, reason} it does not wait. Reason: reading, writing (others do), reserved (a waiting
 --              writer is first), deadlock (two upgrades would wait for each other), mode (it holds the other mode)
+--          {0, ms left, holder, reason, kept} the same; the holders were told that they are wanted, and nobody waits
 --          {2, ms left, holder, ticket, position from 0, fence, ms until the first holder may be gone, clock, cut} it
 --              waits
 --          {-1} the hold to upgrade is over, or lost
@@ -30,8 +33,9 @@ if not (interval and keep_queue and string.find(wants .. ' ' .. retention .. ' '
 end
 
 -- The fast path: the lock is free, or others read it who are all ours, and nobody waits. It reads fewer keys than the
--- general path, leaves everything unusual to it, and writes what it would write, in the same order.
-if wants ~= 'u' then
+-- general path, leaves everything unusual to it (also marked ids: common/hold_id.lua), and writes what it would write,
+-- in the same order.
+if wants ~= 'u' and string.byte(id, 21) ~= 48 then
     local now_us, now_text, mark
     local proposal = string.find(ARGV[12] or '', '^0*[1-9]%d*$') and tonumber(ARGV[12])
     local hash = redis.call('HMGET', KEYS[1], 'mode', 'rcount', 'writer', 'wcount', 'r:' .. id)
@@ -69,36 +73,32 @@ end
 --@include common/enqueue.lua
 lease, proposal = tonumber(lease), whole(ARGV[12], 1)
 local upgrades = whole(ARGV[11], 0) or 0
-local gap_key = KEYS[7]
---@include common/gap.lua
+--@include rw/common/gap.lua
 --@include rw/common/holders.lua
 --@include rw/common/serve.lua
-
--- The end of an answer. An empty text replaces the clock if only the cut is told.
-local function clock_and_cut()
-    if not cut_ms then return clock_told() end
-    return clock_told() or '', cut_ms
-end
+--@include common/kept.lua
 
 local function granted(shape)
     step_out()
-    admit(id, shape, lease, take_token(floor))
+    local token = take_token(floor, shape ~= 'r' and is_marked(id))
+    admit(id, shape, lease, token)
     settle()
     remember_token(retention)
     if queued > 0 then hurry_first_waiter(lease) end
-    return {1, mark, clock_and_cut()}
+    return held_answer(token, writer == id, cut_ms)
 end
 
 local function queue_up()
     if must_pass then redis.call('ZREM', KEYS[5], '') end
-    ticket = enqueue(id, ticket, entry_text(ARGV[5], interval, now_text, floor, wants, channel), keep_queue, wants == 'u')
+    ticket = enqueue(id, ticket, entry_text(ARGV[5], interval, now_text, floor, wants, channel), keep_queue,
+        wants == 'u')
 end
 
-local function refused(reason)
+local function refused(reason, kept)
     settle()
-    if foreign and gap_key then saw_foreign_holder() end
+    if foreign and has_gap then saw_foreign_holder() end
     local left, holder = standing(reason ~= 'mode' and id)
-    return {0, left, holder, reason}
+    return {0, left, holder, reason, kept}
 end
 
 -- A late copy of a request whose hold was lost since. It changes nothing: the client learns of the loss at its next
@@ -120,7 +120,7 @@ if my_grant and (wants == 'r' or writer == id) then
     refresh(wants == 'r' and writer == id and 'b' or shape_of(my_grant), lease)
     serve()
     settle()
-    return {1, token_of(my_grant), clock_and_cut()}
+    return held_answer(token_of(my_grant), writer == id, cut_ms)
 end
 if my_grant and wants == 'w' then return refused('mode') end
 if wants == 'u' and not (my_grant and token_of(my_grant) == ARGV[11]) then
@@ -149,18 +149,25 @@ enqueue_if_due = function()
     return due
 end
 local blocker, blocked_by = serve()
-if has_it() then return {1, token_of(my_grant), clock_and_cut()} end
+if has_it() then return held_answer(token_of(my_grant), writer == id, cut_ms) end
 if wants == 'u' and blocker == 'u' and blocked_by ~= id then
     leave_queue(id)
     return refused('deadlock')
 end
 if not writer and not blocker and (wants == 'r' or readers == 0) then return granted(wants) end
 
-if channel == '' then
-    return refused(writer and 'writing' or (wants == 'r' or blocker == 'gap') and 'reserved' or 'reading')
-end
-if ticket == '0' then queue_up() end
+if channel ~= '' and ticket == '0' then queue_up() end
 settle()
-if foreign and gap_key then saw_foreign_holder() end
+local is_kept = false
+if (has_kept or writer and is_marked(writer)) and ARGV[14] ~= '0' then
+--@paste rw/common/steps/marked_holders.lua
+--@paste common/steps/ask_back.lua
+end
+if channel == '' then
+    local reason = writer and 'writing' or (wants == 'r' or blocker == 'gap') and 'reserved' or 'reading'
+    return refused(reason, is_kept and 'kept' or nil)
+end
+if foreign and has_gap then saw_foreign_holder() end
 local left, holder, soonest = standing(id)
-return {2, left, holder, ticket, position_of(id), mark or '0', soonest, clock_and_cut()}
+local clock = clock_told()
+return {2, left, holder, ticket, position_of(id), mark or '0', soonest, clock or cut_ms and '', cut_ms}

@@ -9,8 +9,7 @@
 local id, retention, prefer = ARGV[1], whole(ARGV[2], 1), ARGV[3]
 if not retention then return redis.error_reply('ERR holdfast: retention out of range') end
 proposal = whole(ARGV[4], 1)
-local gap_key = KEYS[7]
---@include common/gap.lua
+--@include rw/common/gap.lua
 --@include rw/common/holders.lua
 --@include rw/common/serve.lua
 

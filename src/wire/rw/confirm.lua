@@ -1,7 +1,7 @@
 -- rw/confirm: tell whether a hold still exists at this server as it was granted. If it does, write something that
 -- changes nothing: WAIT counts the replicas that have this write, and a replica that has it has the hold, too.
--- KEYS  1 lock  2 leases  3 grants
--- ARGV  1 hold id  2 token of the grant, 0: any
+-- KEYS  1 lock  2 leases  3 grants  4 fence, or none
+-- ARGV  1 hold id  2 token of the grant, 0: any  3 with the fence: the token that it must have reached
 -- Returns  ms left of its lease | 0 not held, or for less than a millisecond
 -- Repeatable. Runs on a full server, and while the slot moves as long as all three keys are here.
 --@include rw/common/grant_text.lua
@@ -19,11 +19,12 @@ if reads ~= (shape ~= 'w') or writes ~= (shape ~= 'r') then return 0 end
 -- By the deadline or by the keys, whichever is first: after a move they may differ until a full renewal corrects that.
 local clock = redis.call('TIME')
 local left = ends - clock[1] * 1000 - math.floor(clock[2] / 1000)
-for i = 1, 3 do
-    local of_key = redis.call('PTTL', KEYS[i])
+for _, of_key in ipairs({redis.call('PTTL', KEYS[1]), redis.call('PTTL', KEYS[2]), redis.call('PTTL', KEYS[3])}) do
     if of_key >= 0 then left = math.min(left, of_key) end
 end
 if left < 1 then return 0 end
+
+if KEYS[4] and (tonumber(redis.call('GET', KEYS[4]) or '') or 0) < (tonumber(ARGV[3]) or 2 ^ 53) then return 0 end
 
 -- A full server accepts a write that removes nothing, and then the next one, too.
 redis.call('ZREM', KEYS[2], '')

@@ -11,8 +11,7 @@ local id, retention, prefer, token, to = ARGV[1], whole(ARGV[2], 1), ARGV[3], wh
 if not (retention and token and to and to > token) then
     return redis.error_reply('ERR holdfast: token or retention out of range')
 end
-local gap_key = KEYS[7]
---@include common/gap.lua
+--@include rw/common/gap.lua
 --@include rw/common/holders.lua
 --@include rw/common/serve.lua
 

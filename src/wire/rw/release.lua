@@ -48,8 +48,7 @@ if left_over == '' and token ~= '0' and redis.call('EXISTS', KEYS[2], KEYS[3]) =
 end
 --@include common/queue.lua
 proposal = whole(ARGV[7], 1)
-local gap_key = KEYS[7]
---@include common/gap.lua
+--@include rw/common/gap.lua
 --@include rw/common/holders.lua
 --@include rw/common/serve.lua
 

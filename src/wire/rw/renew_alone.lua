@@ -40,7 +40,7 @@ local function is_any_foreign()
 end
 local off, foreign = 0, false
 if newest and not ends_with(newest, redis.call('PTTL', KEYS[1])) then
-    off, foreign = clock_ahead_by(KEYS[2], newest), is_any_foreign()
+    off, foreign = clock_ahead_by(redis.call('PTTL', KEYS[2]), newest), is_any_foreign()
 end
 
 local lives = ends and ends + off > now_ms
@@ -50,8 +50,12 @@ local all_ours = not foreign and holders == redis.call('ZCARD', KEYS[2])
 if not (lives and as_granted and all_ours and (shape == 'r' or holders == 1)) then return {3} end
 
 -- A full server accepts a write that removes nothing, and then the other writes. GT: never shorter.
-if off > 0 then shift_deadlines(KEYS[2], off) else redis.call('ZREM', KEYS[2], '') end
+local moved = off > 0 and shifted(redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES'), off) or {}
+redis.call('ZREM', KEYS[2], '')
+write_all(moved, function(...) return redis.call('ZADD', KEYS[2], ...) end)
 redis.call('ZADD', KEYS[2], 'GT', string.format('%.0f', now_ms + lease), id)
 local last = string.format('%.0f', redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2])
-for i = 1, 3 do redis.call('PEXPIREAT', KEYS[i], last) end
+redis.call('PEXPIREAT', KEYS[1], last)
+redis.call('PEXPIREAT', KEYS[2], last)
+redis.call('PEXPIREAT', KEYS[3], last)
 return {1, shape, token_of(grant)}

@@ -105,8 +105,8 @@ public:
 
     void write(redis::command& out, const lock_terms& lock, const acquire_request& request) const override {
         static const script& source = find("rw/acquire");
-        rw_payload(lock, request.id)
-            .text(word_of(request.wants))
+        payload call = rw_payload(lock, request.id);
+        call.text(word_of(request.wants))
             .time(request.lease)
             .token(request.token_floor)
             .text(request.channel)
@@ -115,8 +115,9 @@ public:
             .time(request.queue_retention)
             .token(request.upgrading)
             .token(lock.proposal)
-            .token(request.gives_way)
-            .write(out, source);
+            .token(request.gives_way);
+        if (!request.asks_back) call.number(0);
+        call.write(out, source);
     }
 
     void write(redis::command& out, const lock_terms& lock, const release_request& request) const override {
@@ -132,6 +133,11 @@ public:
         rw_payload(lock, request.id).time(request.lease).token(lock.proposal).write(out, source);
     }
 
+    void write(redis::command& out, const lock_terms& lock, const renew_block_request& request) const override {
+        static const script& source = find("rw/renew");
+        rw_payload(lock, request.id).time(request.lease).token(lock.proposal).token(request.ceiling).write(out, source);
+    }
+
     void write(redis::command& out, const lock_terms& lock, const raise_request& request) const override {
         static const script& source = find("rw/raise");
         rw_payload(lock, request.id).token(request.token).token(request.to).write(out, source);
@@ -139,7 +145,12 @@ public:
 
     void write(redis::command& out, const lock_terms& lock, const confirm_request& request) const override {
         static const script& source = find("rw/confirm");
-        holders_payload(lock.keys, request.id).token(request.token).write(out, source);
+        if (request.ceiling == 0) return holders_payload(lock.keys, request.id).token(request.token).write(out, source);
+        payload(lock.keys, {side::leases, side::grants, side::fence})
+            .text(request.id)
+            .token(request.token)
+            .token(request.ceiling)
+            .write(out, source);
     }
 
     void write(redis::command& out, const lock_terms& lock, const renew_alone_request& request) const override {

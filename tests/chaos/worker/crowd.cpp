@@ -12,6 +12,7 @@ struct member {
     client_options of_client;
     milliseconds lease_time;
     milliseconds hold_time;
+    mutex_options of_lock;
     std::stop_token end;
 };
 
@@ -40,7 +41,9 @@ void tell_error(const member& self, const std::string& reason) {
 
 void run(const member& self) {
     const client redis{self.url, self.of_client};
-    mutex lock{redis, self.name, {.lease = self.lease_time}};
+    mutex_options chosen = self.of_lock;
+    chosen.lease = self.lease_time;
+    mutex lock{redis, self.name, chosen};
     while (!self.end.stop_requested()) {
         try {
             lease held = lock.acquire({.stop = self.end});
@@ -59,6 +62,8 @@ void run(const member& self) {
 int crowd(arguments given) {
     client_options of_client;
     of_client.max_lease = to_milliseconds(given[4]);
+    const bool keeps = given.size() > 7 && given[7] == "keeps";
+    const mutex_options of_lock = keeps ? mutex_options{.keep = milliseconds{300}, .passes = 4} : mutex_options{};
     if (given[5] == "mistrusted") of_client.after_restart = restarted_server::mistrusted;
     {
         std::vector<std::jthread> members;
@@ -68,6 +73,7 @@ int crowd(arguments given) {
                               of_client,
                               to_milliseconds(given[3]),
                               to_milliseconds(given[6]),
+                              of_lock,
                               end_of_input()};
             members.emplace_back([self] { run(self); });
         }

@@ -39,9 +39,10 @@ int count(arguments given);
 /// <us>" once it does not, and "released <us>" after its input ended.
 int hold(arguments given);
 
-/// URL PREFIX LOCKS LEASE_MS MAX_LEASE_MS trusted|mistrusted HOLD_MS: a client for each of the locks <prefix>0...,
-/// which acquires it for a while again and again. Reports "interval <lock> <from us> <to us> <token>" for every belief
-/// and "told <lock> <us> <reason>" for every error, until its input ends; then "done".
+/// URL PREFIX LOCKS LEASE_MS MAX_LEASE_MS trusted|mistrusted HOLD_MS [keeps]: a client for each of the locks
+/// <prefix>0..., which acquires it for a while again and again. Reports "interval <lock> <from us> <to us> <token>" for
+/// every belief and "told <lock> <us> <reason>" for every error, until its input ends; then "done". With "keeps" behind
+/// them it keeps its locks.
 int crowd(arguments given);
 
 /// URL NAME THREADS CYCLES: one client. Each thread waits for the end of stdin, then acquires and releases the lock

@@ -80,6 +80,30 @@ TEST_F(Async, TryingForATakenLockSaysBusyAndWaitingTooShortlyTimedOut) {
     EXPECT_TRUE(eventually([&] { return nobody_waits(); }));
 }
 
+TEST_F(Async, ARefusalNamesLockServerAndHolder) {
+    const lease other = stock.acquire();
+    refusal why;
+    std::promise<error_code> tried;
+    stock.async_try_acquire({.why_not = &why}, [&](error_code code, const lease&) { tried.set_value(code); });
+    EXPECT_EQ(tried.get_future().get(), errc::busy);
+    EXPECT_EQ(why.code, errc::busy);
+    EXPECT_EQ(why.holder, other.id());
+    EXPECT_NE(why.detail.find("lock 'stock' on " + subject.server()), std::string::npos) << why.detail;
+    mutex kept{subject, "kept", {.keep = 1s}};
+    const lease local = kept.acquire();
+    std::promise<error_code> refused_locally;
+    kept.async_try_acquire({.why_not = &why}, [&](error_code code, const lease&) { refused_locally.set_value(code); });
+    EXPECT_EQ(refused_locally.get_future().get(), errc::busy);
+    EXPECT_NE(why.detail.find("lock 'kept' on " + subject.server()), std::string::npos) << why.detail;
+    server.call({"LPUSH", "hf:{no lock}", "x"});
+    mutex odd{subject, "no lock"};
+    std::promise<error_code> refused;
+    odd.async_acquire({.why_not = &why}, [&](error_code code, const lease&) { refused.set_value(code); });
+    EXPECT_EQ(refused.get_future().get(), errc::wrong_type);
+    EXPECT_NE(why.detail.find("lock 'no lock'"), std::string::npos) << why.detail;
+    EXPECT_NE(why.detail.find(subject.server()), std::string::npos) << why.detail;
+}
+
 TEST_F(Async, CoroutinesTakeTurns) {
     asio::io_context mine;
     int inside = 0;

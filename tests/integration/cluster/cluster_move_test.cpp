@@ -14,7 +14,6 @@
 #include <future>
 #include <map>
 #include <memory>
-#include <ranges>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -219,8 +218,9 @@ protected:
             if (&cluster.owner_of(name) != &member) continue;
             by_slot.emplace(cluster.members[0].call({"CLUSTER", "KEYSLOT", name}).integer, name);
         }
-        const auto names = std::views::values(by_slot);
-        return {names.begin(), names.end()};
+        std::vector<std::string> names;
+        for (const auto& [slot, name] : by_slot) names.push_back(name);
+        return names;
     }
     /// They are all at the first member or at the second, and go to the other.
     void move_all(const std::vector<std::string>& names) {

@@ -13,7 +13,6 @@
 #include <future>
 #include <iostream>
 #include <memory>
-#include <ranges>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -95,7 +94,7 @@ protected:
 /// crowd shows that what one replica has acknowledged is enough, for the other one has nothing of it.
 class AcknowledgedFailover : public SentinelFailover {
 protected:
-    static constexpr mutex_options acknowledged{.lease = 60s, .replicas = 1, .replica_timeout = 3000ms};
+    static inline const mutex_options acknowledged{.lease = 60s, .replicas = 1, .replica_timeout = 3000ms};
 
     AcknowledgedFailover() : SentinelFailover{"?timeout=6s", acknowledged} {}
 
@@ -114,10 +113,10 @@ protected:
             late.push_back(late_locks.back()->async_acquire(boost::asio::use_future));
         }
         // The token is remembered, also of a grant that is undone because no replica has it.
-        const auto was_granted = [&](std::size_t i) {
-            return primary.call({"EXISTS", "hf:{" + late_name(i) + "}:fence"}).integer == 1;
-        };
-        ASSERT_TRUE(eventually([&] { return std::ranges::all_of(std::views::iota(0U, many), was_granted); }, an_age));
+        for (std::size_t i = 0; i < many; ++i) {
+            const std::string fence = "hf:{" + late_name(i) + "}:fence";
+            ASSERT_TRUE(eventually([&] { return primary.call({"EXISTS", fence}).integer == 1; }, an_age)) << fence;
+        }
     }
     /// The primary is gone, and the sentinels reach one of its replicas.
     void expect_no_two_believe() {
@@ -155,7 +154,7 @@ private:
     }
 
     // As patient as there is: nobody is to give up before the primary is gone.
-    static constexpr mutex_options patiently{.lease = 60s, .replicas = 1, .replica_timeout = 4000ms};
+    static inline const mutex_options patiently{.lease = 60s, .replicas = 1, .replica_timeout = 4000ms};
     client latecomer{set.url() + "?timeout=60s"};
     std::vector<std::unique_ptr<mutex>> late_locks;
     std::vector<std::future<lease>> late;

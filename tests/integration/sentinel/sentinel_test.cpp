@@ -95,19 +95,6 @@ TEST(Sentinel, APasswordOfTheirOwnIsTheirsAlone) {
     unsetenv("HOLDFAST_SENTINEL_TEST");
 }
 
-TEST(Sentinel, TlsToThemIsApartFromTlsToThePrimary) {
-    redis_server server;
-    redis_server sentinel{{.tls = true,
-                           .config = {"sentinel monitor mine 127.0.0.1 " + std::to_string(server.port()) + " 1"},
-                           .sentinel = true}};
-    const std::string url =
-        "redis+sentinel://localhost:" + std::to_string(sentinel.tls_port()) + "/mine?sentinel_tls=true";
-    client subject{url + "&sentinel_ca_file=" + sentinel.tls().ca.string()};
-    mutex lock{subject, "stock"};
-    EXPECT_TRUE(lock.try_acquire());
-    expect_client_refused(errc::certificate_untrusted, url, "localhost");
-}
-
 bool has_link(redis_server& server, const std::string& name) {
     return server.call({"CLIENT", "LIST"}).text.find("name=" + name + " ") != std::string::npos;
 }

@@ -32,7 +32,8 @@ TEST_F(RwRenewAlone, DoesWhatARenewalDoes) {  // R25
             EXPECT_THAT(alone ? renew_alone(ann) : renew(ann), Holds(shape, token));
             EXPECT_EQ(deadline(ann), now_ms() + minute);
             after[alone] = everything();
-            for (auto& [key, state] : after[alone]) {  // only the time of the day is another
+            for (auto& each : after[alone]) {  // only the time of the day is another
+                auto& state = each.second;
                 state.expires_at -= now_ms();
                 const auto put_zero_for = [&state](const std::string& moment) {
                     if (const auto at = state.value.find(moment); at != std::string::npos) {

@@ -147,6 +147,7 @@ protected:
         clocked.move_to_clock(now_us);
     }
     std::int64_t now_ms() const { return now_us / 1000; }
+    std::int64_t clock_us() const { return now_us; }
 
     // --- looking -------------------------------------------------------------------------------------
     fields hash(const std::string& key) {

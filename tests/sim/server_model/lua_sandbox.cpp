@@ -11,6 +11,7 @@
 
 #include "server_model/lua_convert.hpp"
 #include "server_model/script_engine.hpp"
+#include "server_model/sha1.hpp"
 
 namespace holdfast::sim {
 namespace {

@@ -1,7 +1,5 @@
 #include "server_model/script_engine.hpp"
 
-#include <openssl/sha.h>
-
 #include <algorithm>
 #include <array>
 #include <lua.hpp>
@@ -10,6 +8,7 @@
 #include "server_model/lua_lines.hpp"
 #include "server_model/lua_sandbox.hpp"
 #include "server_model/numbers.hpp"
+#include "server_model/sha1.hpp"
 
 namespace holdfast::sim {
 
@@ -180,17 +179,6 @@ std::string text_field(lua_State* lua, const char* name) {
 }
 
 }  // namespace
-
-std::string sha1_hex(std::string_view text) {
-    std::array<unsigned char, SHA_DIGEST_LENGTH> digest{};
-    SHA1(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
-    std::string hex;
-    for (const unsigned char byte : digest) {
-        hex += "0123456789abcdef"[byte >> 4];
-        hex += "0123456789abcdef"[byte & 15];
-    }
-    return hex;
-}
 
 std::vector<int> line_coverage::missed() const {
     std::vector<int> out;

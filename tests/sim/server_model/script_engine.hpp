@@ -113,6 +113,4 @@ private:
     std::vector<std::string> numbers_;     // the arguments that were numbers
 };
 
-std::string sha1_hex(std::string_view text);
-
 }  // namespace holdfast::sim

@@ -6,9 +6,6 @@
 namespace holdfast::sim {
 namespace {
 
-// Virtual timers fire exactly. Only the timers of a paused process are late.
-constexpr milliseconds punctual{1};
-constexpr milliseconds after_a_pause{20};
 // So long after the end of the busy phase every actor releases what it holds.
 constexpr milliseconds lingering{20'000};
 
@@ -55,21 +52,10 @@ engine::acquire_terms actor::draw_terms() {
     out.options.lease = load.leases[random_.below(load.leases.size())];
     if (random_.percent(load.owner_percent)) out.owner = owner_;
     if (random_.percent(load.fixed_percent)) out.options.renewing = engine::renewal::none;
-    out.limit = draw_patience(random_);
+    out.limit = load.draw_patience(random_, env_.process.now());
     out.options.replicas = load.replicas;
     out.options.replica_timeout_ms = load.replica_timeout_ms;
     out.options.yield_after_ms = load.yield_after_ms;
-    return out;
-}
-
-engine::patience actor::draw_patience(random_stream& random) const {
-    engine::patience out;
-    if (random.percent(env_.load.try_percent)) {
-        out.wait = engine::waiting::not_at_all;
-        out.deadline = env_.process.now() + request_time;
-    } else if (random.percent(env_.load.deadline_percent)) {
-        out.deadline = env_.process.now() + random.within({milliseconds(1), milliseconds(2500)});
-    }
     return out;
 }
 
@@ -114,7 +100,7 @@ void actor::plan_cancel(random_stream& random) {
 }
 
 void actor::expect_end(instant deadline, std::uint64_t serial) {
-    env_.time.at(deadline + punctual, [this, deadline, serial] {
+    env_.time.at(deadline + punctual, [this, serial] {
         const client& process = env_.process;
         if (!asking_ || serial != serial_ || process.dead()) return;
         const instant now = env_.time.now();
@@ -245,6 +231,9 @@ void actor::renew() {
     renewing_ = true;
     const auto asked = answers_.emplace_back(std::make_shared<answer>(&renewing_));
     note("renews");
+    asked->check = [this, id = belief_->id, since = env_.time.now()](std::optional<errc> why_not) {
+        if (!why_not) env_.check.told_renewed(id, since);
+    };
     env_.process.engine().renew(*held_, *asked, env_.process.now());
     expect_answer(asked, env_.time.now() + request_time);
     after(random_.within(env_.load.hold), &actor::next_step);
@@ -258,6 +247,11 @@ void actor::release(engine::access level) {
     const unsigned left = depth() - 1;
     note("releases level " + std::to_string(left + 1) + (level == engine::access::shared ? ", shared" : ""));
     const unsigned shared = held.levels(engine::access::shared) - (level == engine::access::shared ? 1 : 0);
+    if (asked && left == 0) {
+        asked->check = [this, id = belief_->id, since = env_.time.now()](std::optional<errc> why_not) {
+            env_.check.told_released(id, since, why_not);
+        };
+    }
     note_remaining_levels(left - shared, shared);
     engine::hold_completion* const told = env_.load.answers_ignored ? nullptr : asked.get();
     env_.process.engine().release(held, level, told, by, env_.process.now());

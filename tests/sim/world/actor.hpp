@@ -14,6 +14,7 @@
 
 #include "world/checker.hpp"
 #include "world/client.hpp"
+#include "world/user.hpp"
 
 namespace holdfast::sim {
 
@@ -50,10 +51,20 @@ struct workload {
     bool answers_ignored = false;
     bool cancellations_ignored = false;
 
+    engine::patience draw_patience(random_stream& random, instant now) const {
+        engine::patience out;
+        if (random.percent(try_percent)) {
+            out.wait = engine::waiting::not_at_all;
+            out.deadline = now + request_time;
+        } else if (random.percent(deadline_percent)) {
+            out.deadline = now + random.within({milliseconds(1), milliseconds(2500)});
+        }
+        return out;
+    }
     milliseconds longest_lease() const { return *std::max_element(leases.begin(), leases.end()); }
 };
 
-class actor final : public engine::acquire_completion, public engine::hold_listener {
+class actor final : public user, public engine::acquire_completion, public engine::hold_listener {
 public:
     struct environment {
         timeline& time;
@@ -64,22 +75,21 @@ public:
     };
     actor(environment where, random_stream random, std::string name, std::uint64_t owner);
 
-    void start() { rest(); }
-    /// No request in flight and no hold.
-    bool idle() const { return !asking_ && held_ == nullptr; }
-    bool waits_for(const std::string& lock) const {
+    void start() override { rest(); }
+    bool idle() const override { return !asking_ && held_ == nullptr; }
+    bool waits_for(const std::string& lock) const override {
         return asking_ && held_ == nullptr && terms_.keys->lock() == lock &&
                terms_.limit.wait == engine::waiting::in_queue;
     }
-    /// Lost or not, it has not released its hold. A renewal that was in flight when it lost the hold may have made the
-    /// lease full again.
-    bool keeps(const std::string& lock) const { return held_ != nullptr && held_->terms().keys->lock() == lock; }
-    instant asked_at() const { return asked_at_; }
-    /// Its process has died, so its belief ends.
-    void died() {
+    bool keeps(const std::string& lock) const override {
+        return held_ != nullptr && held_->terms().keys->lock() == lock;
+    }
+    bool has_own_position() const override { return true; }
+    instant asked_at() const override { return asked_at_; }
+    void died() override {
         if (belief_) belief_->over = true;
     }
-    std::string describe() const;
+    std::string describe() const override;
 
     void acquired(engine::hold& held) override;
     void refused(const engine::refusal& why) override;
@@ -92,23 +102,23 @@ private:
     class answer final : public engine::hold_completion {
     public:
         explicit answer(bool* under_way = nullptr) : under_way_(under_way) {}
-        void answered(const std::optional<engine::refusal>&) override {
+        void answered(const std::optional<engine::refusal>& why_not) override {
             done = true;
+            if (check) check(why_not ? std::optional(why_not->code) : std::nullopt);
             if (under_way_ != nullptr) *under_way_ = false;
         }
         bool done = false;
+        std::function<void(std::optional<errc> why_not)> check;
 
     private:
         bool* under_way_;
     };
-    static constexpr milliseconds request_time{500};
 
     void rest();
     void after(nanoseconds wait, void (actor::*what)());
     void ask();
     engine::acquire_terms draw_terms();
     void expect_end(instant deadline, std::uint64_t serial);
-    engine::patience draw_patience(random_stream& random) const;
     void plan_cancel(random_stream& random);
     void next_step();
     void reenter();

@@ -23,7 +23,7 @@ void actor::next_step_rw() {
 // A mode that is already held is re-entered at once, whoever waits.
 void actor::reenter_rw() {
     engine::acquire_terms again = terms_of_hold();
-    again.limit = draw_patience(rw_random_);
+    again.limit = env_.load.draw_patience(rw_random_, env_.process.now());
     again.want = rw_random_.percent(60) ? access::shared : access::exclusive;
     const bool upgrades = again.want == access::exclusive && held_->levels(access::exclusive) == 0;
     const instant deadline = again.limit.deadline;
@@ -40,7 +40,7 @@ void actor::reenter_rw() {
 }
 
 void actor::upgrade() {
-    const engine::patience limit = draw_patience(rw_random_);
+    const engine::patience limit = env_.load.draw_patience(rw_random_, env_.process.now());
     begin(limit);
     const std::uint64_t serial = serial_;
     env_.check.expect_change();

@@ -1,6 +1,7 @@
 #include "world/checker.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <unordered_map>
 
 #include "wire/hold_id.hpp"
@@ -48,11 +49,69 @@ std::shared_ptr<belief> checker::believes(belief fresh) {
     check_overlap(fresh);
     check_growth(fresh);
     check_arrival(fresh);
+    return remember(std::move(fresh));
+}
+
+std::shared_ptr<belief> checker::remember(belief fresh) {
     auto kept = std::make_shared<belief>(std::move(fresh));
     auto& all = beliefs_[kept->lock];
     std::erase_if(all, [this](const auto& b) { return b->over || b->kept_until < now(); });
     all.push_back(kept);
     return kept;
+}
+
+void checker::hold_acquired(const std::string& id, std::uint64_t token) {
+    holders_.insert(id);
+    entered.insert({id, token});
+    belief fresh;
+    fresh.id = id;
+    fresh.token = token;
+    check_made(fresh);
+}
+
+std::shared_ptr<belief> checker::believes_locally(belief fresh) {
+    ++cycles_;
+    fresh.since = now();
+    fresh.kept_until = std::max(fresh.until, now() + fresh.lease);
+    if (fresh.until <= now()) fail("a local grant of " + fresh.id + ", whose validity has ended");
+    check_overlap(fresh);
+    return remember(std::move(fresh));
+}
+
+void checker::upgraded_locally(belief& held, instant asked) {
+    held.mode = engine::access::exclusive;
+    held.token = 0;
+    held.asked = asked;
+    held.since = now();
+    if (!held.over && held.until > now()) check_overlap(held);
+}
+
+void checker::numbered(belief& held, std::uint64_t token) {
+    held.token = token;
+    if (held.over || held.until <= now()) return;
+    const auto found = blocks.find(held.id);
+    const bool is_plain = wire::mark_of(held.id) == wire::mark::none;
+    if (seen_ == view::of_the_server && is_plain) check_made(held);
+    const bool is_covered = found != blocks.end() && found->second.first <= token && token <= found->second.last;
+    if (seen_ == view::of_the_server && !is_plain && !is_covered && !excused.data_lost && !excused.corrupted)
+        fail("the server's fence does not cover the number " + std::to_string(token) + " of " + held.id);
+    check_growth(held);
+}
+
+void checker::told_released(const std::string& id, instant asked, std::optional<errc> why_not) {
+    if (seen_ == view::of_beliefs) return;
+    const steps_done& did = done[id];
+    if (!why_not && did.left < asked) fail(id + " was told that it is released, and no script did that");
+    const bool denied = why_not == errc::not_held || why_not == errc::held_by_other;
+    if (denied && did.released >= asked && calm_since(wire::client_of(id), asked))
+        fail(id + " was told that it was not held, and a script has released it");
+}
+
+// Perhaps by a renewal that was in flight already.
+void checker::told_renewed(const std::string& id, instant asked) {
+    constexpr milliseconds longest_flight{500};
+    if (seen_ == view::of_the_server && done[id].renewed + longest_flight < asked)
+        fail(id + " was told that it is renewed, and no script did that");
 }
 
 void checker::extended(const std::shared_ptr<belief>& held, instant until) {
@@ -84,7 +143,7 @@ void checker::check_overlap(const belief& fresh) {
     for (const auto& other : beliefs_[fresh.lock]) {
         if (other->over || other->until <= now() || other.get() == &fresh) continue;
         if (fresh.mode == shared && other->mode == shared) continue;
-        const bool among_us = fresh.token != 0 && other->token != 0;
+        const bool among_us = is_among_us(fresh) && is_among_us(*other);
         // A foreign client may have shortened the key's expiry, and it does not notice a restart of the server.
         if (!among_us && (excused.data_lost || read_write_.is_excused(fresh.lock))) continue;
         if ((excused.overlap || read_write_.is_corrupted(fresh.lock)) && (!among_us || may_overlap(fresh, *other)))
@@ -98,7 +157,7 @@ void checker::check_overlap(const belief& fresh) {
 // the older one: the holder that asked after the other had acquired has the larger token. Otherwise the holder that
 // learns of its grant last may have the older one.
 bool checker::may_overlap(const belief& fresh, const belief& other) const {
-    if (tokens_may_repeat()) return true;
+    if (tokens_may_repeat() || fresh.token == 0 || other.token == 0) return true;
     if (fresh.asked > other.since) return fresh.token > other.token;
     if (other.asked > fresh.since) return fresh.token < other.token;
     return fresh.token != other.token;
@@ -106,17 +165,23 @@ bool checker::may_overlap(const belief& fresh, const belief& other) const {
 
 // A client believes only in grants that the server made, with that token.
 void checker::check_made(const belief& fresh) {
-    if (seen_ == view::of_the_server && fresh.token != 0 && !made.contains({fresh.id, fresh.token}))
+    if (seen_ == view::of_beliefs || fresh.token == 0 || made.contains({fresh.id, fresh.token})) return;
+    const auto found = blocks.find(fresh.id);
+    if (found == blocks.end() || fresh.token < found->second.first || fresh.token > found->second.last)
         fail(fresh.id + " believes in a grant that no server made: token " + std::to_string(fresh.token));
 }
 
 // Several servers count tokens independently: the tokens of the holders must grow. Readers may share a token, because
 // none of them writes.
 void checker::check_growth(const belief& fresh) {
-    if (seen_ == view::of_the_server || fresh.token == 0) return;
+    if (fresh.token == 0) return;
     tokens& highest = believed_[fresh.lock];
     const bool reads = fresh.mode == engine::access::shared;
-    if (fresh.token <= (reads ? highest.exclusive : highest.any) && !excused.overlap && !tokens_may_repeat())
+    // Where the server is seen, a holder that learns of its grant late is none the worse; but one that takes its number
+    // by itself is told nothing late.
+    const bool is_told_late = seen_ == view::of_the_server && made.contains({fresh.id, fresh.token});
+    if (!is_told_late && fresh.token <= (reads ? highest.exclusive : highest.any) && !excused.overlap &&
+        !tokens_may_repeat())
         fail("a token did not grow: " + std::to_string(fresh.token) + " for " + fresh.id);
     highest.any = std::max(highest.any, fresh.token);
     if (!reads) highest.exclusive = std::max(highest.exclusive, fresh.token);
@@ -190,6 +255,15 @@ bool checker::has_one_key(step what) {
     return what == step::renew || what == step::release_alone;
 }
 
+// Some of the numbers may go to its users without another script.
+void checker::watch_keeper(const lock_state& state) {
+    if (wire::mark_of(state.holder) == wire::mark::none || state.queue.empty()) return;
+    expect_give_back(state.name, state.holder, [this, lock = state.name, id = state.holder] {
+        const lock_state& now = locks_[lock];
+        return now.holder == id && !now.queue.empty();
+    });
+}
+
 // EVALSHA sha1 keys lock [queue waiters fence [gap]] id ...
 checker::call checker::read(std::string_view script, const words& command) const {
     call out{};
@@ -200,6 +274,8 @@ checker::call checker::read(std::string_view script, const words& command) const
     out.lock = command[3];
     const auto given = command.begin() + 3 + std::stoi(std::string(command[2]));
     out.id = given[0];
+    out.brings_numbers = script == "mutex/renew_block";
+    if (out.brings_numbers) out.fence = command[5];
     if (has_one_key(out.what)) return out;
     out.queue = command[4];
     out.fence = command[6];
@@ -252,6 +328,17 @@ void checker::after_script(const words& command, const value& answer) {
     if (answer.is_error()) return;
     const std::string holder = get(asked.lock);
     check_step(asked, state, holder);
+    const bool said_done = !answer.items.empty() && answer.items[0].integer == 1;
+    if (asked.what == step::renew && said_done && holder == asked.id) done[asked.id].renewed = now();
+    if (asked.what == step::release || asked.what == step::release_alone) {
+        if (holder != asked.id) done[asked.id].left = now();
+        if (holder != asked.id && state.holder == asked.id) done[asked.id].released = now();
+    }
+    if (asked.brings_numbers && said_done) {
+        state.fence = get(asked.fence);
+        state.highest_token = std::max(state.highest_token, std::strtod(state.fence.c_str(), nullptr));
+        blocks[asked.id].last = static_cast<std::uint64_t>(state.highest_token);
+    }
     if (asked.what == step::renew) {
         if (holder == asked.id) state.free_from = now() + milliseconds(watched->run({"PTTL", asked.lock}).integer);
         return;
@@ -277,6 +364,7 @@ void checker::after_script(const words& command, const value& answer) {
     }
     state.holder = holder;
     update_queue(asked, state);
+    watch_keeper(state);
 }
 
 void checker::check_step(const call& asked, const lock_state& was, const std::string& holder) {
@@ -342,8 +430,14 @@ void checker::check_token(const call&, lock_state& state, const std::string& id)
     std::from_chars(state.fence.data(), state.fence.data() + state.fence.size(), token);
     if (token <= state.highest_token && !tokens_may_repeat())
         fail("a token did not grow: " + state.fence + " for " + id);
+    const auto before = static_cast<std::uint64_t>(state.highest_token);
     state.highest_token = std::max(token, state.highest_token);
-    made.insert({id, static_cast<std::uint64_t>(token)});
+    // The fence shows the last number of a marked grant.
+    if (wire::mark_of(id) != wire::mark::none) {
+        blocks[id] = {tokens_may_repeat() ? 0 : before + 1, static_cast<std::uint64_t>(token)};
+    } else {
+        made.insert({id, static_cast<std::uint64_t>(token)});
+    }
 }
 
 void checker::check_order(const lock_state& state, const std::string& id) {

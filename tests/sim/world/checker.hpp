@@ -13,6 +13,8 @@
 //   - A lock is never taken from a living holder, and never granted to a waiter that is gone or has given up.
 //   - A lock that foreign clients share is left free again and again, however many waiters there are, and no waiter
 //     acquires it during such a gap.
+//   - A marked hold that nobody uses is given back as soon as its client can know that somebody waits.
+//   - What a caller is told of a release or a renewal is what the server did.
 //   - No automatic renewal fails without a reason. No caller receives an error that is not about the lock.
 // The rules of read-write locks on the server's side are in rw_checker.
 #pragma once
@@ -62,6 +64,15 @@ public:
     /// A reader has upgraded.
     void upgraded(belief& held, std::uint64_t token, instant asked);
     void lost_without_reason(const belief& held);
+    /// A client has a hold that it may deal out to its users: these say themselves what they believe. Their numbers are
+    /// those of the hold's block, and grow with every use, whoever has it.
+    void hold_acquired(const std::string& id, std::uint64_t token);
+    std::shared_ptr<belief> believes_locally(belief fresh);
+    void upgraded_locally(belief& held, instant asked);
+    void numbered(belief& held, std::uint64_t token);
+    /// What callers are told of a release or a renewal agrees with what the scripts did since they asked.
+    void told_released(const std::string& id, instant asked, std::optional<errc> why_not);
+    void told_renewed(const std::string& id, instant asked);
     /// A request was refused for this reason.
     void told(const std::string& who, errc why);
     void wrongly_refused(const std::string& lock, const std::string& who, errc why);
@@ -112,9 +123,13 @@ private:
         std::string id;
         milliseconds lease;
         milliseconds interval;
+        bool brings_numbers = false;  // renew
     };
 
     static bool has_one_key(step what);
+    static bool is_among_us(const belief& one) { return one.lease != milliseconds(0); }
+    std::shared_ptr<belief> remember(belief fresh);
+    void watch_keeper(const lock_state& state);
     call read(std::string_view script, const words& command) const;
     std::string get(const std::string& key);
     void check_overlap(const belief& fresh);

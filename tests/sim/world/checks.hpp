@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "wire/hold_id.hpp"
 #include "world/server.hpp"
 
 namespace holdfast::sim {
@@ -82,6 +84,31 @@ public:
     std::set<std::string, std::less<>> lost;  // ids whose clients know that they lost them
     std::uint64_t next_number = 1;            // in the order of arrival
 
+    /// The numbers that a marked hold may use, by its id: those after its grant, up to what the server has told since.
+    struct block {
+        std::uint64_t first = 0;
+        std::uint64_t last = 0;
+    };
+    std::map<std::string, block, std::less<>> blocks;
+
+    /// When a script last did this for an id.
+    struct steps_done {
+        instant renewed{};
+        instant released{};  // what it held until then
+        instant left{};      // a release ran, and afterwards it held nothing
+    };
+    std::map<std::string, steps_done, std::less<>> done;
+
+    /// Since when nobody uses a hold that a client keeps, by its id; nothing if somebody does.
+    std::function<std::optional<instant>(const std::string& id)> unused_since;
+    /// A message and its answer take no longer where there is no trouble.
+    milliseconds told_within{0};
+    /// Somebody waits for this marked hold: if nobody uses it, it is given back as soon as its client knows. Ask
+    /// `still_waits` whether anybody does.
+    void expect_give_back(const std::string& lock, const std::string& id, const std::function<bool()>& still_waits) {
+        if (unused_since && asked_back_.insert(id).second) check_give_back(lock, id, now(), still_waits);
+    }
+
     /// Call after each run of an acquire script.
     void note_acquire(const std::string& id, milliseconds lease) {
         last_ask& last = last_asks_[id];
@@ -104,8 +131,21 @@ private:
         milliseconds lease{0};
     };
 
+    void check_give_back(const std::string& lock, const std::string& id, instant since,
+                         const std::function<bool()>& still_waits) {
+        time_.after(told_within, [this, lock, id, since, still_waits] {
+            const bool calm = calm_since(wire::client_of(id), since) && settled_since(lock) <= since;
+            if (!calm || excused.corrupted || excused.data_lost || excused.jumped || !still_waits())
+                return asked_back_.erase(id), void();
+            const auto unused = unused_since(id);
+            if (unused && *unused + told_within <= now()) fail("nobody uses " + id + ", and it was not given back");
+            check_give_back(lock, id, since, still_waits);
+        });
+    }
+
     timeline& time_;
     std::string verdict_;
+    std::set<std::string, std::less<>> asked_back_;
     std::map<std::string, last_ask, std::less<>> last_asks_;
 };
 

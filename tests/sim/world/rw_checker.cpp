@@ -14,6 +14,12 @@ bool at_least(char now, char before) {
     return (!has_read(before) || has_read(now)) && (!has_write(before) || has_write(now));
 }
 
+std::uint64_t fence_of(const rw_state& state) {
+    std::uint64_t token = 0;
+    std::from_chars(state.fence.data(), state.fence.data() + state.fence.size(), token);
+    return token;
+}
+
 bool has_foreign_holder(const rw_state& state) {
     if (!state.writer.empty() && !wire::is_ours(state.writer)) return true;
     return std::any_of(state.readers.begin(), state.readers.end(),
@@ -64,6 +70,7 @@ rw_checker::call rw_checker::read(std::string_view script, const words& command)
 
 void rw_checker::data_lost() {
     for (auto& [name, lock] : locks_) {
+        lock.missing.clear();  // the data may be those of before
         lock.last_step.clear();
         for (auto& [id, who] : lock.known) who.opens_at = never;
     }
@@ -111,6 +118,7 @@ void rw_checker::after_script(std::string_view script, const words&, const value
     check_foreign(asked, lock, now);
     check_own(asked, lock, now, answer);
     check_answer(asked, now, answer);
+    note_done(asked, lock, now, answer);
     if (asked.what == step::renew_alone) return;
     check_queue_left(asked, now);
     if (asked.what != step::renew) lock.last_step[asked.id] = asked.what;
@@ -121,6 +129,35 @@ void rw_checker::after_script(std::string_view script, const words&, const value
     check_upgraders(asked, lock, now);
     update_queue(asked, lock, now);
     check_not_left_waiting(asked, lock, now);
+}
+
+void rw_checker::note_done(const call& asked, lock_record& lock, const rw_state& now, const value& answer) {
+    const bool said_done = !answer.items.empty() && answer.items[0].integer == 1;
+    checks::steps_done& did = checks_.done[asked.id];
+    const bool renews = asked.what == step::renew || asked.what == step::renew_alone;
+    if (renews && said_done && now.held(asked.id) != 0) did.renewed = checks_.now();
+    if (asked.what == step::release && now.held(asked.id) == 0) {
+        did.left = checks_.now();
+        // The release of a lost hold reports none.
+        if (lock.before.held(asked.id) != 0 && !lock.before.is_lost(asked.id)) did.released = checks_.now();
+    }
+    const auto found = checks_.blocks.find(asked.id);
+    // One that served the queue may have made another grant; see check_token(). While a slot moves the fence may be
+    // gone.
+    const bool is_same_grant = lock.before.token_of(asked.id) == now.token_of(asked.id);
+    if (renews && said_done && is_same_grant && has_write(now.held(asked.id)) && found != checks_.blocks.end()) {
+        found->second.last = std::max(found->second.last, fence_of(now));
+        lock.highest_token = std::max(lock.highest_token, found->second.last);
+    }
+    // Whoever is first in the queue and writes waits for all of them.
+    if (now.queue.empty() || now.queue[0].wants != 'w') return;
+    for (const auto& [id, ends] : now.leases) {
+        if (wire::mark_of(id) == wire::mark::none) continue;
+        checks_.expect_give_back(asked.keys.lock(), id, [this, keys = asked.keys, id = id] {
+            const rw_state then = read_rw_state(checks_.server_of(keys.lock()), keys);
+            return then.held(id) != 0 && !then.queue.empty() && then.queue[0].wants == 'w';
+        });
+    }
 }
 
 const rw_checker::waiter* rw_checker::find(const lock_record& lock, const rw_state::waiter& who) {
@@ -376,7 +413,9 @@ void rw_checker::check_grants(const call& asked, lock_record& lock, const rw_sta
         // A copy of a request may run later than a client listens for its id: then the lease ends the hold.
         if (calm(lock, *waited) && !lock.released.contains(id)) expect_entry(asked, now, id);
     }
-    if (!fresh.empty() && now.fence != std::to_string(fresh.back().first))
+    // Of a marked writer the fence is the last number, which may be greater.
+    const bool has_block = !fresh.empty() && checks_.blocks.contains(fresh.back().second);
+    if (!fresh.empty() && (has_block ? fence_of(now) < fresh.back().first : fence_of(now) != fresh.back().first))
         checks_.fail("the fence of " + asked.keys.lock() + " is not the last token");
     for (const auto& [token, id] : fresh) lock.known.erase(id + "+");
     if (asked.what == step::cancel) lock.known.erase(asked.id + "+");
@@ -388,6 +427,11 @@ void rw_checker::check_token(lock_record& lock, const rw_state& now, const std::
         checks_.fail("a token did not grow: " + std::to_string(token) + " for " + id);
     lock.highest_token = std::max(token, lock.highest_token);
     checks_.made.insert({id, token});
+    if (wire::mark_of(id) == wire::mark::none) return;
+    // An upgrade adds to what its reading half may use.
+    checks::block& numbers = checks_.blocks.try_emplace(id, checks::block{token, token}).first->second;
+    numbers.last = std::max(token, has_write(now.held(id)) ? fence_of(now) : 0);
+    lock.highest_token = std::max(lock.highest_token, numbers.last);
 }
 
 // No waiter that comes first is still waiting.

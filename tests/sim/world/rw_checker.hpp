@@ -103,6 +103,7 @@ private:
     void check_queue_left(const call& asked, const rw_state& now);
     void check_answer(const call& asked, const rw_state& now, const value& answer);
     void note_missing(lock_record& lock, const rw_state& seen);
+    void note_done(const call& asked, lock_record& lock, const rw_state& now, const value& answer);
     void check_told(const call& asked, const lock_record& lock, const value& answer);
     void check_grants(const call& asked, lock_record& lock, const rw_state& now);
     void check_token(lock_record& lock, const rw_state& now, const std::string& id);

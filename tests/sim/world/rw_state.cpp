@@ -116,7 +116,9 @@ rw_state read_rw_state(server& from, const wire::lock_keys& keys) {
     if (const entry* const grants = from.peek(keys.grants())) {
         out.grants_expire_ms = grants->expires_ms;
         if (const auto* const all = std::get_if<field_map>(&grants->data)) {
-            for (const auto& [id, text] : all->in_order()) out.grants[id] = read_grant(text);
+            for (const auto& [id, text] : all->in_order()) {
+                if (id != "kept") out.grants[id] = read_grant(text);  // says that marked holds may be among them
+            }
         }
     }
     const entry* const queue = from.peek(keys.queue());

@@ -56,6 +56,9 @@ constexpr std::uint64_t foreign_traffic_salt = 0x677565737473;
 constexpr std::uint64_t foreign_traffic_one_in = 8;
 constexpr std::uint64_t foreign_traffic_residue = 0;
 
+// In half of all scenarios clients keep locks. The salt leaves the regression seeds without.
+constexpr std::uint64_t kept_salt = 0x6b657114;
+
 // One scenario in five has three servers, one in twenty-five has five.
 std::size_t servers_on(const scenario_options& scenario) {
     if (scenario.replicated) return 1;
@@ -78,6 +81,12 @@ bool is_acknowledged(const scenario_options& scenario) {
     return random_stream(scenario.seed ^ acknowledged_salt).below(acknowledged_one_in) == 0;
 }
 
+bool has_keepers(const scenario_options& scenario) {
+    using keeping = scenario_options::keeping;
+    if (scenario.kept != keeping::by_seed) return scenario.kept == keeping::always;
+    return random_stream(scenario.seed ^ kept_salt).percent(50);
+}
+
 bool is_seen_by_beliefs(const scenario_options& scenario) {
     return is_acknowledged(scenario) || (!has_cluster(scenario) && servers_on(scenario) > 1);
 }
@@ -93,6 +102,8 @@ scenario::scenario(const scenario_options& options)
       partition_random_(options.seed ^ partition_salt),
       clocks_random_(options.seed ^ clocks_salt),
       foreign_random_(options.seed ^ foreign_traffic_salt),
+      kept_random_(options.seed ^ kept_salt),
+      is_kept_(has_keepers(options)),
       is_acknowledged_(is_acknowledged(options)),
       checker_(time_, is_seen_by_beliefs(options) ? checker::view::of_beliefs : checker::view::of_the_server),
       cluster_random_(random_stream(options.seed ^ cluster_salt).fork()),
@@ -109,6 +120,13 @@ scenario::scenario(const scenario_options& options)
     if (several()) {
         checker_.waiting_since = [this](const std::string& lock, instant since) { return waiting_since(lock, since); };
     }
+    checker_.told_within = std::chrono::ceil<milliseconds>(2 * delay_.to) + 1ms;
+    checker_.unused_since = [this](const std::string& id) -> std::optional<instant> {
+        for (const auto& each : keepers_) {
+            if (const auto unused = each->unused_since(id); unused && !each->process().dead()) return unused;
+        }
+        return std::nullopt;
+    };
     draw_plan();
     const std::size_t clients = 1 + random_.below(4);
     for (std::size_t i = 0; i < clients; ++i) add_client();
@@ -308,15 +326,45 @@ client& scenario::add_client() {
     clients_.push_back(std::make_unique<client>(time_, random_.fork(), *ids_.back(), setup, *this));
     client& fresh = *clients_.back();
     by_id_[fresh.engine().id().text()] = &fresh;
+    const std::vector<keeper*> kept = is_kept_ ? add_keepers(fresh) : std::vector<keeper*>();
     const std::size_t actors = 1 + random_.below(4);
     for (std::size_t i = 0; i < actors; ++i) {
         const std::string name = "c" + std::to_string(setup.number) + "." + std::to_string(i);
         actor::environment where{time_, fresh, checker_, workload_, checker_.trace};
-        actors_.push_back({&fresh, std::make_unique<actor>(where, random_.fork(), name, i + 1)});
+        random_stream random = random_.fork();
+        if (!kept.empty() && kept_random_.percent(60)) {
+            actors_.push_back({&fresh, std::make_unique<kept_actor>(where, kept, random, name, i + 1)});
+        } else {
+            actors_.push_back({&fresh, std::make_unique<actor>(where, random, name, i + 1)});
+        }
         actors_.back().self->start();
     }
     fresh.start();
     return fresh;
+}
+
+std::vector<keeper*> scenario::add_keepers(client& process) {
+    std::vector<keeper*> added;
+    for (const lock_plan& lock : workload_.locks) {
+        // Other programs cannot ask.
+        if (lock.keys->is_raw() || !kept_random_.percent(80)) continue;
+        keeper_setup setup;
+        setup.keys = lock.keys;
+        setup.mutant = options_.broken_keeper;
+        setup.options.kind = lock.kind;
+        setup.options.prefer = lock.prefer;
+        setup.options.lease = workload_.leases[kept_random_.below(workload_.leases.size())];
+        setup.options.replicas = workload_.replicas;
+        setup.options.replica_timeout_ms = workload_.replica_timeout_ms;
+        setup.options.kept = true;
+        constexpr std::array<milliseconds, 4> keeps{0ms, 20ms, 300ms, 2000ms};
+        constexpr std::array<unsigned, 4> passes{0, 1, 3, 16};
+        setup.keep = keeps[kept_random_.below(keeps.size())];
+        setup.passes = passes[kept_random_.below(passes.size())];
+        keepers_.push_back(std::make_unique<keeper>(time_, process, checker_, setup, checker_.trace));
+        added.push_back(keepers_.back().get());
+    }
+    return added;
 }
 
 void scenario::note(const std::string& what) const {
@@ -404,7 +452,7 @@ scenario_result scenario::run() {
 // A contended cycle costs two commands, an upgrade or downgrade one each. A script that a server does not know costs
 // one more, once per client and script, on each member of a Cluster.
 void scenario::check_commands() {
-    if (!fault_free_) return;
+    if (!fault_free_ || is_kept_) return;  // who waits beside a keeper polls more often
     const std::size_t members = cluster_ ? servers_.size() : 1;
     std::uint64_t allowed = 2 * checker_.cycles() + checker_.changes() + 4 * members * actors_.size();
     // A split vote costs more: node holds are given up and granted again, and tokens raised.
@@ -426,7 +474,8 @@ std::vector<std::string> scenario::waiting_since(const std::string& lock, instan
         return one.keys->lock() == lock && one.kind == wire::lock_kind::mutex;
     });
     for (const placed_actor& p : actors_) {
-        if (by_arrival && p.self->waits_for(lock) && p.self->asked_at() < since && p.process->calm_since(since))
+        if (by_arrival && p.self->has_own_position() && p.self->waits_for(lock) && p.self->asked_at() < since &&
+            p.process->calm_since(since))
             found.push_back(p.self->describe());
     }
     return found;

@@ -15,6 +15,7 @@
 #include "world/actor.hpp"
 #include "world/checker.hpp"
 #include "world/client.hpp"
+#include "world/keeper.hpp"
 #include "world/server.hpp"
 
 namespace holdfast::sim {
@@ -82,6 +83,9 @@ struct scenario_options {
     bool answers_ignored = false;
     bool cancellations_ignored = false;
     bool first_failure_ends_waits = false;
+    /// Whether clients keep locks and share them among their actors. `by_seed`: in half of the scenarios.
+    enum class keeping : std::uint8_t { by_seed, always, never } kept = keeping::by_seed;
+    kept_mutant broken_keeper = kept_mutant::none;
 };
 
 struct scenario_result {

@@ -8,6 +8,7 @@
 
 #include "world/cluster.hpp"
 #include "world/foreign_clients.hpp"
+#include "world/kept_actor.hpp"
 #include "world/scenario.hpp"
 
 namespace holdfast::sim {
@@ -27,7 +28,7 @@ private:
 
     struct placed_actor {
         client* process;
-        std::unique_ptr<actor> self;
+        std::unique_ptr<user> self;
     };
 
     server_options server_setup();
@@ -44,6 +45,7 @@ private:
     void draw_takeovers();
     milliseconds max_lease() const;
     client& add_client();
+    std::vector<keeper*> add_keepers(client& process);
     void note(const std::string& what) const;
     void connect(plug& from) override;
     bool run_until(instant end);
@@ -121,6 +123,8 @@ private:
     random_stream partition_random_;
     random_stream clocks_random_;
     random_stream foreign_random_;  // foreign clients that come again and again
+    random_stream kept_random_;
+    const bool is_kept_;  // clients keep locks
     const bool is_acknowledged_;
     checker checker_;
     random_stream cluster_random_;
@@ -142,6 +146,7 @@ private:
     std::vector<std::unique_ptr<random_stream>> ids_;
     std::vector<std::unique_ptr<client>> clients_;
     std::vector<placed_actor> actors_;
+    std::vector<std::unique_ptr<keeper>> keepers_;  // go before the actors, whose claims they list
     std::map<std::string, client*, std::less<>> by_id_;
     // By client and server: nothing arrives up or down before then.
     std::map<std::pair<std::size_t, std::size_t>, std::pair<instant, instant>> blocked_;

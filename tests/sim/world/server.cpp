@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "server_model/sha1.hpp"
 #include "wire/scripts.hpp"
 
 namespace holdfast::sim {

@@ -38,6 +38,7 @@ private:
     bool withdraw(redis::command& request) override;
     void distrust(const failure& why) override { session().distrust(why, now()); }
     void subscribe(const std::string& channel) override { session().subscribe(channel); }
+    bool hears(const std::string& channel) const override { return session().hears(channel); }
     void unsubscribe(const std::string&) override {}
     bool link_is_up(const engine::lock_keys&) const override { return up(); }
     failure why_not_up(const engine::lock_keys&) const override { return session().why_not_up(); }

@@ -11,7 +11,9 @@ namespace {
 using engine::access;
 
 lock_count holding(std::size_t levels) {
-    return std::make_shared<std::atomic<std::size_t>>(levels);
+    const auto made = std::make_shared<locked_levels>();
+    made->of_engine = levels;
+    return made;
 }
 
 TEST(ThreadLocks, CountsTheLevelsOfEachThreadByKind) {
@@ -59,7 +61,7 @@ TEST(ThreadLocks, ThreadsThatHoldNothingAnyMoreAreForgotten) {
     thread_locks subject;
     const lock_count ended = holding(1);
     std::thread([&] { subject.add(7, access::exclusive, ended); }).join();
-    *ended = 0;
+    ended->of_engine = 0;
     subject.add(8, access::exclusive, holding(1));
     const auto all = subject.take_all();
     ASSERT_EQ(all.size(), 1U);

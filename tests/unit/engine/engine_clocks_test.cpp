@@ -86,7 +86,7 @@ TEST_F(EngineClocks, ThatWereSetBackMoveThoseWhoWait) {
 
 class EngineWithoutClocks : public EngineClocks {
 protected:
-    EngineWithoutClocks() : EngineClocks({}) {}
+    EngineWithoutClocks() : EngineClocks(clocks{}) {}
 };
 
 // One server's clock alone may be the wrong one.

@@ -206,6 +206,8 @@ public:
     };
     std::vector<confirmation> confirmations;  // asked for, and neither answered nor withdrawn
 
+    /// Whether subscriptions are confirmed.
+    void confirm_subscriptions(bool are) { hears_ = are; }
     /// What was subscribed ("+channel") and unsubscribed ("-channel") since the last time.
     std::vector<std::string> take_subscriptions() { return std::exchange(subscriptions_, {}); }
 
@@ -226,6 +228,7 @@ private:
         if (ends_distrusted_) take_link_down(now_);
     }
     void subscribe(const std::string& channel) override { subscriptions_.push_back("+" + channel); }
+    bool hears(const std::string&) const override { return up_ && hears_; }
     void unsubscribe(const std::string& channel) override { subscriptions_.push_back("-" + channel); }
     bool link_is_up(const lock_keys& lock) const override { return up_ && !cut_off_.contains(lock.lock()); }
     failure why_not_up(const lock_keys&) const override { return {errc::connection_refused, "nobody is there"}; }
@@ -283,6 +286,7 @@ private:
     std::map<std::string, instant> trusted_from_;
     std::vector<std::string> subscriptions_;
     bool ends_distrusted_ = false;
+    bool hears_ = true;
     instant now_{};
 };
 

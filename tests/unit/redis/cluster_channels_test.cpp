@@ -83,6 +83,28 @@ TEST_F(ClusterChannels, FollowTheirSlot) {
     EXPECT_EQ(log.back(), "push " + b_channel + " new") << "the former owner's word counts no more";
 }
 
+TEST_F(ClusterChannels, AreHeardWhereThePresentOwnerHasConfirmedThem) {
+    start_with_both();
+    EXPECT_FALSE(router.hears(b_channel));
+    router.subscribe(b_channel, now);
+    settle();
+    sent(one);
+    EXPECT_FALSE(router.hears(b_channel)) << "asked for";
+    confirm(one, b_channel);
+    EXPECT_TRUE(router.hears(b_channel));
+    router.unsubscribe(b_channel, now);
+    EXPECT_TRUE(router.hears(b_channel)) << "for a while";
+    router.subscribe(b_channel, now);
+    recorded_command b = get("GET", key_b);
+    submit(b);
+    sent(one);
+    say(one, b_moved);
+    EXPECT_FALSE(router.hears(b_channel)) << "the slot has another owner";
+    sent(two);
+    confirm(two, b_channel);
+    EXPECT_TRUE(router.hears(b_channel));
+}
+
 TEST_F(ClusterChannels, FollowTheMap) {
     listen_at_one();
     fail(one);

@@ -80,12 +80,36 @@ TEST(ErrorReply, ARightLackingInsideOfAScriptIsAMissingRight) {
 // Errors of other kinds quote names of locks and users, too.
 TEST(ErrorReply, WordsOfOthersMakeNoMissingRight) {
     for (const char* text : {"ERR unknown command 'acl', with args beginning with: 'no permissions' ",
-                             "ERR unknown command `x`, with args beginning with: `acl failure` ",
-                             "ERR holdfast: no permission to invent codes", "ERR oracle failure", "ERR miracl failure",
+                             "ERR unknown command `x`, with args beginning with: `acl failure` "}) {
+        EXPECT_EQ(classify_error(text, "s").code, errc::unsupported) << text;
+    }
+    for (const char* text : {"ERR holdfast: no permission to invent codes", "ERR oracle failure", "ERR miracl failure",
                              "ERR Protocol error: \"ACL failure\""}) {
         EXPECT_EQ(classify_error(text, "s").code, errc::server_error) << text;
     }
     EXPECT_EQ(classify_error("WRONGTYPE of a key without permissions", "s").code, errc::wrong_type);
+}
+
+// The texts of Redis 6.2, 7.0 and 8.0, Valkey 8.1 and Garnet.
+TEST(ErrorReply, WhatTheServerLacksIsToldWithWhatToDo) {
+    for (const char* text : {"ERR unknown command 'EVALSHA', with args beginning with: '0123' '4' 'hf:{stock}' ",
+                             "ERR unknown command `EVAL`, with args beginning with: `return 1` ",
+                             "ERR This instance has Lua scripting support disabled"}) {
+        const failure why = classify_error(text, "s");
+        EXPECT_EQ(why.code, errc::unsupported) << text;
+        EXPECT_THAT(why.detail, HasSubstr("allow EVAL and EVALSHA"));
+    }
+    for (const char* text :
+         {"ERR Unknown Redis command called from script script: 0123, on @user_script:5.",
+          "ERR Unknown command called from script script: 0123, on @user_script:5.",
+          "ERR Error running script (call to f_01): @user_script:2: @user_script: 2: Unknown Redis command called from "
+          "Lua script"}) {
+        const failure why = classify_error(text, "s");
+        EXPECT_EQ(why.code, errc::unsupported) << text;
+        EXPECT_THAT(why.detail, HasSubstr("holdfast doctor names it"));
+    }
+    EXPECT_THAT(classify_error("ERR unknown command 'GET', with args beginning with: 'evalsha' ", "s").detail,
+                HasSubstr("locks need this command"));
 }
 
 TEST(ErrorReply, QuotesTheServerButOnlyWhatIsFitToShow) {

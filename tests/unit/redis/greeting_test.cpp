@@ -60,6 +60,18 @@ TEST(Greeting, VersionsBefore62AreTooOld) {
     }
 }
 
+TEST(Greeting, AServerWithoutAtomicScriptsIsRefusedByEitherMark) {
+    server_facts facts;
+    const parsed hello("%2\r\n" + bulk("version") + bulk("7.4.3") + bulk("garnet_version") + bulk("1.0.50"));
+    const auto by_hello = greeting::read_hello(hello.reply, {}, facts);
+    ASSERT_TRUE(by_hello);
+    EXPECT_EQ(by_hello->code, errc::unsupported);
+    const parsed info(bulk("# Server\r\ngarnet_version:1.0.50\r\n"));
+    const auto by_info = greeting::read_server_info(info.reply, {}, facts);
+    ASSERT_TRUE(by_info);
+    EXPECT_EQ(by_info->code, errc::unsupported);
+}
+
 TEST(Greeting, AnOddHelloDoesNoHarm) {
     for (const std::string& odd : {std::string("%0\r\n"), "%1\r\n" + bulk("version") + "*1\r\n:1\r\n",
                                    std::string("%1\r\n*0\r\n*0\r\n"), std::string("_\r\n"), std::string(":3\r\n")}) {

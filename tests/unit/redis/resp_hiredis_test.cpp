@@ -28,7 +28,9 @@ void* create_string(const redisReadTask* task, char* bytes, std::size_t length) 
                                                              : resp_type::bulk_string;
     return address(task, leaf(type, {bytes, length}));
 }
-void* create_array(const redisReadTask* task, int) {
+// The length is an int in hiredis 0.14, and a size_t later.
+template <class Length>
+void* create_array(const redisReadTask* task, Length) {
     return address(task, array({}));
 }
 void* create_integer(const redisReadTask* task, long long value) {
@@ -41,6 +43,17 @@ void free_root(void* root) {
     delete static_cast<tree*>(root);
 }
 
+// By name: later versions have more of them, for RESP3.
+redisReplyObjectFunctions tree_functions() {
+    redisReplyObjectFunctions made{};
+    made.createString = create_string;
+    made.createArray = create_array;
+    made.createInteger = create_integer;
+    made.createNil = create_nil;
+    made.freeObject = free_root;
+    return made;
+}
+
 struct hiredis_outcome {
     std::vector<tree> replies;
     std::string error;  // empty: it waits for more
@@ -48,7 +61,7 @@ struct hiredis_outcome {
 
 template <class NextSize>
 hiredis_outcome parse_with_hiredis(std::string_view bytes, NextSize next_size) {
-    static redisReplyObjectFunctions functions{create_string, create_array, create_integer, create_nil, free_root};
+    static redisReplyObjectFunctions functions = tree_functions();
     const std::unique_ptr<redisReader, decltype(&redisReaderFree)> reader{redisReaderCreateWithFunctions(&functions),
                                                                           redisReaderFree};
     hiredis_outcome result;

@@ -127,6 +127,25 @@ TEST(Session, SubscriptionsAreRestoredOnTheNextLink) {
     EXPECT_EQ(link.greet({.client_id = 8, .run_id = "two"}), encoded({"SUBSCRIBE", "a"}));
 }
 
+TEST(Session, ItHearsAChannelOnceTheServerHasConfirmedItOnThisLink) {
+    const std::string confirmed = ">3\r\n+subscribe\r\n+a\r\n:1\r\n";
+    session_driver link;
+    EXPECT_FALSE(link.subject.hears("a"));
+    link.greet();
+    link.subject.subscribe("a");
+    link.pump();
+    EXPECT_FALSE(link.subject.hears("a")) << "asked for";
+    link.receive(confirmed);
+    EXPECT_TRUE(link.subject.hears("a"));
+    EXPECT_FALSE(link.subject.hears("b"));
+    link.fail();
+    EXPECT_FALSE(link.subject.hears("a")) << "without a link";
+    link.greet({.client_id = 8, .run_id = "two"});
+    EXPECT_FALSE(link.subject.hears("a"));
+    link.receive(confirmed);
+    EXPECT_TRUE(link.subject.hears("a"));
+}
+
 TEST(Session, AConnectionThatIsNotMadeInTimeIsGivenUp) {
     session_driver link;
     recorded_command ping(link.log, "ping");

@@ -77,5 +77,32 @@ TEST(HoldId, TheCounterIsANumber) {
     EXPECT_FALSE(is_ours(odd)) << odd;
 }
 
+// R50: deployed clients accept a marked id, because they only look for digits.
+TEST(HoldId, LeadingZerosAreTheMarkOfAHoldThatCanBeAskedBack) {
+    seeded random(6);
+    const client_id client(random);
+    const hold_id id(42, random);
+    EXPECT_THAT(id.text(client, mark::common_channel), MatchesRegex(".{19}[.]042[.].{22}"));
+    EXPECT_THAT(id.text(client, mark::sharded_channel), MatchesRegex(".{19}[.]0042[.].{22}"));
+    for (const mark one : {mark::none, mark::common_channel, mark::sharded_channel}) {
+        const std::string text = id.text(client, one);
+        EXPECT_EQ(mark_of(text), one);
+        EXPECT_TRUE(is_ours(text));
+        EXPECT_EQ(client_of(text), client.text());
+        EXPECT_EQ(counter_of(text), 42U);
+    }
+    EXPECT_EQ(hold_id(~std::uint64_t{0}, random).text(client, mark::sharded_channel).size(), 65U) << "the longest";
+}
+
+TEST(HoldId, NothingElseIsMarked) {
+    seeded random(7);
+    const client_id client(random);
+    const std::string zero = hold_id(0, random).text(client);
+    EXPECT_EQ(mark_of(zero), mark::none) << zero;
+    EXPECT_EQ(mark_of(hold_id(100, random).text(client)), mark::none);
+    EXPECT_EQ(mark_of("someone.01.else"), mark::none);
+    EXPECT_EQ(mark_of(""), mark::none);
+}
+
 }  // namespace
 }  // namespace holdfast::wire::hold_id_test

@@ -32,6 +32,8 @@ TEST_P(Kinds, SendTheScriptsOfTheirFolder) {
     expect("acquire", acquire_request{.id = "me", .lease = milliseconds(1), .channel = {}, .ticket = {}});
     expect("release", release_request{.id = "me"});
     expect("renew", renew_request{.id = "me", .lease = milliseconds(1)});
+    expect(GetParam() == lock_kind::mutex ? "renew_block" : "renew",
+           renew_block_request{.id = "me", .lease = milliseconds(1)});
     expect("raise", raise_request{.id = "me"});
     expect("confirm", confirm_request{.id = "me"});
     if (subject.can_release_alone()) expect("release_alone", release_alone_request{.id = "me"});

@@ -33,9 +33,32 @@ TEST(Push, OthersNameOneHold) {
     EXPECT_THAT(items_of("recall a 0"), ElementsAre("a=0"));
 }
 
+TEST(Push, GrantOfABlockTellsTheCeilingAndHowManyWait) {  // R50, R52
+    push_reader push("grant_block a 1 7 3 b 9 8 0");
+    EXPECT_EQ(push.kind(), push_kind::grant_block);
+    const auto first = push.next(), second = push.next();
+    EXPECT_EQ(first->id, "a");
+    EXPECT_EQ(first->token, 1U);
+    EXPECT_EQ(first->ceiling, 7U);
+    EXPECT_EQ(first->waiters, 3U);
+    EXPECT_EQ(second->id, "b");
+    EXPECT_EQ(second->ceiling, 9U) << "never less than the token";
+    EXPECT_EQ(push.next(), std::nullopt);
+    EXPECT_EQ(push_reader("grant a 5").next()->ceiling, 5U) << "a plain grant is one token";
+    EXPECT_EQ(push_text(push_kind::grant_block, {.id = "a", .token = 1, .ceiling = 7, .waiters = 3}),
+              "grant_block a 1 7 3");
+}
+
+TEST(Push, WantedNamesManyHolds) {  // R50
+    EXPECT_EQ(push_reader("wanted a b").kind(), push_kind::wanted);
+    EXPECT_THAT(items_of("wanted a b"), ElementsAre("a=0", "b=0"));
+    EXPECT_EQ(push_text(push_kind::wanted, {.id = "me"}), "wanted me");
+}
+
 TEST(Push, EndsWhereItMakesNoSense) {
-    for (const char* const text : {"", "grant", "grant ", "grant a", "grant a x", "grant a 1x", "grant a -1",
-                                   "greet a 1", "revoked a", "poll", "grant a 99999999999999999999"}) {
+    for (const char* const text :
+         {"", "grant", "grant ", "grant a", "grant a x", "grant a 1x", "grant a -1", "greet a 1", "revoked a", "poll",
+          "wanted", "grant_block a 1 7", "grant_block a 1", "grant a 99999999999999999999"}) {
         EXPECT_THAT(items_of(text), IsEmpty()) << text;
     }
     EXPECT_THAT(items_of("grant a 1 b"), ElementsAre("a=1"));

@@ -25,6 +25,7 @@ public:
         tell_grants();
         tell_new_waiters();
         tell_missed();
+        put_in_order();
         return std::move(events_);
     }
 
@@ -126,6 +127,27 @@ private:
         }
     }
 
+    // Of an end it is known only that it came between the two looks. If what came next could not begin before it, then
+    // no later than that.
+    void put_in_order() {
+        const auto begins = [](const lock_event& e) {
+            return e.what == happening::acquired || (e.what == happening::handed_over && e.token);
+        };
+        for (lock_event& end : events_) {
+            const bool is_end = end.what == happening::released || end.what == happening::expired ||
+                                (end.what == happening::handed_over && !end.token);
+            if (!is_end) continue;
+            const microseconds seen = end.when;
+            for (const lock_event& next : events_) {
+                const bool may_share = end.mode == "read" && next.mode == "read";
+                if (begins(next) && !may_share) end.when = std::min(end.when, next.when);
+            }
+            end.when = std::max(end.when, before_.server_time);
+            if (end.held) *end.held -= seen - end.when;
+        }
+        std::ranges::stable_sort(events_, {}, &lock_event::when);
+    }
+
     void tell_missed() {
         if (!fence_moved() || explained_ || *now_.fence <= last_told_) return;
         events_.push_back({.what = happening::missed, .when = now_.server_time, .token = now_.fence});
@@ -145,6 +167,18 @@ std::string_view name_of(happening what) noexcept {
     constexpr std::array<std::string_view, 10> names{"held",     "acquired", "handed over", "upgraded", "downgraded",
                                                      "released", "expired",  "waiting",     "gave up",  "missed"};
     return names[static_cast<std::size_t>(what)];
+}
+
+void keep_clients(const lock_state& before, lock_state& now) {
+    const auto fill = [](const auto& known, auto& present) {
+        for (auto& one : present) {
+            const auto same = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.id == one.id; });
+            if (!one.client && same != known.end()) one.client = same->client;
+        }
+    };
+    fill(before.holders, now.holders);
+    fill(before.waiters, now.waiters);
+    fill(before.waiters, now.holders);
 }
 
 std::vector<lock_event> first_events(const lock_state& now) {

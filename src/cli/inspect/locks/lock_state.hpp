@@ -3,6 +3,7 @@
 // wire/look.hpp reads it from one server; merge() makes one state of what several servers say.
 #pragma once
 
+#include "wire/hold_id.hpp"
 #include "wire/keys.hpp"
 #include "wire/kind.hpp"
 #include "wire/look.hpp"
@@ -36,6 +37,11 @@ struct lock_holder : wire::seen_holder {
     std::optional<client_facts> client = {};  // none: no card
     std::size_t backing = 1;                  // number of servers that say so
 };
+
+// Its client gives it back when it is asked to and does not use it.
+inline bool is_kept(const lock_holder& holder) noexcept {
+    return wire::mark_of(holder.id) != wire::mark::none;
+}
 
 struct lock_waiter : wire::seen_waiter {
     std::optional<client_facts> client = {};

@@ -59,6 +59,7 @@ json to_json(const lock_holder& holder, const lock_state& lock) {
     return {{"id", holder.id},
             {"mode", name_of(holder.mode)},
             {"count", holder.count},
+            {"kept", is_kept(holder)},
             {"foreign", holder.is_foreign},
             {"client", to_json(holder.client)},
             {"token", or_null(holder.token)},

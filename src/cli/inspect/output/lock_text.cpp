@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace holdfast::cli {
 namespace {
 
@@ -39,6 +41,7 @@ std::string holder_lines(const lock_state& lock, const lock_holder& holder, cons
     if (holder.token) facts += fmt::format(", token {}", *holder.token);
     if (lock.is_shared_kind())
         facts += fmt::format(", {}", holder.mode == access::both ? "reads and writes" : name_of(holder.mode));
+    if (is_kept(holder)) facts += ", kept: its client gives it back when asked and not in use";
     if (holder.count > 1) facts += fmt::format(", entered {} times", holder.count);
     if (lock.servers > 1) facts += fmt::format(", on {} servers", backing_text(lock, holder));
     return fmt::format("  holder  {}\n          {}\n          {}\n", colours.paint(emphasis::good, person(holder)),
@@ -48,6 +51,11 @@ std::string holder_lines(const lock_state& lock, const lock_holder& holder, cons
 std::string name_text(const lock_state& lock) {
     const std::string name = excerpt(lock.where.name.text());
     return lock.where.naming == wire::key_naming::raw ? name + " (raw)" : name;
+}
+
+std::string mode_text(const lock_state& lock) {
+    const bool kept = !lock.is_free() && std::ranges::all_of(lock.holders, is_kept);
+    return std::string(mode_of(lock)) + (kept ? ", kept" : "");
 }
 
 std::string holder_text(const lock_state& lock) {
@@ -63,7 +71,7 @@ cell backing_cell(const lock_state& lock) {
 }
 
 std::vector<cell> row(const lock_state& lock) {
-    std::vector<cell> cells{{name_text(lock), emphasis::bold}, {std::string(mode_of(lock))}, {holder_text(lock)}};
+    std::vector<cell> cells{{name_text(lock), emphasis::bold}, {mode_text(lock)}, {holder_text(lock)}};
     if (lock.is_free()) {
         cells.insert(cells.end(), {{"-"}, {"-"}, {"-"}});
     } else {

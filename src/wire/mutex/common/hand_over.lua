@@ -1,13 +1,15 @@
 -- Shared by the mutex scripts, behind their fast paths: the holder, and the hand-over to the next living waiter.
 
+--@include common/hold_id.lua
+
 local holder = redis.call('GET', KEYS[1])
 
 -- Makes `id` the holder. The lock key comes first: a full server refuses the first write, and nothing is changed.
 local function grant(id, lease, floor, retention)
     redis.call('SET', KEYS[1], id, 'PX', lease)
-    take_token(floor)
+    local token = take_token(floor, is_marked(id))
     remember_token(retention)
-    return mark
+    return token
 end
 
 -- Makes the first living waiter the holder and tells it. The key is overwritten, never deleted in between. Returns the
@@ -17,15 +19,16 @@ end
 -- next waiter is told to poll: then it knows the deadline.
 local function promote_next_waiter(caller, retention)
     while true do
-        local id, wants = first_waiter()
-        if not id then return nil end
-        leave_queue(id)
-        if id == caller then return id end
+        local who, wants = first_waiter()
+        if not who then return nil end
+        leave_queue(who)
+        if who == caller then return who end
         if wants and is_alive(wants) then
-            local token = grant(id, wants.lease, wants.floor, retention)
-            tell(wants.channel, 'grant ' .. id .. ' ' .. token)
+            local token, exclusive = grant(who, wants.lease, wants.floor, retention), true
+--@paste common/steps/news.lua
+            tell(wants.channel, verb .. news)
             hurry_first_waiter(tonumber(wants.lease))
-            return id
+            return who
         end
     end
 end

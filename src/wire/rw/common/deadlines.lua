@@ -12,13 +12,9 @@ local function append(list, ...)
 end
 
 -- A few hundred at a time: Lua's stack is limited. Returns the number of added or removed items.
-local function write_all(command, key, list, option)
+local function write_all(list, write)
     local changed = 0
-    for first = 1, #list, 500 do
-        local last = math.min(first + 499, #list)
-        changed = changed + (option and redis.call(command, key, option, unpack(list, first, last))
-            or redis.call(command, key, unpack(list, first, last)))
-    end
+    for first = 1, #list, 500 do changed = changed + write(unpack(list, first, math.min(first + 499, #list))) end
     return changed
 end
 
@@ -40,15 +36,14 @@ end
 -- How much this server's clock is ahead of the clock of the deadlines; 0 if it is behind. Then leases only last longer.
 -- So this never cuts a lease short, whatever the key looks like. The uncertainty of the measurement makes them later,
 -- too.
-local function clock_ahead_by(leases_key, last_deadline)
-    local at_least = now_ms + redis.call('PTTL', leases_key) - last_deadline
+local function clock_ahead_by(leases_left_ms, last_deadline)
+    local at_least = now_ms + leases_left_ms - last_deadline
     return at_least > 1 and at_least + later_ms() - now_ms or 0
 end
 
--- A full server accepts a write that removes nothing, and then the other writes.
-local function shift_deadlines(leases_key, by_ms)
-    local shifted, all = {}, redis.call('ZRANGE', leases_key, 0, -1, 'WITHSCORES')
-    for i = 1, #all, 2 do append(shifted, string.format('%.0f', all[i + 1] + by_ms), all[i]) end
-    redis.call('ZREM', leases_key, '')
-    write_all('ZADD', leases_key, shifted)
+-- The leases with later deadlines, as ZADD takes them.
+local function shifted(leases, by_ms)
+    local later = {}
+    for i = 1, #leases, 2 do append(later, string.format('%.0f', leases[i + 1] + by_ms), leases[i]) end
+    return later
 end

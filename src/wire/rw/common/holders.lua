@@ -22,7 +22,8 @@ local remembered = redis.call('ZSCORE', KEYS[5], 'foreign')
 local remembered_counts = remembered and redis.call('HGET', KEYS[6], 'foreign') or ''
 local leases = redis.call('ZCARD', KEYS[5])
 local hash_left_ms = redis.call('PTTL', KEYS[1])
-local my_grant = redis.call('HGET', KEYS[6], id)
+local my_fields = redis.call('HMGET', KEYS[6], id, 'kept')
+local my_grant, has_kept = my_fields[1], my_fields[2]
 local writer, readers, rcount  -- the hash: who writes, how many fields of readers, the sum of their counts
 local mode_there, rcount_there -- as they are in the hash
 local foreign                  -- holders of other programs: name, until_ms (nil: no end)
@@ -109,6 +110,7 @@ local function admit(who, shape, lease, token)
     place(who, shape)
     extend(who, lease)
     change(grant_changes, who, shape .. ' ' .. token)
+    if not has_kept and is_marked(who) then change(grant_changes, 'kept', '1') end
 end
 
 -- The caller keeps its grant with that shape and a full lease. A lost grant stays lost.
@@ -121,6 +123,7 @@ local function refresh(shape, lease)
         change(grant_changes, id, shape .. ' ' .. token .. (my_lost_grant and ' lost' or ''))
     end
     my_grant = shape .. ' ' .. token
+    if not has_kept and is_marked(id) then change(grant_changes, 'kept', '1') end
 end
 
 -- What to set, in the order that its command takes, and what to remove.
@@ -159,23 +162,24 @@ end
 
 -- GT: a shorter lease never cuts a longer one. Leases that end go first if others stay: a full server accepts that, and
 -- then the rest. The last grant may go while leases of other programs stay, so grants are removed at the end.
+local function remove_leases(...) return redis.call('ZREM', KEYS[5], ...) end
 local function write_changes()
     local fields, fields_gone = sort_out(hash_changes, field_and_value)
     local deadlines, ended = sort_out(lease_changes, score_and_member)
     local grants, grants_gone = sort_out(grant_changes, field_and_value)
     if #ended > 0 and leases > #ended then
-        leases = leases - write_all('ZREM', KEYS[5], ended)
+        leases = leases - write_all(ended, remove_leases)
         ended = {}
     elseif must_pass then
         redis.call('ZREM', KEYS[5], '')
     end
-    write_all('HSET', KEYS[1], fields)
-    write_all('HDEL', KEYS[1], fields_gone)
-    leases = leases + write_all('ZADD', KEYS[5], deadlines, 'GT')
-    leases = leases - write_all('ZREM', KEYS[5], ended)
-    write_all('HSET', KEYS[6], grants)
+    write_all(fields, function(...) return redis.call('HSET', KEYS[1], ...) end)
+    write_all(fields_gone, function(...) return redis.call('HDEL', KEYS[1], ...) end)
+    leases = leases + write_all(deadlines, function(...) return redis.call('ZADD', KEYS[5], 'GT', ...) end)
+    leases = leases - write_all(ended, remove_leases)
+    write_all(grants, function(...) return redis.call('HSET', KEYS[6], ...) end)
     expire_with_the_last_lease()
-    write_all('HDEL', KEYS[6], grants_gone)
+    write_all(grants_gone, function(...) return redis.call('HDEL', KEYS[6], ...) end)
 end
 
 -- Writes the changes.
@@ -343,9 +347,11 @@ local expiry_moved = newest[1] and not expires_as_we_left_it()
 if expiry_moved then
     look_closely()
     if unknown then return refuse_unknown() end
-    local off = clock_ahead_by(KEYS[5], newest[2])
+    local off = clock_ahead_by(redis.call('PTTL', KEYS[5]), newest[2])
     if off > 0 then
-        shift_deadlines(KEYS[5], off)
+        local moved = shifted(redis.call('ZRANGE', KEYS[5], 0, -1, 'WITHSCORES'), off)
+        redis.call('ZREM', KEYS[5], '') -- a full server accepts that, and then the others
+        write_all(moved, function(...) return redis.call('ZADD', KEYS[5], ...) end)
         newest[2], remembered = newest[2] + off, remembered and remembered + off
     end
 end

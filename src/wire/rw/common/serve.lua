@@ -46,30 +46,39 @@ local function leave_queue_together(leaving)
             if leaving[i] == id then table.remove(leaving, i) end
         end
     end
-    queued = queued - write_all('ZREM', KEYS[2], leaving)
-    if entries > 0 then entries = entries - write_all('HDEL', KEYS[3], leaving) end
+    queued = queued - write_all(leaving, function(...) return redis.call('ZREM', KEYS[2], ...) end)
+    if entries > 0 then
+        entries = entries - write_all(leaving, function(...) return redis.call('HDEL', KEYS[3], ...) end)
+    end
     return all_leave
 end
 
--- Grants what they wait for, and tells every process once. They leave the queue after the grant. The mark is written
+-- Grants what they wait for, and tells every process once (twice if some ids are marked and some are
+-- not). They leave the queue after the grant. The mark is written
 -- right after the grants: whatever ends the script then, the next token is greater.
 local function admit_all(coming, leaving)
     must_pass = true
-    local told, channels, shortest = {}, {}, nil
+    local told, shortest = {}, nil
     for _, one in ipairs(coming) do
-        local lease, channel = tonumber(one.wants.lease), one.wants.channel
-        admit(one.who, one.shape, lease, take_token(one.wants.floor))
+        local lease = tonumber(one.wants.lease)
+        one.token = take_token(one.wants.floor, one.shape ~= 'r' and is_marked(one.who))
+        admit(one.who, one.shape, lease, one.token)
         shortest = math.min(shortest or lease, lease)
-        if one.who == id then my_grant = one.shape .. ' ' .. mark end
-        if one.who ~= id or not answer_tells then
-            if not told[channel] then append(channels, channel) end
-            told[channel] = (told[channel] or 'grant') .. ' ' .. one.who .. ' ' .. mark
-        end
+        if one.who == id then my_grant = one.shape .. ' ' .. one.token end
+        if one.who ~= id or not answer_tells then append(told, one) end
     end
     settle()
     remember_token(retention)
     local all_left = leave_queue_together(leaving)
-    for _, channel in ipairs(channels) do tell(channel, told[channel]) end
+    local texts, messages = {}, {}
+    for _, one in ipairs(told) do
+        local who, token, exclusive = one.who, one.token, one.shape ~= 'r'
+--@paste common/steps/news.lua
+        local name = verb .. one.wants.channel
+        if not texts[name] then append(messages, {one.wants.channel, name}) end
+        texts[name] = (texts[name] or verb) .. news
+    end
+    for _, message in ipairs(messages) do tell(message[1], texts[message[2]]) end
     if not all_left then hurry_first_waiter(foreign and -1 or shortest) end
     first_has_left, somebody_left = false, false
 end

@@ -123,9 +123,10 @@ constexpr std::string_view run_all =
 
 constexpr std::string_view all_keys[] = {"k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8"};
 constexpr std::string_view ids[] = {
-    "hf_aaaaaaaaaaaaaaaa.1.aaaaaaaaaaaaaaaaaaaaaa", "hf_aaaaaaaaaaaaaaaa.2.bbbbbbbbbbbbbbbbbbbbbb",
-    "hf_bbbbbbbbbbbbbbbb.1.cccccccccccccccccccccc", "hf_bbbbbbbbbbbbbbbb.2.dddddddddddddddddddddd",
-    "hf_cccccccccccccccc.1.eeeeeeeeeeeeeeeeeeeeee", "foreign"};
+    "hf_aaaaaaaaaaaaaaaa.1.aaaaaaaaaaaaaaaaaaaaaa",   "hf_aaaaaaaaaaaaaaaa.2.bbbbbbbbbbbbbbbbbbbbbb",
+    "hf_bbbbbbbbbbbbbbbb.1.cccccccccccccccccccccc",   "hf_bbbbbbbbbbbbbbbb.2.dddddddddddddddddddddd",
+    "hf_cccccccccccccccc.1.eeeeeeeeeeeeeeeeeeeeee",   "hf_cccccccccccccccc.02.ffffffffffffffffffffff",
+    "hf_dddddddddddddddd.001.gggggggggggggggggggggg", "foreign"};
 constexpr std::string_view preferences[] = {"arrival", "readers", "writers"};
 constexpr std::string_view wishes[] = {"r", "r", "w", "u"};
 constexpr std::string_view rests[] = {"", "", "r", "w"};

@@ -1,0 +1,122 @@
+#include "api/runtime/credentials_desk.hpp"
+
+#include "base/signals_blocked.hpp"
+#include "redis/resp/characters.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+#include <variant>
+
+namespace holdfast::api {
+namespace {
+
+constexpr std::size_t longest_quote = 300;
+
+// The text of a user's exception, fit for a log.
+std::string printable(std::string text) {
+    if (text.size() > longest_quote) text.resize(longest_quote);
+    std::ranges::replace_if(text, redis::is_control, '?');
+    return text;
+}
+
+}  // namespace
+
+class credentials_desk::source final : public redis::login_source {
+public:
+    source(credentials_desk& desk, question ask) : desk_(desk), ask_(std::move(ask)) {}
+    void ask(const std::string& server, std::weak_ptr<redis::login_receiver> to) override {
+        desk_.post({ask_, server, std::move(to)});
+    }
+    void warn(std::string text) override { desk_.watcher_.on_trouble(std::move(text)); }
+
+private:
+    credentials_desk& desk_;
+    const question ask_;
+};
+
+std::shared_ptr<redis::login_source> credentials_desk::source_for(const redis::server_access& access,
+                                                                  const credentials_source& callback) {
+    if (callback) {
+        return std::make_shared<source>(*this, [callback](const std::string& server) {
+            credentials given = callback(server);
+            redis::login made{std::move(given.user), redis::secret(std::move(given.password)), given.expires_in};
+            redis::wipe(given.password);
+            return made;
+        });
+    }
+    if (access.password_file.empty()) return nullptr;
+    return std::make_shared<source>(
+        *this, [user = access.user, file = access.password_file](const std::string& /*server*/) -> redis::login {
+            auto read = redis::read_password(file);
+            if (const auto* const why = std::get_if<failure>(&read)) {
+                throw error(why->code, "password_file=" + file + " " + why->detail);
+            }
+            return {user, std::get<redis::secret>(std::move(read))};
+        });
+}
+
+void credentials_desk::post(job next) {
+    const std::lock_guard lock(state_->mutex);
+    if (state_->stopping) return;
+    state_->waiting.push_back(std::move(next));
+    state_->changed.notify_one();
+    if (thread_.joinable()) return;
+    const signals_blocked for_the_new_thread;
+    thread_ = std::thread([state = state_] { run(state); });
+}
+
+void credentials_desk::stop() {
+    {
+        std::unique_lock lock(state_->mutex);
+        state_->stopping = true;
+        state_->waiting.clear();
+        state_->changed.notify_one();
+    }
+    if (!thread_.joinable()) return;
+    if (thread_.get_id() == std::this_thread::get_id()) {
+        thread_.detach();
+    } else {
+        thread_.join();
+    }
+}
+
+void credentials_desk::run(const std::shared_ptr<shared_state>& state) {
+    std::unique_lock lock(state->mutex);
+    for (;;) {
+        state->changed.wait(lock, [&] { return state->stopping || !state->waiting.empty(); });
+        if (state->stopping) return;
+        job next = std::move(state->waiting.front());
+        state->waiting.pop_front();
+        lock.unlock();
+        answer(*state, std::move(next));
+        lock.lock();
+    }
+}
+
+void credentials_desk::answer(shared_state& state, job asked) {
+    redis::login given;
+    failure why{errc::no_credentials, ""};
+    bool is_given = false;
+    try {
+        given = asked.ask(asked.server);
+        is_given = true;
+    } catch (const std::exception& thrown) {
+        why.detail = asked.server + ": no user and password: " + printable(thrown.what());
+    } catch (...) {
+        why.detail = asked.server + ": no user and password: the callback threw something that is no std::exception";
+    }
+    {
+        const std::lock_guard lock(state.mutex);
+        if (state.stopping) return;
+    }
+    // Until stop() has joined this thread the section lives, unless the callback itself has called stop().
+    state.section.enter_with(
+        [to = std::move(asked.to), is_given, given = std::move(given), why = std::move(why)]() mutable {
+            const auto receiver = to.lock();
+            if (!receiver) return;
+            is_given ? receiver->on_login(std::move(given)) : receiver->on_no_login(why);
+        });
+}
+
+}  // namespace holdfast::api
