@@ -132,5 +132,14 @@ TEST(Scenarios, ThatOnceShowedABugKeepEveryRule) {
     }
 }
 
+// The checker was wrong: the mark was corrupted after a grant of a block, so the holder's own poll made the grant anew,
+// before the message of the first one arrived.
+TEST(Scenarios, AHolderMayBelieveInAGrantThatItsPollMadeAnew) {
+    scenario_options options;
+    options.seed = 10019860;
+    options.engine = std::make_shared<script_engine>();
+    EXPECT_EQ(simulate(options).verdict, "");
+}
+
 }  // namespace
 }  // namespace holdfast::sim::scenarios_test
