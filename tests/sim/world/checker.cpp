@@ -89,11 +89,9 @@ void checker::upgraded_locally(belief& held, instant asked) {
 void checker::numbered(belief& held, std::uint64_t token) {
     held.token = token;
     if (held.over || held.until <= now()) return;
-    const auto found = blocks.find(held.id);
     const bool is_plain = wire::mark_of(held.id) == wire::mark::none;
     if (seen_ == view::of_the_server && is_plain) check_made(held);
-    const bool is_covered = found != blocks.end() && found->second.first <= token && token <= found->second.last;
-    if (seen_ == view::of_the_server && !is_plain && !is_covered && !excused.data_lost && !excused.corrupted)
+    if (seen_ == view::of_the_server && !is_plain && !is_in_a_block(held) && !excused.data_lost && !excused.corrupted)
         fail("the server's fence does not cover the number " + std::to_string(token) + " of " + held.id);
     check_growth(held);
 }
@@ -315,7 +313,6 @@ void checker::before_script(server& at, const words& command) {
     state.name = asked.lock;
     state.holder = get(asked.lock);
     if (!has_one_key(asked.what)) state.fence = get(asked.fence);
-    state.has_mark = !state.fence.empty() && state.fence[0] != '0';
     state.gap_end_us = asked.gap.empty() ? 0 : gap_end_us(at, asked.gap);
 }
 
@@ -446,9 +443,9 @@ void checker::check_token(lock_state& state, const std::string& id) {
     state.highest_token = std::max(token, state.highest_token);
     // The fence shows the last number of a marked grant.
     if (wire::mark_of(id) != wire::mark::none) {
-        // The mark was corrupted, so the holder's own poll made its grant anew. The message that told of the first one
-        // may come later than that, and tells the truth.
-        if (id == state.holder && !state.has_mark) former_blocks.emplace(id, blocks[id]);
+        // After a corrupted mark or a jump of the clock the id's own poll may make its grant anew. The message that
+        // told of the first one may come later than that, and tells the truth.
+        if (const auto former = blocks.find(id); former != blocks.end()) former_blocks.insert(*former);
         blocks[id] = {tokens_may_repeat() ? 0 : before + 1, static_cast<std::uint64_t>(token)};
     } else {
         made.insert({id, static_cast<std::uint64_t>(token)});

@@ -104,7 +104,6 @@ private:
         std::string name;
         std::string holder;
         std::string fence;
-        bool has_mark = false;  // before the present step the fence was a token
         std::vector<std::string> queue;
         std::map<std::string, waiter, std::less<>> known;
         std::map<std::string, step, std::less<>> last_step;
