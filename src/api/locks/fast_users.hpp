@@ -5,8 +5,8 @@
 // Whoever needs the machine closes all parts, which tells it how many users there are, and opens them again afterwards.
 // What users do while the parts are closed they tell the machine themselves, under its mutex.
 //
-// Order of the mutexes: that of the machine, then that of a part. A user is noted in one place only: here, or as a claim
-// of the machine. So a level is released once, whoever does it.
+// Order of the mutexes: that of the machine, then that of a part. A user is noted in one place only: here, or as a
+// claim of the machine. So a level is released once, whoever does it.
 #pragma once
 
 #include "api/runtime/thread_locks.hpp"
@@ -24,7 +24,7 @@ public:
     struct user {
         engine::owner_id owner{};
         thread_locks* object = nullptr;  // of the lock object that it locked
-        lock_count count;              // of its thread
+        lock_count count;                // of its thread
         std::uint64_t hold = 0;
         unsigned levels = 0;
     };
