@@ -263,6 +263,8 @@ std::vector<mutant> mutants() {
         breaking(
             "still waits for an acquisition that it has cancelled",
             {"CancellationsAreIgnored", [](scenario_options& scenario) { scenario.cancellations_ignored = true; }}),
+        breaking("within the delay",
+                 {"DelaysAreIgnored", [](scenario_options& scenario) { scenario.delay_ignored = true; }}),
         breaking("before its time", {"FirstFailureToConnectEndsEveryWait",
                                      [](scenario_options& scenario) { scenario.first_failure_ends_waits = true; }}),
         breaking("a key outlives every retention",

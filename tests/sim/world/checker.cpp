@@ -47,6 +47,7 @@ std::shared_ptr<belief> checker::believes(belief fresh) {
     fresh.kept_until = std::max(fresh.until, now() + fresh.lease);
     check_made(fresh);
     check_overlap(fresh);
+    check_delay(fresh);
     check_growth(fresh);
     check_arrival(fresh);
     return remember(std::move(fresh));
@@ -55,7 +56,7 @@ std::shared_ptr<belief> checker::believes(belief fresh) {
 std::shared_ptr<belief> checker::remember(belief fresh) {
     auto kept = std::make_shared<belief>(std::move(fresh));
     auto& all = beliefs_[kept->lock];
-    std::erase_if(all, [this](const auto& b) { return b->over || b->kept_until < now(); });
+    std::erase_if(all, [this](const auto& b) { return b->over || b->kept_until + b->delay < now(); });
     all.push_back(kept);
     return kept;
 }
@@ -148,6 +149,16 @@ void checker::check_overlap(const belief& fresh) {
             continue;
         fail("two conflicting holders of " + fresh.lock + ": " + other->id + " token " + std::to_string(other->token) +
              " and " + fresh.id + " token " + std::to_string(fresh.token));
+    }
+}
+
+// A released hold is over; one that is not has expired. The rates of two clocks differ by at most one percent.
+void checker::check_delay(const belief& fresh) {
+    if (excused.overlap || excused.data_lost || excused.corrupted || !is_among_us(fresh)) return;
+    for (const auto& other : beliefs_[fresh.lock]) {
+        if (other->over || other->delay == milliseconds(0)) continue;
+        if (now() >= other->until + other->delay * 98 / 100 - milliseconds(1)) continue;
+        fail(fresh.id + " acquired " + fresh.lock + " within the delay after the hold of " + other->id);
     }
 }
 
