@@ -162,6 +162,12 @@ protected:
     /// @endcond
 
 private:
+    friend class lock_all;
+
+    // True: all are acquired. False: none is, as far as this call knows.
+    static bool try_acquire_together(std::span<const std::reference_wrapper<lockable>> locks,
+                                     const acquire_options& options, std::span<lease> out);
+    bool can_go_with(const lockable& other) const;
     bool unlock_waiting(mode kind, boost::system::error_code& ec) noexcept;
 
     struct parts;

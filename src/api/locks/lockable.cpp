@@ -5,13 +5,15 @@
 #include "api/locks/kept_lock.hpp"
 #include "api/locks/lock_definition.hpp"
 #include "api/operations/asynchronous.hpp"
-#include "api/operations/blocking.hpp"
+#include "api/operations/blocking_together.hpp"
 #include "api/operations/posted_release.hpp"
 #include "api/runtime/client_access.hpp"
 #include "api/runtime/thread_locks.hpp"
 #include "api/runtime/thread_owner.hpp"
 #include "base/race_detector.hpp"
+#include "wire/together.hpp"
 
+#include <set>
 #include <utility>
 
 namespace holdfast {
@@ -309,6 +311,37 @@ bool lockable::still_held() noexcept {
     api::blocking_hold_operation request(*parts_->where, {api::this_thread_as_owner(), parts_->lock.keys},
                                          api::hold_operation::what::check);
     return !request.wait();
+}
+
+// Owners of kept locks are known elsewhere; then each lock is acquired by itself.
+bool lockable::can_go_with(const lockable& other) const {
+    const engine::lock_options& options = parts_->lock.options;
+    return parts_->where == other.parts_->where && !parts_->kept && !parts_->where->kept().any() &&
+           options.kind == engine::lock_kind::mutex && options.replicas == 0 && !parts_->lock.keys->is_raw();
+}
+
+bool lockable::try_acquire_together(std::span<const std::reference_wrapper<lockable>> locks,
+                                    const acquire_options& options, std::span<lease> out) {
+    if (locks.size() < 2 || locks.size() > wire::most_together || options.stop.stop_requested()) return false;
+    std::set<std::string_view> names;
+    for (const lockable& one : locks) {
+        if (!one.can_go_with(locks.front().get()) || !names.insert(one.parts_->lock.keys->lock()).second) return false;
+    }
+    parts& first = *locks.front().get().parts_;
+    first.check_may_wait();
+    api::blocking_together request(first.where);
+    for (const lockable& one : locks) {
+        request.add(one.parts_->terms(parts::owner_of(options), mode::exclusive, one.parts_->chosen_lease(options),
+                                      milliseconds(0)));
+    }
+    request.wait(options.stop);
+    for (std::size_t i = 0; i < locks.size(); ++i) {
+        auto held = request.held(i);
+        if (!held) continue;
+        race_detector::on_acquired(held->keys().lock());
+        out[i] = api::lease_access::make(std::move(held), mode::exclusive);
+    }
+    return request.all_acquired();
 }
 
 lease lockable::acquire_as(mode kind, milliseconds wait, acquire_options options) {
