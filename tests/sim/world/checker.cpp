@@ -158,7 +158,8 @@ void checker::check_overlap(const belief& fresh) {
 void checker::check_delay(const belief& fresh) {
     if (excused.overlap || excused.data_lost || excused.corrupted || !is_among_us(fresh)) return;
     for (const auto& other : beliefs_[fresh.lock]) {
-        if (other->over || now() >= other->until + other->delay * 98 / 100 - milliseconds(1)) continue;
+        if (other->over || other->delay == milliseconds(0)) continue;
+        if (now() >= other->until + other->delay * 98 / 100 - milliseconds(1)) continue;
         fail(fresh.id + " acquired " + fresh.lock + " within the delay after the hold of " + other->id);
     }
 }
