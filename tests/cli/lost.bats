@@ -124,7 +124,7 @@ deaf='trap "echo TERM >>\"$BOX/heard\"" TERM; echo $$ >"$BOX/job"
     kill -KILL "$holder"
     wait_until is_gone "$holder"
     [ "$(redis pttl 'hf:{stock}')" -gt 30000 ]
-    run holdfast run --no-wait --delay 40s stock -- true
+    run holdfast run --no-wait --lease 10s --delay 40s stock -- true
     [ "$status" -eq 1 ]
 }
 

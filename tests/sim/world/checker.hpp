@@ -137,6 +137,7 @@ private:
     void check_overlap(const belief& fresh);
     void check_delay(const belief& fresh);
     bool may_overlap(const belief& fresh, const belief& other) const;
+    bool is_in_a_block(const belief& fresh) const;
     void check_made(const belief& fresh);
     void check_growth(const belief& fresh);
     void check_arrival(const belief& fresh);
@@ -144,7 +145,7 @@ private:
     void check_slow(const lock_state& was);
     void check_turns(const call& asked, lock_state& state, const std::string& holder);
     void granted(const call& asked, lock_state& state, const std::string& id);
-    void check_token(const call& asked, lock_state& state, const std::string& id);
+    void check_token(lock_state& state, const std::string& id);
     void check_order(const lock_state& state, const std::string& id);
     void expect_entry(const std::string& lock, const std::string& id);
     void update_queue(const call& asked, lock_state& state);
