@@ -7,7 +7,9 @@
 #include <holdfast/options.hpp>
 
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>

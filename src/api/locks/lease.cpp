@@ -109,7 +109,8 @@ void api::lease_access::release_together(std::span<lease> leases) noexcept {
         std::vector<std::shared_ptr<hold_face>> faces;
         core* where = nullptr;
         for (lease& one : leases) {
-            if (!one.face_ || one.core_->forked() || one.face_->local() != nullptr || one.mode_ != mode::exclusive) continue;
+            if (!one.face_ || one.core_->forked() || one.face_->local() != nullptr || one.mode_ != mode::exclusive)
+                continue;
             if (where != nullptr && where != one.core_.get()) continue;
             where = one.core_.get();
             faces.push_back(one.face_);

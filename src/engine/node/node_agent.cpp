@@ -1,9 +1,9 @@
 #include "engine/node/node_agent.hpp"
 
 #include "engine/node/parts.hpp"
-#include "wire/together.hpp"
 #include "redis/resp/error_reply.hpp"
 #include "wire/push.hpp"
+#include "wire/together.hpp"
 
 namespace holdfast::engine {
 
