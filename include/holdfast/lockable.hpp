@@ -7,7 +7,6 @@
 #include <holdfast/options.hpp>
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,6 +19,8 @@ namespace api {
 struct destroyed_lock;
 struct lock_definition;
 }  // namespace api
+
+class lock_request;
 
 /// A lock that one owner at a time can hold, across processes and machines. Made as a `mutex` or a `shared_mutex`.
 ///
@@ -167,8 +168,8 @@ private:
     friend class lock_all;
 
     // True: all are acquired. False: none is, as far as this call knows.
-    static bool try_acquire_together(std::span<const std::reference_wrapper<lockable>> locks,
-                                     const acquire_options& options, std::span<lease> out);
+    static bool try_acquire_together(std::span<const lock_request> locks, const acquire_options& options,
+                                     std::span<lease> out);
     bool can_go_with(const lockable& other) const;
     bool unlock_waiting(mode kind, boost::system::error_code& ec) noexcept;
 

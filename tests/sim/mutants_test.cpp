@@ -249,6 +249,12 @@ std::vector<mutant> mutants() {
              forge_old_grants(scenario);
              replace_in_scripts(scenario, "mutex/acquire", "ticket, position, mark or '0',", "ticket, position, '0',");
          }},
+        in_scripts("LocksTakenTogetherAreTakenFromTheirHolder", "mutex/acquire_all",
+                   "redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[3]) > 0", "redis.call('EXISTS', KEYS[2], KEYS[3]) > 0"),
+        in_scripts("LocksTakenTogetherIgnoreTheQueue", "mutex/acquire_all",
+                   "redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[3]) > 0", "redis.call('EXISTS', KEYS[1]) > 0"),
+        in_scripts("LocksReleasedTogetherAreNotHandedOver", "mutex/release_all",
+                   "is_held and redis.pcall('EXISTS', KEYS[2], KEYS[3]) == 0", "is_held"),
         in_scripts("TicketsFromClientsClocks", "mutex/acquire", "math.max(now_us, last + 1)",
                    "now_us + string.byte(id, 6) * 20000"),
         // One mutant for one rule.

@@ -1,3 +1,4 @@
+#include <holdfast/lock_all.hpp>
 #include <holdfast/mutex.hpp>
 #include <holdfast/shared_mutex.hpp>
 
@@ -320,19 +321,21 @@ bool lockable::can_go_with(const lockable& other) const {
            options.kind == engine::lock_kind::mutex && options.replicas == 0 && !parts_->lock.keys->is_raw();
 }
 
-bool lockable::try_acquire_together(std::span<const std::reference_wrapper<lockable>> locks,
-                                    const acquire_options& options, std::span<lease> out) {
+bool lockable::try_acquire_together(std::span<const lock_request> locks, const acquire_options& options,
+                                    std::span<lease> out) {
     if (locks.size() < 2 || locks.size() > wire::most_together || options.stop.stop_requested()) return false;
     std::set<std::string_view> names;
-    for (const lockable& one : locks) {
-        if (!one.can_go_with(locks.front().get()) || !names.insert(one.parts_->lock.keys->lock()).second) return false;
+    for (const lock_request& one : locks) {
+        const lockable& lock = one.lock();
+        if (!lock.can_go_with(locks.front().lock()) || !names.insert(lock.parts_->lock.keys->lock()).second)
+            return false;
     }
-    parts& first = *locks.front().get().parts_;
+    parts& first = *locks.front().lock().parts_;
     first.check_may_wait();
     api::blocking_together request(first.where);
-    for (const lockable& one : locks) {
-        request.add(one.parts_->terms(parts::owner_of(options), mode::exclusive, one.parts_->chosen_lease(options),
-                                      milliseconds(0)));
+    for (const lock_request& one : locks) {
+        const parts& lock = *one.lock().parts_;
+        request.add(lock.terms(parts::owner_of(options), mode::exclusive, lock.chosen_lease(options), milliseconds(0)));
     }
     request.wait(options.stop);
     for (std::size_t i = 0; i < locks.size(); ++i) {

@@ -132,7 +132,9 @@ private:
 };
 
 TEST_F(LockAllTogether, FiveFreeLocksCostTwoCommands) {
-    { lock_all first(a, b, c, d, e); }  // the server learns the scripts
+    for (int i = 0; i < 3; ++i) {
+        lock_all warm(a, b, c, d, e);  // the link comes up, and the server learns the scripts
+    }
     ASSERT_TRUE(eventually([&] { return is_free("a") && is_free("e"); }));
     script_calls();
     constexpr int cycles = 10;
@@ -180,6 +182,23 @@ TEST_F(LockAllTogether, OtherKindsOfLocksAreAcquiredInOrder) {
     lock_all all(catalog, a, b);
     EXPECT_EQ(all.size(), 3U);
     EXPECT_FALSE(is_free("catalog"));
+}
+
+TEST_F(LockAllTogether, ReadWriteLocksMayBeRead) {
+    shared_mutex catalog{subject, "catalog"};
+    shared_mutex theirs{other, "catalog"};
+    const lease reader = theirs.acquire_shared();
+    lock_all both(a, to_read(catalog));
+    EXPECT_EQ(both[1].mode(), mode::shared);
+    EXPECT_EQ(both[0].mode(), mode::exclusive);
+    EXPECT_FALSE(theirs.try_acquire()) << "read";
+}
+
+TEST_F(LockAllTogether, OneThatIsWrittenAndReadIsReentered) {
+    shared_mutex catalog{subject, "catalog"};
+    lock_all all(to_read(catalog), a, catalog);
+    EXPECT_EQ(all[0].id(), all[2].id());
+    EXPECT_EQ(all[0].mode(), mode::shared);
 }
 
 TEST_F(LockAllTogether, ThreadsWithOverlappingSetsExcludeEachOther) {  // R62

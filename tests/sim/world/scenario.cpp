@@ -5,6 +5,7 @@
 #include "wire/keys.hpp"
 #include "wire/scripts.hpp"
 #include "world/scenario_impl.hpp"
+#include "world/set_actor.hpp"
 
 namespace holdfast::sim {
 
@@ -19,6 +20,7 @@ constexpr std::uint64_t replica_salt = 0x7265706c696361;
 constexpr std::uint64_t partition_salt = 0x7061727469;
 // These leave the regression seeds without what they draw.
 constexpr std::uint64_t max_lease_salt = 0x6d61786ce6;
+constexpr std::uint64_t set_salt = 0x736574;
 constexpr std::uint64_t delay_salt = 0x64656c6179;
 constexpr std::uint64_t clocks_salt = 0x636c6f636b86;
 
@@ -211,6 +213,7 @@ void scenario::draw_plan() {
     // In a fourth of the scenarios mutexes have a delay.
     random_stream delay_random(options_.seed ^ delay_salt);
     if (!fault_free_ && delay_random.percent(25)) workload_.delay = 100ms * static_cast<int>(1 + delay_random.below(4));
+    has_sets_ = !fault_free_ && random_stream(options_.seed ^ set_salt).percent(25);
     const nanoseconds busy = random_.within({2s, 6s});
     workload_.stop = begin_ + busy;
     draw_read_write();
@@ -342,6 +345,13 @@ client& scenario::add_client() {
         } else {
             actors_.push_back({&fresh, std::make_unique<actor>(where, random, name, i + 1)});
         }
+        actors_.back().self->start();
+    }
+    if (has_sets_) {
+        const actor::environment where{time_, fresh, checker_, workload_, checker_.trace};
+        const std::string name = "c" + std::to_string(setup.number) + ".set";
+        actors_.push_back(
+            {&fresh, std::make_unique<set_actor>(where, random_stream(options_.seed ^ setup.number), name)});
         actors_.back().self->start();
     }
     fresh.start();

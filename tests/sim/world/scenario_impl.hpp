@@ -135,6 +135,7 @@ private:
     instant begin_;
     bool fault_free_ = false;
     bool mistrusted_ = false;
+    bool has_sets_ = false;  // each client has a user of several locks at once
     bool newcomers_ = false;
     bool has_foreign_traffic_ = false;
     bool draining_ = false;
