@@ -26,7 +26,7 @@ struct lock_definition {
 lock_definition define(const core& where, const std::string& name, const mutex_options& chosen);
 lock_definition define(const core& where, const std::string& name, const shared_mutex_options& chosen);
 wire::lock_keys keys_of(const std::string& name, const shared_mutex_options& chosen);
-void check_lease(const core& where, milliseconds lease);
+void check_lease(const core& where, const engine::lock_options& options);
 
 // The stripe that an owner reads.
 inline std::size_t stripe_of(engine::owner_id owner, std::size_t stripes) noexcept {

@@ -56,13 +56,16 @@ private:
 
 }  // namespace
 
-run_lock::run_lock(const client& link, const std::string& name, side which, const shared_mutex_options& options)
+run_lock::run_lock(const client& link, const std::string& name, side which, const shared_mutex_options& options,
+                   std::chrono::milliseconds delay)
     : side_(which) {
     if (which == side::plain) {
-        plain_.emplace(
-            link, name,
-            mutex_options{
-                .lease = options.lease, .replicas = options.replicas, .keys = options.keys, .prefix = options.prefix});
+        plain_.emplace(link, name,
+                       mutex_options{.lease = options.lease,
+                                     .replicas = options.replicas,
+                                     .keys = options.keys,
+                                     .prefix = options.prefix,
+                                     .delay = delay});
     } else {
         shared_.emplace(link, name, options);
     }

@@ -27,7 +27,9 @@ enum class side { plain, writing, reading };
 class run_lock {
 public:
     // Throws holdfast::error if name or options cannot be.
-    run_lock(const client& link, const std::string& name, side which, const shared_mutex_options& options);
+    // `delay`: of a plain lock.
+    run_lock(const client& link, const std::string& name, side which, const shared_mutex_options& options,
+             std::chrono::milliseconds delay);
 
     // Empty: not acquired in time. Throws holdfast::error; errc::cancelled when stopped.
     holdfast::lease acquire(patience limit, std::stop_token stop);

@@ -50,6 +50,7 @@ engine::acquire_terms actor::draw_terms() {
     if (lock.kind == wire::lock_kind::read_write && rw_random_.percent(load.read_percent))
         out.want = engine::access::shared;
     out.options.lease = load.leases[random_.below(load.leases.size())];
+    if (!load.delay_ignored) out.options.delay_ms = static_cast<std::uint32_t>(load.delay_of(lock.kind).count());
     if (random_.percent(load.owner_percent)) out.owner = owner_;
     if (random_.percent(load.fixed_percent)) out.options.renewing = engine::renewal::none;
     out.limit = load.draw_patience(random_, env_.process.now());
@@ -124,6 +125,7 @@ void actor::acquired(engine::hold& held) {
                                        .until = held.valid_until() + env_.process.slept(),
                                        .mode = held.terms().want,
                                        .lease = held.options().lease,
+                                       .delay = env_.load.delay_of(held.options().kind),
                                        .asked = asked_at_});
         if (held.valid_until() <= env_.process.now())
             env_.check.fail(name_ + " acquired a hold whose validity has ended");
