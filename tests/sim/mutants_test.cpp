@@ -379,6 +379,7 @@ std::vector<mutant> mutants() {
         of_keepers("does not cover the number", "CeilingsCountWhenAsked", kept_mutant::ceilings_count_when_asked),
         of_keepers("does not cover the number", "CeilingsAreIgnored", kept_mutant::ceilings_are_ignored),
         of_keepers("two conflicting holders", "WritersShare", kept_mutant::writers_share),
+        of_keepers("", "FastUsersAreNotCounted", kept_mutant::fast_users_are_not_counted),
         of_keepers("", "ValidityLastsLonger", kept_mutant::validity_lasts_longer),
         of_keepers("", "UnmarkedHoldsAreKept", kept_mutant::unmarked_holds_are_kept),
         {"PushesOvertakeAnswers", [](scenario_options& scenario) { scenario.pushes_overtake = true; }},

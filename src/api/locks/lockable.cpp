@@ -68,10 +68,15 @@ struct lockable::parts {
 
     bool lock_thread(mode kind, milliseconds wait) {
         check_may_wait();
-        const api::lock_count count = api::locked_by_this_thread(where);
+        api::lock_count count = api::locked_by_this_thread(where);
         const engine::owner_id owner = api::this_thread_as_owner();
+        const bool may_hold_of_engine = !count || count->of_engine > 0;
+        if (kept && !may_hold_of_engine && kept->acquire_fast(owner, api::to_access(kind), locked, count)) {
+            race_detector::on_acquired(lock.keys->lock());
+            return true;
+        }
         if (kept || where->kept().any()) {
-            if (const auto dealer = deals_with(owner, !count || count->of_engine > 0, true)) {
+            if (const auto dealer = deals_with(owner, may_hold_of_engine, true)) {
                 return lock_thread_locally(dealer, kind, wait, count);
             }
         }
@@ -101,6 +106,7 @@ struct lockable::parts {
     bool unlock_thread_locally(mode kind, boost::system::error_code& result) {
         if (!kept && !where->kept().any()) return false;
         const engine::owner_id owner = api::this_thread_as_owner();
+        if (kept && kept->release_fast(owner, api::to_access(kind), result)) return true;
         const auto release = [&](api::kept_lock& dealer) {
             return dealer.release(owner, api::to_access(kind), result);
         };
@@ -245,6 +251,8 @@ void release_levels(api::core& where, const std::shared_ptr<const wire::lock_key
 
 void lockable::release_what_threads_locked(std::shared_ptr<api::destroyed_lock> whole) noexcept {
     if (parts_->where->forked()) return;
+    const bool was_used = parts_->kept && parts_->kept->release_all_fast(parts_->locked);
+    if (was_used) parts_->where->watcher().on_destroyed_while_locked(std::string(name()));
     locked_by_threads entries = parts_->locked.take_all();
     if (entries.empty()) return;
     try {
