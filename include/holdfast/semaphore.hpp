@@ -35,10 +35,11 @@ struct semaphore_holder {
 
 /// At most `limit` permits are out at a time, across processes and machines. An acquisition takes one permit or several
 /// and returns a `lease`, as that of a mutex: it is renewed in the background, tells a loss by `lost()`, and gives
-/// exactly its permits back when it is released or destroyed. A holder that crashes gives them back when its lease ends.
+/// exactly its permits back when it is released or destroyed. A holder that crashes gives them back when its lease
+/// ends.
 ///
-/// The names are those of std::counting_semaphore where they fit. There is no release() of a number: a permit belongs to
-/// a lease, so none is lost with a crash, and none is made by releasing twice.
+/// The names are those of std::counting_semaphore where they fit. There is no release() of a number: a permit belongs
+/// to a lease, so none is lost with a crash, and none is made by releasing twice.
 ///
 /// The queue is first come, first served, also for large requests: one that waits for many permits is not overtaken by
 /// requests for few. One release may admit several waiters.

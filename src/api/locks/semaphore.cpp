@@ -31,8 +31,7 @@ struct semaphore::parts {
             api::check_lease(*where, call.lease);
             options.lease = call.lease;
         }
-        return {
-            .keys = lock.keys, .options = options, .limit = api::to_patience(wait, where->request_timeout())};
+        return {.keys = lock.keys, .options = options, .limit = api::to_patience(wait, where->request_timeout())};
     }
 
     // Throws for a failure or an error reply.
@@ -80,8 +79,7 @@ struct semaphore::parts {
     }
 };
 
-semaphore::semaphore(const client& client, const std::string& name, std::size_t limit,
-                     const semaphore_options& options)
+semaphore::semaphore(const client& client, const std::string& name, std::size_t limit, const semaphore_options& options)
     : parts_(std::make_unique<parts>(
           parts{api::core_of(client), api::define_semaphore(*api::core_of(client), name, limit, options)})) {}
 semaphore::~semaphore() = default;

@@ -247,8 +247,7 @@ value semaphore_model::acquire(const semaphore_step& step) {
     const auto facts = standing();
     const auto ids = in_order();
     const auto place = std::ranges::find(ids, id) - ids.begin();
-    return list(2,
-                {facts[0], facts[1], value::make_bulk(ticket), value::make_integer(place), number(mark_), facts[2]});
+    return list(2, {facts[0], facts[1], value::make_bulk(ticket), value::make_integer(place), number(mark_), facts[2]});
 }
 
 // Double release changes nothing: the token names the grant.

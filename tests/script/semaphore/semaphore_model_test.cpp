@@ -108,9 +108,18 @@ private:
         if (step.what == kind::renew) {
             return {"EVALSHA", sha1, "3", keys_.lock, keys_.leases, keys_.grants, step.id, lease};
         }
-        words all{"EVALSHA",    sha1,          "6",     keys_.lock,
-                  keys_.queue,  keys_.waiters, keys_.fence, keys_.leases,
-                  keys_.grants, step.id,       std::to_string(step.retention_ms), std::to_string(step.declared)};
+        words all{"EVALSHA",
+                  sha1,
+                  "6",
+                  keys_.lock,
+                  keys_.queue,
+                  keys_.waiters,
+                  keys_.fence,
+                  keys_.leases,
+                  keys_.grants,
+                  step.id,
+                  std::to_string(step.retention_ms),
+                  std::to_string(step.declared)};
         const auto add = [&](const words& more) { all.insert(all.end(), more.begin(), more.end()); };
         if (step.what == kind::acquire) {
             add({std::to_string(step.permits), lease, std::to_string(step.floor), step.channel, step.ticket,
@@ -195,22 +204,52 @@ protected:
             {"free", [] {}},
             {"another holds one", [this] { all({asks(ann, 1)}); }},
             {"another holds all", [this] { all({asks(ann, 4)}); }},
-            {"two hold three", [this] { all({asks(ann, 1), asks(bob, 2)}); }},
+            {"two hold three",
+             [this] {
+                 all({asks(ann, 1), asks(bob, 2)});
+             }},
             {"self holds one", [this] { all({asks(me, 1)}); }},
-            {"self and another hold all", [this] { all({asks(me, 2), asks(ann, 2)}); }},
-            {"self holds, others wait", [this] { all({asks(me, 3), waits(ann, 3), waits(bob, 1)}); }},
-            {"large waits, small behind", [this] { all({asks(ann, 3), waits(bob, 4), waits(cid, 1)}); }},
-            {"self waits for many, small behind", [this] { all({asks(ann, 1), waits(me, 4), waits(bob, 1)}); }},
-            {"self waits for one behind many", [this] { all({asks(ann, 1), waits(bob, 4), waits(me, 1)}); }},
-            {"two of one process wait", [this] { all({asks(ann, 4), waits(bob, 1), waits(cid, 2), waits(me, 1)}); }},
+            {"self and another hold all",
+             [this] {
+                 all({asks(me, 2), asks(ann, 2)});
+             }},
+            {"self holds, others wait",
+             [this] {
+                 all({asks(me, 3), waits(ann, 3), waits(bob, 1)});
+             }},
+            {"large waits, small behind",
+             [this] {
+                 all({asks(ann, 3), waits(bob, 4), waits(cid, 1)});
+             }},
+            {"self waits for many, small behind",
+             [this] {
+                 all({asks(ann, 1), waits(me, 4), waits(bob, 1)});
+             }},
+            {"self waits for one behind many",
+             [this] {
+                 all({asks(ann, 1), waits(bob, 4), waits(me, 1)});
+             }},
+            {"two of one process wait",
+             [this] {
+                 all({asks(ann, 4), waits(bob, 1), waits(cid, 2), waits(me, 1)});
+             }},
             {"another's lease is over", [this] { all({for_a_second(asks(ann, 3))}), pass(1001); }},
             {"another's lease is over among living",
-             [this] { all({for_a_second(asks(ann, 3)), asks(bob, 1)}), pass(1001); }},
+             [this] {
+                 all({for_a_second(asks(ann, 3)), asks(bob, 1)}), pass(1001);
+             }},
             {"own lease is over among living",
-             [this] { all({for_a_second(asks(me, 3)), asks(bob, 1)}), pass(1001); }},
+             [this] {
+                 all({for_a_second(asks(me, 3)), asks(bob, 1)}), pass(1001);
+             }},
             {"lease over, waited for",
-             [this] { all({for_a_second(asks(ann, 4)), waits(bob, 3), waits(cid, 1)}), pass(1001); }},
-            {"all leases over, self waits", [this] { all({for_a_second(asks(ann, 4)), waits(me, 3)}), pass(1001); }},
+             [this] {
+                 all({for_a_second(asks(ann, 4)), waits(bob, 3), waits(cid, 1)}), pass(1001);
+             }},
+            {"all leases over, self waits",
+             [this] {
+                 all({for_a_second(asks(ann, 4)), waits(me, 3)}), pass(1001);
+             }},
             {"last ms of a lease", [this] { all({for_a_second(asks(ann, 4))}), pass(1000); }},
             {"dead waiter first",
              [this] {
@@ -219,26 +258,42 @@ protected:
                  all({asks(ann, 3), deaf, waits(cid, 1)});
              }},
             {"waiters that have not polled",
-             [this] { all({asks(ann, 3), waits(bob, 2), waits(cid, 1)}), pass(20'001); }},
+             [this] {
+                 all({asks(ann, 3), waits(bob, 2), waits(cid, 1)}), pass(20'001);
+             }},
             {"resized to more", [this] { all({resizes(6, "v1")}); }},
             {"resized to less, nobody holds", [this] { all({resizes(1, "v1")}); }},
-            {"resized to less than is out", [this] { all({asks(ann, 2), asks(bob, 2), resizes(2, "v1")}); }},
+            {"resized to less than is out",
+             [this] {
+                 all({asks(ann, 2), asks(bob, 2), resizes(2, "v1")});
+             }},
             {"resized to less than is waited for",
-             [this] { all({asks(ann, 4), waits(bob, 3), waits(cid, 1), resizes(2, "v1")}); }},
-            {"resized to less than self waits for", [this] { all({asks(ann, 4), waits(me, 3), resizes(2, "v1")}); }},
-            {"resized to more while others wait", [this] { all({asks(ann, 4), waits(bob, 3), resizes(8, "v1")}); }},
+             [this] {
+                 all({asks(ann, 4), waits(bob, 3), waits(cid, 1), resizes(2, "v1")});
+             }},
+            {"resized to less than self waits for",
+             [this] {
+                 all({asks(ann, 4), waits(me, 3), resizes(2, "v1")});
+             }},
+            {"resized to more while others wait",
+             [this] {
+                 all({asks(ann, 4), waits(bob, 3), resizes(8, "v1")});
+             }},
             {"resized, then nobody left",
              [this] {
                  all({asks(ann, 4), resizes(2, "v1")});
                  give(ends(ann));
              }},
             {"resized, and all leases over",
-             [this] { all({for_a_second(asks(ann, 4)), resizes(2, "v1")}), pass(1001); }},
+             [this] {
+                 all({for_a_second(asks(ann, 4)), resizes(2, "v1")}), pass(1001);
+             }},
             {"another limit is declared", [this] { all({declaring(asks(ann, 1), 7)}); }},
-            {"another limit was declared, nobody holds",
-             [this] { all({declaring(resizes(3, "v1"), 7)}); }},
+            {"another limit was declared, nobody holds", [this] { all({declaring(resizes(3, "v1"), 7)}); }},
             {"another limit is declared by the dead",
-             [this] { all({declaring(for_a_second(asks(ann, 1)), 7), asks(bob, 1)}), pass(1001); }},
+             [this] {
+                 all({declaring(for_a_second(asks(ann, 1)), 7), asks(bob, 1)}), pass(1001);
+             }},
             {"self holds, moved to a clock ahead", [this] { all({asks(me, 1)}), move_to_clock_ahead_by(300'000); }},
             {"waited for, moved to a clock ahead",
              [this] {
