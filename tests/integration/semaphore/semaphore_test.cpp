@@ -136,9 +136,8 @@ TEST_F(Semaphore, AWaitEndsByItsDeadlineAndByAStopRequest) {
     EXPECT_FALSE(theirs.try_acquire_for(10ms, 1));
     EXPECT_FALSE(theirs.try_acquire_until(std::chrono::steady_clock::now() + 10ms, 2));
     std::stop_source stop;
-    auto waiting = std::async(std::launch::async, [&] {
-        return condition_of([&] { theirs.acquire(1, {.stop = stop.get_token()}); });
-    });
+    auto waiting = std::async(std::launch::async,
+                              [&] { return condition_of([&] { theirs.acquire(1, {.stop = stop.get_token()}); }); });
     wait_for_queue(1);
     stop.request_stop();
     EXPECT_EQ(waiting.get(), errc::cancelled);
@@ -148,9 +147,8 @@ TEST_F(Semaphore, AWaitEndsByItsDeadlineAndByAStopRequest) {
 TEST_F(Semaphore, AWaiterThatGivesUpLetsThoseBehindIn) {
     const lease held = theirs.acquire(2);
     std::stop_source stop;
-    auto many = std::async(std::launch::async, [&] {
-        return condition_of([&] { theirs.acquire(4, {.stop = stop.get_token()}); });
-    });
+    auto many = std::async(std::launch::async,
+                           [&] { return condition_of([&] { theirs.acquire(4, {.stop = stop.get_token()}); }); });
     wait_for_queue(1);
     auto few = std::async(std::launch::async, [&] { return pool.acquire(2); });
     wait_for_queue(2);

@@ -48,13 +48,12 @@ TEST_F(SemaphoreRows, OtherKindsOfLockRefuseItsKeyAndItRefusesTheirs) {
     EXPECT_THAT(run("mutex/acquire", {lock, queue, waiters, fence},
                     {bob, text(minute), "0", text(hour), "", "0", "10000", "61000"}),
                 IsError("WRONGTYPE"));
-    EXPECT_THAT(run("rw/acquire", keys(),
-                    {bob, text(hour), "arrival", "r", text(minute), "0", "", "0", "10000", "61000", "0"}),
-                IsError("WRONGTYPE"));
+    EXPECT_THAT(
+        run("rw/acquire", keys(), {bob, text(hour), "arrival", "r", text(minute), "0", "", "0", "10000", "61000", "0"}),
+        IsError("WRONGTYPE"));
     EXPECT_EQ(everything(), before);
     must({"FLUSHALL"});
-    run("rw/acquire", keys(),
-        {bob, text(hour), "arrival", "r", text(minute), "0", "", "0", "10000", "61000", "0"});
+    run("rw/acquire", keys(), {bob, text(hour), "arrival", "r", text(minute), "0", "", "0", "10000", "61000", "0"});
     EXPECT_THAT(acquire(ann, 1), IsError("WRONGTYPE"));
     must({"FLUSHALL"});
     must({"SET", lock, "somebody", "PX", "60000"});

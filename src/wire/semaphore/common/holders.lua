@@ -45,8 +45,9 @@ if newest[1] and not ends_with(newest[2], redis.call('PTTL', KEYS[5])) then
         local moved = shifted(redis.call('ZRANGE', KEYS[5], 0, -1, 'WITHSCORES'), off)
         redis.call('ZREM', KEYS[5], '') -- a full server accepts that, and then the others
         write_all(moved, function(...) return redis.call('ZADD', KEYS[5], ...) end)
-        touched, last = true, last + off
+        last = last + off
     end
+    touched = true -- the keys are to end with the last deadline again, also at a member whose clock is behind
 end
 
 local function remove(who)
