@@ -16,7 +16,7 @@ namespace holdfast::wire {
 
 using std::chrono::microseconds;
 
-enum class access : std::uint8_t { exclusive, read, write, both };
+enum class access : std::uint8_t { exclusive, read, write, both, permits };
 
 struct seen_holder {
     std::string id = {};

@@ -32,8 +32,10 @@ std::vector<seen_holder> holders_of(const redis::reply_view& leases, const redis
         const auto permits = permits_in(cut_word(rest));
         const microseconds deadline(static_cast<std::int64_t>(*deadline_ms * 1000));
         if (!permits || deadline <= now) continue;
-        seen_holder holder{
-            .id = std::string(id), .left = std::chrono::ceil<milliseconds>(deadline - now), .permits = *permits};
+        seen_holder holder{.id = std::string(id),
+                           .mode = access::permits,
+                           .left = std::chrono::ceil<milliseconds>(deadline - now),
+                           .permits = *permits};
         set_token(holder, token_of_grant(grant->second), now);
         result.push_back(std::move(holder));
     }

@@ -320,16 +320,16 @@ void semaphore_checker::check_order(const call& asked, const lock_record& lock, 
 }
 
 void semaphore_checker::expect_entry(const call& asked, const semaphore_state& then, const std::string& id) {
-    checks_.time().after(entered_within, [this, keys = asked.keys, id, token = then.token_of(id),
-                                          since = checks_.now()] {
-        if (checks_.entered.contains({id, token}) || checks_.lost.contains(id) || gave_up(locks_[keys.lock()], id))
-            return;
-        if (checks_.tokens_may_repeat()) return;  // clients rightly ignore a push whose token is not new
-        const semaphore_state now = read_semaphore_state(checks_.server_of(keys.lock()), keys);
-        if (now.held(id) == 0 || now.token_of(id) != token || checks_.settled_since(keys.lock()) > since) return;
-        if (checks_.calm_since(wire::client_of(id), since))
-            checks_.fail("permits were handed over to " + id + ", which did not acquire them");
-    });
+    checks_.time().after(
+        entered_within, [this, keys = asked.keys, id, token = then.token_of(id), since = checks_.now()] {
+            if (checks_.entered.contains({id, token}) || checks_.lost.contains(id) || gave_up(locks_[keys.lock()], id))
+                return;
+            if (checks_.tokens_may_repeat()) return;  // clients rightly ignore a push whose token is not new
+            const semaphore_state now = read_semaphore_state(checks_.server_of(keys.lock()), keys);
+            if (now.held(id) == 0 || now.token_of(id) != token || checks_.settled_since(keys.lock()) > since) return;
+            if (checks_.calm_since(wire::client_of(id), since))
+                checks_.fail("permits were handed over to " + id + ", which did not acquire them");
+        });
 }
 
 // When the leases have ended that are in the way of the first waiter. Only it may be served.
@@ -366,8 +366,7 @@ void semaphore_checker::check_slow(const call& asked, lock_record& lock) {
         checks_.fail(id + " could have been admitted long ago");
 }
 
-void semaphore_checker::check_not_left_waiting(const call& asked, const lock_record& lock,
-                                               const semaphore_state& now) {
+void semaphore_checker::check_not_left_waiting(const call& asked, const lock_record& lock, const semaphore_state& now) {
     if (checks_.excused.corrupted || now.queue.empty()) return;
     const std::string& id = now.queue.front().id;
     if (opens_at(now) > checks_.now() || gave_up(lock, id) || !checks_.listens(asked.keys.lock(), wire::client_of(id)))
