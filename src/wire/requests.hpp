@@ -96,6 +96,7 @@ struct release_request {
 struct renew_request {
     std::string_view id;
     milliseconds lease;
+    milliseconds delay{0};  // of a mutex: with no more than this left, its lease is over
 };
 
 // Renews a hold with a marked id, and fetches tokens for its local grants. It names keys that may be missing while a
@@ -104,6 +105,7 @@ struct renew_request {
 struct renew_block_request {
     std::string_view id;
     milliseconds lease;
+    milliseconds delay{0};  // as in renew_request
     // The last token that the caller would like to use. The server gives the tokens up to its clock. It goes up to this
     // one only where its clock is behind the last token.
     std::uint64_t ceiling = 0;

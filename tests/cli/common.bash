@@ -58,6 +58,7 @@ is_alive() { [[ $(ps -o stat= -p "$1" 2>/dev/null) == [^Z]* ]]; }
 has_line() { grep -q -- "$2" "$1" 2>/dev/null; }
 redis() { redis-cli -s "$HOLDFAST_HOME/redis.sock" "$@"; }
 lock_is_free() { [ "$(redis exists "hf:{$1}")" = 0 ]; }
+lock_is_held() { [ "$(redis exists "hf:{$1}")" = 1 ]; }
 someone_waits_for() { [ "$(redis zcard "hf:{$1}:queue")" -ge "${2:-1}" ]; }
 server_pid() { cat "$HOLDFAST_HOME/redis.pid"; }
 now_ms() { date +%s%3N; }

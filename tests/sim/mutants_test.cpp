@@ -271,6 +271,8 @@ std::vector<mutant> mutants() {
         breaking(
             "still waits for an acquisition that it has cancelled",
             {"CancellationsAreIgnored", [](scenario_options& scenario) { scenario.cancellations_ignored = true; }}),
+        breaking("within the delay",
+                 {"DelaysAreIgnored", [](scenario_options& scenario) { scenario.delay_ignored = true; }}),
         breaking("before its time", {"FirstFailureToConnectEndsEveryWait",
                                      [](scenario_options& scenario) { scenario.first_failure_ends_waits = true; }}),
         breaking("a key outlives every retention",
@@ -363,6 +365,11 @@ std::vector<mutant> mutants() {
         of_keepers("two conflicting holders",
                    in_scripts("RenewingABlockDoesNotExtend", "mutex/renew_block",
                               "math.max(redis.call('PTTL', KEYS[1]), lease)", "redis.call('PTTL', KEYS[1])")),
+        of_keepers("believes in a grant that no server made",
+                   in_scripts("MessagesTellOfNumbersBeforeTheBlock", "", "' ' .. who .. ' ' .. token",
+                              "' ' .. who .. ' ' .. string.format('%.0f', token - 1)")),
+        of_several(of_keepers(
+            "", in_scripts("RaisesAreForgotten", "rw/raise", "change(grant_changes, id, my_grant)", "local _ = 1"))),
         // Kept locks: the client.
         of_keepers("after its time to pass on", "WantedIsIgnored", kept_mutant::wanted_is_ignored),
         of_keepers("", "WantedIsHeardLate", kept_mutant::wanted_is_heard_late),

@@ -177,7 +177,9 @@ struct lockable::parts {
 
     milliseconds chosen_lease(const acquire_options& call) const {
         if (call.lease == milliseconds(0)) return lock.options.lease;
-        api::check_lease(*where, call.lease);
+        engine::lock_options options = lock.options;
+        options.lease = call.lease;
+        api::check_lease(*where, options);
         return call.lease;
     }
 

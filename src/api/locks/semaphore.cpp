@@ -28,8 +28,8 @@ struct semaphore::parts {
         engine::lock_options options = lock.options;
         options.permits = api::to_permits(permits);
         if (call.lease != milliseconds(0)) {
-            api::check_lease(*where, call.lease);
             options.lease = call.lease;
+            api::check_lease(*where, options);
         }
         return {.keys = lock.keys, .options = options, .limit = api::to_patience(wait, where->request_timeout())};
     }

@@ -48,6 +48,7 @@ private:
     slots slots_;
     client_options link_options_;
     shared_mutex_options lock_options_;
+    std::chrono::milliseconds delay_;
     patience limit_;
     server_choice servers_;
 };

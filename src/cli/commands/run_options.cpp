@@ -62,6 +62,19 @@ std::chrono::milliseconds run_options::lease_time() const {
         redis::format_duration(longest), lease));
 }
 
+std::chrono::milliseconds run_options::delay_time() const {
+    if (delay.empty()) return std::chrono::milliseconds(0);
+    if (lock_side() != side::plain)
+        throw trouble("--delay: only a plain lock has a delay; leave out -s, -x, --prefer and --slots");
+    const std::chrono::milliseconds chosen = duration_of(delay, "--delay");
+    const std::chrono::milliseconds longest = link_options().max_lease;
+    if (lease_time() + chosen <= longest) return chosen;
+    throw trouble(
+        fmt::format("--delay {}: together with the lease it may be {} at most; say a shorter --lease, or a longer "
+                    "--max-lease here and wherever these servers are used",
+                    delay, redis::format_duration(longest)));
+}
+
 shared_mutex_options run_options::lock_options() const {
     return {.lease = lease_time(),
             .replicas = replicas,
@@ -120,6 +133,7 @@ void declare_lock_options(CLI::App& command, run_options& options) {
     add("-w,--wait", options.wait, "TIME", "wait at most this long, as in 30s (no limit)");
     command.add_flag("-n,--no-wait", options.no_wait, "give up at once if somebody else holds the lock");
     add("--lease", options.lease, "TIME", "how long the lock outlives a crash (30s)");
+    add("--delay", options.delay, "TIME", "how long nobody acquires the lock after a crash and its lease (0s)");
     declare_max_lease(command, options.max_lease);
     add("--fence-retention", options.fence_retention, "TIME", "how long tokens are remembered (1h)");
     command.add_flag("--mistrust-restarts", options.mistrust_restarts, "a new server grants nothing for --max-lease");

@@ -13,6 +13,7 @@ struct run_options : view_options {
     std::string shell;
     std::string wait;
     std::string lease;
+    std::string delay;
     std::string max_lease;
     std::string fence_retention;
     std::string clock_skew;
@@ -37,6 +38,7 @@ struct run_options : view_options {
     slots wanted_slots() const;
     client_options link_options() const;
     std::chrono::milliseconds lease_time() const;
+    std::chrono::milliseconds delay_time() const;
     shared_mutex_options lock_options() const;  // also of a plain lock, which has no preference
     supervision terms() const;
     std::vector<std::string> command() const;

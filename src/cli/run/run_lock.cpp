@@ -57,14 +57,20 @@ private:
 }  // namespace
 
 run_lock::run_lock(const client& link, const std::string& name, side which, const shared_mutex_options& options,
-                   slots wanted)
-    : side_(which), wanted_(wanted) {
-    const mutex_options plain{
-        .lease = options.lease, .replicas = options.replicas, .keys = options.keys, .prefix = options.prefix};
+                   const extras& more)
+    : side_(which), wanted_(more.wanted) {
     if (which == side::plain) {
-        plain_.emplace(link, name, plain);
+        plain_.emplace(link, name,
+                       mutex_options{.lease = options.lease,
+                                     .replicas = options.replicas,
+                                     .keys = options.keys,
+                                     .prefix = options.prefix,
+                                     .delay = more.delay});
     } else if (which == side::counted) {
-        counted_.emplace(link, name, wanted.limit, plain);
+        counted_.emplace(
+            link, name, wanted_.limit,
+            semaphore_options{
+                .lease = options.lease, .replicas = options.replicas, .keys = options.keys, .prefix = options.prefix});
     } else {
         shared_.emplace(link, name, options);
     }

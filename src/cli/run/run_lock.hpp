@@ -34,8 +34,13 @@ struct slots {
 class run_lock {
 public:
     // Throws holdfast::error if name or options cannot be.
+    // What only one kind of lock has.
+    struct extras {
+        std::chrono::milliseconds delay{0};  // of a plain lock
+        slots wanted = {};                   // of a semaphore
+    };
     run_lock(const client& link, const std::string& name, side which, const shared_mutex_options& options,
-             slots wanted);
+             const extras& more);
 
     // Empty: not acquired in time. Throws holdfast::error; errc::cancelled when stopped.
     holdfast::lease acquire(patience limit, std::stop_token stop);

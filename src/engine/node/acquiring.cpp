@@ -86,7 +86,7 @@ void send(node_agent& agent, node_hold& n, instant now) {
                                       .wants = upgrades                       ? wish::upgrade
                                                : terms.want == access::shared ? wish::read
                                                                               : wish::write,
-                                      .lease = terms.options.lease,
+                                      .lease = terms.options.lease_at_server(),
                                       .token_floor = agent.clock().floor(),
                                       .channel = waits(n) ? agent.wakes().of(agent.keys_of(n)) : std::string_view(),
                                       .ticket = common.empty() ? std::string_view(n.acquisition().ticket) : common,

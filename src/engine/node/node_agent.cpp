@@ -31,7 +31,7 @@ void call::on_failure(const failure& why, instant now) {
 // Less than was proved, if the server that has it now took over from the one that proved it, and was behind.
 void call::on_shown(milliseconds left, instant asked_at) {
     if (subject_ == nullptr) return;
-    shown_.at = std::min(shown_.at, asked_at + left - subject_->whole->options().lease);
+    shown_.at = std::min(shown_.at, asked_at + left - subject_->whole->options().lease_at_server());
 }
 
 node_agent::node_agent(node_link link, const node_surroundings& where)

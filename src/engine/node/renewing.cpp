@@ -39,13 +39,16 @@ void send(node_agent& agent, node_hold& n, instant now, purpose how_asked = purp
         wire::write(request, agent.lock_of(n, now),
                     wire::renew_alone_request{.id = agent.id_of(n), .lease = terms.options.lease});
     } else if (n.is_marked() && !is_alone) {
-        wire::write(
-            request, agent.lock_of(n, now),
-            wire::renew_block_request{
-                .id = agent.id_of(n), .lease = terms.options.lease, .ceiling = n.whole->ceiling() + numbers_ahead});
+        wire::write(request, agent.lock_of(n, now),
+                    wire::renew_block_request{.id = agent.id_of(n),
+                                              .lease = terms.options.lease_at_server(),
+                                              .delay = milliseconds(terms.options.delay_ms),
+                                              .ceiling = n.whole->ceiling() + numbers_ahead});
     } else {
         wire::write(request, agent.lock_of(n, now),
-                    wire::renew_request{.id = agent.id_of(n), .lease = terms.options.lease});
+                    wire::renew_request{.id = agent.id_of(n),
+                                        .lease = terms.options.lease_at_server(),
+                                        .delay = milliseconds(terms.options.delay_ms)});
     }
     if (how_asked == purpose::renew) request.tell_if_moving();
     if (how_asked != purpose::renew_again) request.pass_others();

@@ -312,6 +312,16 @@ TEST_F(KeptMutex, ExitGivesItBack) {
     EXPECT_TRUE(becomes_free());
 }
 
+TEST_F(KeptMutex, ExitGivesItBackThoughOtherThreadsUseTheClient) {
+    for (int i = 0; i < 10; ++i) {
+        child_process program{HOLDFAST_LEAVER, {.arguments = {server.url(), "busy"}, .after_input = input_end::open}};
+        ASSERT_TRUE(eventually([&] { return program.output() == "kept\n"; }));
+        program.write_input("\n");
+        EXPECT_EQ(program.wait(), exit_result{.status = 0});
+        ASSERT_TRUE(becomes_free()) << "program " << i;
+    }
+}
+
 TEST_F(KeptMutex, WhatCannotBeAskedBackIsRefused) {
     const auto refused = [&](const mutex_options& chosen) {
         try {

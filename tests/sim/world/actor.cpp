@@ -51,6 +51,7 @@ engine::acquire_terms actor::draw_terms() {
     if (lock.kind == wire::lock_kind::read_write && rw_random_.percent(load.read_percent))
         out.want = engine::access::shared;
     out.options.lease = load.leases[random_.below(load.leases.size())];
+    if (!load.delay_ignored) out.options.delay_ms = static_cast<std::uint32_t>(load.delay_of(lock.kind).count());
     if (random_.percent(load.owner_percent)) out.owner = owner_;
     if (lock.kind == wire::lock_kind::semaphore) {
         out.owner = engine::owner_id::nobody;
@@ -133,6 +134,7 @@ void actor::acquired(engine::hold& held) {
                                        .until = held.valid_until() + env_.process.slept(),
                                        .mode = is_counted ? engine::access::shared : held.terms().want,
                                        .lease = held.options().lease,
+                                       .delay = env_.load.delay_of(held.options().kind),
                                        .asked = asked_at_,
                                        .permits = is_counted ? held.options().permits : 0,
                                        .limit = held.options().limit});

@@ -36,7 +36,7 @@ struct workload {
     std::uint16_t yield_after_ms = 50;
     bool replicas_may_lag = false;
     bool limits_differ = false;  // of semaphores: a few declare another one, and operators resize
-
+    milliseconds delay{0};       // of mutexes, after a hold has expired
     unsigned try_percent = 15;
     unsigned deadline_percent = 40;  // of the requests that wait in the queue
     unsigned cancel_percent = 10;
@@ -53,6 +53,7 @@ struct workload {
     bool deadlines_ignored = false;
     bool answers_ignored = false;
     bool cancellations_ignored = false;
+    bool delay_ignored = false;
 
     engine::patience draw_patience(random_stream& random, instant now) const {
         engine::patience out;
@@ -64,7 +65,11 @@ struct workload {
         }
         return out;
     }
-    milliseconds longest_lease() const { return *std::max_element(leases.begin(), leases.end()); }
+    // At the servers.
+    milliseconds longest_lease() const { return *std::max_element(leases.begin(), leases.end()) + delay; }
+    milliseconds delay_of(wire::lock_kind kind) const {
+        return kind == wire::lock_kind::mutex ? delay : milliseconds(0);
+    }
 };
 
 class actor final : public user, public engine::acquire_completion, public engine::hold_listener {

@@ -49,6 +49,7 @@ std::shared_ptr<belief> checker::believes(belief fresh) {
     fresh.kept_until = std::max(fresh.until, now() + fresh.lease);
     check_made(fresh);
     check_overlap(fresh);
+    check_delay(fresh);
     check_growth(fresh);
     check_arrival(fresh);
     return remember(std::move(fresh));
@@ -57,7 +58,7 @@ std::shared_ptr<belief> checker::believes(belief fresh) {
 std::shared_ptr<belief> checker::remember(belief fresh) {
     auto kept = std::make_shared<belief>(std::move(fresh));
     auto& all = beliefs_[kept->lock];
-    std::erase_if(all, [this](const auto& b) { return b->over || b->kept_until < now(); });
+    std::erase_if(all, [this](const auto& b) { return b->over || b->kept_until + b->delay < now(); });
     all.push_back(kept);
     return kept;
 }
@@ -91,11 +92,9 @@ void checker::upgraded_locally(belief& held, instant asked) {
 void checker::numbered(belief& held, std::uint64_t token) {
     held.token = token;
     if (held.over || held.until <= now()) return;
-    const auto found = blocks.find(held.id);
     const bool is_plain = wire::mark_of(held.id) == wire::mark::none;
     if (seen_ == view::of_the_server && is_plain) check_made(held);
-    const bool is_covered = found != blocks.end() && found->second.first <= token && token <= found->second.last;
-    if (seen_ == view::of_the_server && !is_plain && !is_covered && !excused.data_lost && !excused.corrupted)
+    if (seen_ == view::of_the_server && !is_plain && !is_in_a_block(held) && !excused.data_lost && !excused.corrupted)
         fail("the server's fence does not cover the number " + std::to_string(token) + " of " + held.id);
     check_growth(held);
 }
@@ -167,6 +166,16 @@ void checker::check_overlap(const belief& fresh) {
     }
 }
 
+// A released hold is over; one that is not has expired. The rates of two clocks differ by at most one percent.
+void checker::check_delay(const belief& fresh) {
+    if (excused.overlap || excused.data_lost || excused.corrupted || !is_among_us(fresh)) return;
+    for (const auto& other : beliefs_[fresh.lock]) {
+        if (other->over || other->delay == milliseconds(0)) continue;
+        if (now() >= other->until + other->delay * 98 / 100 - milliseconds(1)) continue;
+        fail(fresh.id + " acquired " + fresh.lock + " within the delay after the hold of " + other->id);
+    }
+}
+
 // After a fault outside the promise both may believe. But the resource must be able to tell them apart and to refuse
 // the older one: the holder that asked after the other had acquired has the larger token. Otherwise the holder that
 // learns of its grant last may have the older one.
@@ -177,11 +186,20 @@ bool checker::may_overlap(const belief& fresh, const belief& other) const {
     return fresh.token != other.token;
 }
 
+bool checker::is_in_a_block(const belief& fresh) const {
+    const auto covers = [&](const auto& known) {
+        return known.second.first <= fresh.token && fresh.token <= known.second.last;
+    };
+    const auto found = blocks.find(fresh.id);
+    if (found != blocks.end() && covers(*found)) return true;
+    const auto [from, to] = former_blocks.equal_range(fresh.id);
+    return std::any_of(from, to, covers);
+}
+
 // A client believes only in grants that the server made, with that token.
 void checker::check_made(const belief& fresh) {
-    if (seen_ == view::of_beliefs || fresh.token == 0 || made.contains({fresh.id, fresh.token})) return;
-    const auto found = blocks.find(fresh.id);
-    if (found == blocks.end() || fresh.token < found->second.first || fresh.token > found->second.last)
+    if (seen_ == view::of_the_server && fresh.token != 0 && !made.contains({fresh.id, fresh.token}) &&
+        !is_in_a_block(fresh))
         fail(fresh.id + " believes in a grant that no server made: token " + std::to_string(fresh.token));
 }
 
@@ -194,7 +212,9 @@ void checker::check_growth(const belief& fresh) {
     // Where the server is seen, a holder that learns of its grant late is none the worse; but one that takes its number
     // by itself is told nothing late.
     const bool is_told_late = seen_ == view::of_the_server && made.contains({fresh.id, fresh.token});
-    if (!is_told_late && fresh.token <= (reads ? highest.exclusive : highest.any) && !excused.overlap &&
+    // A corrupting client removed a hold, so another was granted beside it: its users may take their numbers later.
+    const bool may_overlap = excused.overlap || read_write_.is_corrupted(fresh.lock);
+    if (!is_told_late && fresh.token <= (reads ? highest.exclusive : highest.any) && !may_overlap &&
         !tokens_may_repeat())
         fail("a token did not grow: " + std::to_string(fresh.token) + " for " + fresh.id);
     highest.any = std::max(highest.any, fresh.token);
@@ -430,7 +450,7 @@ void checker::check_turns(const call& asked, lock_state& state, const std::strin
 
 void checker::granted(const call& asked, lock_state& state, const std::string& id) {
     if (trace) trace("  grant to " + id + " token " + state.fence);
-    check_token(asked, state, id);
+    check_token(state, id);
     check_order(state, id);
     if (id == asked.id) return;
     if (!listens(asked.lock, wire::client_of(id)))
@@ -441,7 +461,7 @@ void checker::granted(const call& asked, lock_state& state, const std::string& i
     if (calm(state, id)) expect_entry(asked.lock, id);
 }
 
-void checker::check_token(const call&, lock_state& state, const std::string& id) {
+void checker::check_token(lock_state& state, const std::string& id) {
     double token = 0;
     std::from_chars(state.fence.data(), state.fence.data() + state.fence.size(), token);
     if (token <= state.highest_token && !tokens_may_repeat())
@@ -450,6 +470,9 @@ void checker::check_token(const call&, lock_state& state, const std::string& id)
     state.highest_token = std::max(token, state.highest_token);
     // The fence shows the last number of a marked grant.
     if (wire::mark_of(id) != wire::mark::none) {
+        // After a corrupted mark or a jump of the clock the id's own poll may make its grant anew. The message that
+        // told of the first one may come later than that, and tells the truth.
+        if (const auto former = blocks.find(id); former != blocks.end()) former_blocks.insert(*former);
         blocks[id] = {tokens_may_repeat() ? 0 : before + 1, static_cast<std::uint64_t>(token)};
     } else {
         made.insert({id, static_cast<std::uint64_t>(token)});

@@ -7,6 +7,7 @@
 //   - Two holders of conflicting modes never believe at the same instant. After a fault outside the promise (lost data,
 //     clock set forward) the later grant must at least have the larger token.
 //   - What the holders of a semaphore believe to have is never more than its limit.
+//   - After a hold has expired, nobody else acquires the lock before its delay is over.
 //   - Tokens grow in the order of grants.
 //   - A waiter without trouble is not overtaken by a later one. With several servers: not by one that came half a
 //     second later.
@@ -42,6 +43,7 @@ struct belief {
     instant until{};
     engine::access mode = engine::access::exclusive;
     milliseconds lease{0};     // 0: a foreign client's
+    milliseconds delay{0};     // nobody else acquires the lock for this long after the hold has expired
     instant asked{};           // when its owner asked for it
     instant since{};           // when its owner learnt of it
     instant kept_until{};      // the latest time at which servers still keep the hold if its owner does not release it
@@ -139,7 +141,9 @@ private:
     std::string get(const std::string& key);
     void check_overlap(const belief& fresh);
     void check_permits(const belief& fresh);
+    void check_delay(const belief& fresh);
     bool may_overlap(const belief& fresh, const belief& other) const;
+    bool is_in_a_block(const belief& fresh) const;
     void check_made(const belief& fresh);
     void check_growth(const belief& fresh);
     void check_arrival(const belief& fresh);
@@ -147,7 +151,7 @@ private:
     void check_slow(const lock_state& was);
     void check_turns(const call& asked, lock_state& state, const std::string& holder);
     void granted(const call& asked, lock_state& state, const std::string& id);
-    void check_token(const call& asked, lock_state& state, const std::string& id);
+    void check_token(lock_state& state, const std::string& id);
     void check_order(const lock_state& state, const std::string& id);
     void expect_entry(const std::string& lock, const std::string& id);
     void update_queue(const call& asked, lock_state& state);

@@ -90,6 +90,8 @@ public:
         std::uint64_t last = 0;
     };
     std::map<std::string, block, std::less<>> blocks;
+    /// Those of an earlier grant of the same id, of which a message may still tell.
+    std::multimap<std::string, block, std::less<>> former_blocks;
 
     /// When a script last did this for an id.
     struct steps_done {

@@ -19,6 +19,7 @@ constexpr std::uint64_t replica_salt = 0x7265706c696361;
 constexpr std::uint64_t partition_salt = 0x7061727469;
 // These leave the regression seeds without what they draw.
 constexpr std::uint64_t max_lease_salt = 0x6d61786ce6;
+constexpr std::uint64_t delay_salt = 0x64656c6179;
 constexpr std::uint64_t clocks_salt = 0x636c6f636b86;
 
 // The percentage of scenarios that have a kind of fault at all. Faults outside the promise are rarer. The faults of a
@@ -192,6 +193,7 @@ void scenario::draw_plan() {
     workload_.deadlines_ignored = options_.deadlines_ignored;
     workload_.answers_ignored = options_.answers_ignored;
     workload_.cancellations_ignored = options_.cancellations_ignored;
+    workload_.delay_ignored = options_.delay_ignored;
     const std::size_t locks = 1 + random_.below(3);
     for (std::size_t i = 0; i < locks; ++i) {
         const auto naming = random_.percent(70) ? wire::key_naming::tagged : wire::key_naming::raw;
@@ -216,6 +218,9 @@ void scenario::draw_plan() {
         if (random_.percent(40)) workload_.hold = {100us, 900ms};
         draw_faults();
     }
+    // In a fourth of the scenarios mutexes have a delay.
+    random_stream delay_random(options_.seed ^ delay_salt);
+    if (!fault_free_ && delay_random.percent(25)) workload_.delay = 100ms * static_cast<int>(1 + delay_random.below(4));
     const nanoseconds busy = random_.within({2s, 6s});
     workload_.stop = begin_ + busy;
     draw_read_write();

@@ -82,6 +82,7 @@ struct scenario_options {
     bool deadlines_ignored = false;
     bool answers_ignored = false;
     bool cancellations_ignored = false;
+    bool delay_ignored = false;
     bool first_failure_ends_waits = false;
     /// Whether clients keep locks and share them among their actors. `by_seed`: in half of the scenarios.
     enum class keeping : std::uint8_t { by_seed, always, never } kept = keeping::by_seed;
