@@ -71,7 +71,8 @@ wire::lock_terms node_agent::lock_of(const node_hold& n, instant now) const {
             .kind = terms.options.kind,
             .prefer = terms.options.prefer,
             .fence_retention = where_.settings.fence_retention,
-            .proposal = where_.clock.proposal(now)};
+            .proposal = where_.clock.proposal(now),
+            .limit = terms.options.limit};
 }
 
 node_requests& node_agent::busy(node_hold& n) {

@@ -18,6 +18,7 @@ void checker::data_lost(bool mistrusted) {
     excused.data_lost = true;
     if (!mistrusted) excused.overlap = true;
     read_write_.data_lost();
+    semaphores_.data_lost();
     for (auto& [name, state] : locks_) {
         state.last_step.clear();
         state.queue.clear();
@@ -32,6 +33,7 @@ void checker::clock_jumped(nanoseconds by) {
     if (by < nanoseconds(0)) excused.set_back = true;
     if (by > nanoseconds(0)) excused.overlap = true;
     read_write_.clock_jumped(by);
+    semaphores_.data_lost();
     for (auto& [name, state] : locks_) {
         if (state.free_from != never) state.free_from = std::max(state.free_from - by, now());
     }
@@ -137,7 +139,19 @@ void checker::upgraded(belief& held, std::uint64_t token, instant asked) {
     if (!held.over && held.until > now()) check_overlap(held);
 }
 
+// At every instant, as the holders believe. A resize takes nothing from those who hold.
+void checker::check_permits(const belief& fresh) {
+    if (excused.overlap || excused.corrupted) return;
+    std::int64_t sum = fresh.permits;
+    for (const auto& other : beliefs_[fresh.lock]) {
+        if (!other->over && other->until > now() && other.get() != &fresh) sum += other->permits;
+    }
+    if (sum > std::max(fresh.limit, semaphores_.greatest_limit(fresh.lock)))
+        fail("the holders of " + fresh.lock + " believe in more permits than its limit, with " + fresh.id);
+}
+
 void checker::check_overlap(const belief& fresh) {
+    if (fresh.permits != 0) return check_permits(fresh);
     constexpr auto shared = engine::access::shared;
     for (const auto& other : beliefs_[fresh.lock]) {
         if (other->over || other->until <= now() || other.get() == &fresh) continue;
@@ -340,6 +354,7 @@ void checker::before_script(server& at, const words& command) {
     watched = &at;
     const std::string_view script = script_of(command);
     if (script.starts_with("rw/")) return read_write_.before_script(script, command);
+    if (script.starts_with("semaphore/")) return semaphores_.before_script(script, command);
     for (const call& asked : read_all(script, command)) {
         lock_state& state = locks_[asked.lock];
         state.name = asked.lock;
@@ -358,6 +373,7 @@ void checker::after_script(const words& command, const value& answer) {
         return trace(told + ": " + answer.to_string());
     }
     if (script.starts_with("rw/")) return read_write_.after_script(script, command, answer);
+    if (script.starts_with("semaphore/")) return semaphores_.after_script(script, command, answer);
     const std::vector<call> all = read_all(script, command);
     if (all.size() == 1) return after_call(all.front(), answer);
     for (std::size_t i = 0; i < all.size(); ++i) {

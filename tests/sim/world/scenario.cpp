@@ -62,6 +62,9 @@ constexpr std::uint64_t foreign_traffic_residue = 0;
 // In half of all scenarios clients keep locks. The salt leaves the regression seeds without.
 constexpr std::uint64_t kept_salt = 0x6b657114;
 
+// In one of five scenarios some locks are semaphores. The salt leaves the regression seeds without.
+constexpr std::uint64_t semaphore_salt = 0x73656d61;
+
 // One scenario in five has three servers, one in twenty-five has five.
 std::size_t servers_on(const scenario_options& scenario) {
     if (scenario.replicated) return 1;
@@ -90,6 +93,12 @@ bool has_keepers(const scenario_options& scenario) {
     return random_stream(scenario.seed ^ kept_salt).percent(50);
 }
 
+bool has_semaphores(const scenario_options& scenario) {
+    using counting = scenario_options::counting;
+    if (scenario.semaphores != counting::by_seed) return scenario.semaphores == counting::always;
+    return random_stream(scenario.seed ^ semaphore_salt).percent(20);
+}
+
 bool is_seen_by_beliefs(const scenario_options& scenario) {
     return is_acknowledged(scenario) || (!has_cluster(scenario) && servers_on(scenario) > 1);
 }
@@ -106,6 +115,7 @@ scenario::scenario(const scenario_options& options)
       clocks_random_(options.seed ^ clocks_salt),
       foreign_random_(options.seed ^ foreign_traffic_salt),
       kept_random_(options.seed ^ kept_salt),
+      semaphore_random_(random_stream(options.seed ^ semaphore_salt).fork()),
       is_kept_(has_keepers(options)),
       is_acknowledged_(is_acknowledged(options)),
       checker_(time_, is_seen_by_beliefs(options) ? checker::view::of_beliefs : checker::view::of_the_server),
@@ -217,6 +227,7 @@ void scenario::draw_plan() {
     const nanoseconds busy = random_.within({2s, 6s});
     workload_.stop = begin_ + busy;
     draw_read_write();
+    if (has_semaphores(options_) && !several()) draw_semaphores();
     draw_foreign_traffic();
     if (is_acknowledged_) draw_acknowledged();
     if (cluster_) draw_cluster();
@@ -279,6 +290,19 @@ void scenario::draw_read_write() {
     workload_.hold = {100us, 15ms};
     fault_mix_.insert(fault_mix_.end(), 1 + fault_mix_.size() / 2, fault::client_gone);
     for (const auto& one : servers_) one->forbid_kill();
+}
+
+// Other programs know no semaphores.
+void scenario::draw_semaphores() {
+    for (std::size_t i = 0; i < workload_.locks.size(); ++i) {
+        lock_plan& lock = workload_.locks[i];
+        if (i != 0 && semaphore_random_.percent(50)) continue;
+        lock.keys = std::make_shared<wire::lock_keys>(
+            wire::make_keys(wire::lock_name("pool" + std::to_string(i)), wire::key_naming::tagged, "hf:"));
+        lock.kind = wire::lock_kind::semaphore;
+        lock.limit = 1 + static_cast<std::uint32_t>(semaphore_random_.below(5));
+    }
+    workload_.limits_differ = !fault_free_ && !is_acknowledged_ && !cluster_ && semaphore_random_.percent(50);
 }
 
 void scenario::draw_faults() {
@@ -363,6 +387,7 @@ std::vector<keeper*> scenario::add_keepers(client& process) {
     for (const lock_plan& lock : workload_.locks) {
         // Other programs cannot ask.
         if (lock.keys->is_raw() || !kept_random_.percent(80)) continue;
+        if (lock.kind == wire::lock_kind::semaphore) continue;
         keeper_setup setup;
         setup.keys = lock.keys;
         setup.mutant = options_.broken_keeper;
@@ -432,6 +457,7 @@ bool scenario::all_idle() const {
 scenario_result scenario::run() {
     if (!fault_mix_.empty()) plan_fault();
     if (has_foreign_traffic_) plan_foreign_session();
+    if (workload_.limits_differ) plan_resize();
     if (fault_free_ && several()) check_progress({});
     run_until(workload_.stop);
     draining_ = true;
@@ -532,8 +558,12 @@ void scenario::check_final_state() {
     // The last lease, then the lifetime of a queue without polls: six intervals of a third of a lease.
     run_until(time_.now() + patience_ + 3 * workload_.longest_lease() + 60s);
     check([this](const auto& item) {
-        const bool is_mark = std::any_of(workload_.locks.begin(), workload_.locks.end(),
-                                         [&](const lock_plan& lock) { return item.first == lock.keys->fence(); });
+        const bool is_mark = std::any_of(workload_.locks.begin(), workload_.locks.end(), [&](const lock_plan& lock) {
+            // The limit of a semaphore that was resized is kept as long as the mark.
+            const bool is_limit =
+                workload_.limits_differ && lock.kind == wire::lock_kind::semaphore && item.first == lock.keys->lock();
+            return is_limit || item.first == lock.keys->fence();
+        });
         if (!is_mark) checker_.fail("a key is left after all clients ended: " + item.first);
     });
     // Other servers remember longer a token that came from a server whose clock is ahead.

@@ -37,7 +37,7 @@ void set_actor::ask() {
     const workload& load = env_.load;
     const milliseconds lease = load.leases[random_.below(load.leases.size())];
     for (const lock_plan& lock : load.locks) {
-        if (random_.percent(15)) continue;
+        if (lock.kind == wire::lock_kind::semaphore || random_.percent(15)) continue;
         engine::acquire_terms terms;
         terms.keys = lock.keys;
         terms.options.kind = lock.kind;
