@@ -397,7 +397,8 @@ void checker::after_call(const call& asked, const value& answer) {
     const bool said_done = !answer.items.empty() && answer.items[0].integer == 1;
     if (asked.what == step::renew && said_done && holder == asked.id) done[asked.id].renewed = now();
     if (asked.what == step::release || asked.what == step::release_alone) {
-        if (holder != asked.id) done[asked.id].left = now();
+        // A position that lost data brought back may be served by the release that found nothing: by another grant.
+        if (holder != asked.id || state.holder != asked.id) done[asked.id].left = now();
         if (holder != asked.id && state.holder == asked.id) done[asked.id].released = now();
     }
     if (asked.brings_numbers && said_done) {
