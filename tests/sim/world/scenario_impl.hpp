@@ -46,6 +46,7 @@ private:
     milliseconds max_lease() const;
     client& add_client();
     std::vector<keeper*> add_keepers(client& process);
+    void draw_wake_up(client_setup& setup);
     void note(const std::string& what) const;
     void connect(plug& from) override;
     bool run_until(instant end);
@@ -124,6 +125,7 @@ private:
     random_stream clocks_random_;
     random_stream foreign_random_;  // foreign clients that come again and again
     random_stream kept_random_;
+    random_stream polling_random_;
     const bool is_kept_;  // clients keep locks
     const bool is_acknowledged_;
     checker checker_;
