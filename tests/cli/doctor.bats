@@ -7,13 +7,16 @@ finding_of() { of_json "next(c['finding'] for c in d['servers'][0]['checks'] if 
 examine() { run --separate-stderr holdfast doctor --json "$@"; }
 safe=$'appendonly yes\nmaxmemory-policy noeviction'
 
+# A machine that stalls has slow round trips, of which doctor warns.
+finds_nothing_wrong() {
+    holdfast doctor --json >"$BOX/found" || return 1
+    [ "$(of_json 'd["servers"][0]["dangers"], d["servers"][0]["warnings"]' <"$BOX/found")" = "(0, 0)" ]
+}
+says_that_nothing_is_wrong() { holdfast doctor | grep -q "nothing here endangers locks"; }
+
 @test "Doctor.FindsNothingWrongWithTheLocalServer" {
-    examine
-    [ "$status" -eq 0 ]
-    [ "$(of_json 'd["servers"][0]["dangers"], d["servers"][0]["warnings"]' <<<"$output")" = "(0, 0)" ]
-    run --separate-stderr holdfast doctor
-    [ "$status" -eq 0 ]
-    [[ "$output" == *"nothing here endangers locks"* ]]
+    wait_until finds_nothing_wrong
+    wait_until says_that_nothing_is_wrong
 }
 
 @test "Doctor.LeavesNothingBehind" {

@@ -49,6 +49,10 @@ bool read(int argc, char** argv, settings& out) {
             out.campaign.scenario.polls = scenario_options::polling::always;
             continue;
         }
+        if (word == "--semaphores") {
+            out.campaign.scenario.semaphores = scenario_options::counting::always;
+            continue;
+        }
         if (word == "--all") {
             out.campaign.then = campaign_options::after_violation::go_on;
             continue;

@@ -151,6 +151,7 @@ TEST(Scenarios, ThatOnceShowedABugKeepEveryRule) {
              60286,  // a server that had lost data told a reader that it writes, with a token from before its downgrade
              408555,    // a reader whose old queue position came back with lost data was granted a second token
              557532,    // a renewal backed off for as long as polls that had been refused repeatedly while a slot moved
+             11146987,  // a kept hold's renewal alone followed a slot whose move was cancelled, and found nothing
              11000753,  // two nodes did not know kept holds by the token that was agreed on, and their releases failed
          }) {
         scenario_options options;

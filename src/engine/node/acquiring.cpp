@@ -47,8 +47,8 @@ bool waits(const node_hold& n) {
 
 errc code_for(acquire_answer::reason why) {
     // In the order of the reasons.
-    constexpr std::array codes{errc::busy,     errc::read_held,      errc::write_held,
-                               errc::reserved, errc::would_deadlock, errc::held_other_mode};
+    constexpr std::array codes{errc::busy,           errc::read_held,       errc::write_held,    errc::reserved,
+                               errc::would_deadlock, errc::held_other_mode, errc::limit_differs, errc::over_limit};
     return codes[static_cast<std::size_t>(why)];
 }
 
@@ -117,7 +117,8 @@ void send(node_agent& agent, node_hold& n, instant now) {
                                       .upgrading = upgrades ? n.token : 0,
                                       .gives_way = n.acquisition().gives_way,
                                       .ceiling = n.acquisition().gives_way == 0 ? 0 : keeping::ceiling_of(n),
-                                      .asks_back = n.whole->is_asked_for()});
+                                      .asks_back = n.whole->is_asked_for(),
+                                      .permits = terms.options.permits});
     if (waits(n)) request.wait_for_first_link();
     a.asked_before = false;
     agent.send(request, n.whole->deadline_at_node());
@@ -256,6 +257,7 @@ void granted(node_agent& agent, node_hold& n, const proof& shown, instant now) {
 
 void on_refused(node_agent& agent, node_hold& n, const acquire_answer& answer, instant now) {
     refusal why{code_for(answer.why), "", answer.holder_left, std::string(answer.holder)};
+    if (answer.limit != 0) why.detail = "its limit is " + std::to_string(answer.limit);
     node_acquisition& a = agent.busy(n).acquisition;
     const bool asks_again = answer.is_kept && a.kept_tries < kept_tries.size() && n.whole->is_asked_for();
     if (!asks_again) return refuse(agent, n, std::move(why), now);

@@ -5,6 +5,7 @@
 #include "wire/keys.hpp"
 #include "wire/scripts.hpp"
 #include "world/scenario_impl.hpp"
+#include "world/set_actor.hpp"
 
 namespace holdfast::sim {
 
@@ -19,6 +20,7 @@ constexpr std::uint64_t replica_salt = 0x7265706c696361;
 constexpr std::uint64_t partition_salt = 0x7061727469;
 // These leave the regression seeds without what they draw.
 constexpr std::uint64_t max_lease_salt = 0x6d61786ce6;
+constexpr std::uint64_t set_salt = 0x736574;
 constexpr std::uint64_t delay_salt = 0x64656c6179;
 constexpr std::uint64_t clocks_salt = 0x636c6f636b86;
 
@@ -66,6 +68,9 @@ constexpr std::uint64_t polling_salt = 0x706f6c6c;
 constexpr std::uint64_t polling_one_in = 7;
 constexpr std::uint64_t polling_residue = 5;
 
+// In one of five scenarios some locks are semaphores. The salt leaves the regression seeds without.
+constexpr std::uint64_t semaphore_salt = 0x73656d61;
+
 // One scenario in five has three servers, one in twenty-five has five.
 std::size_t servers_on(const scenario_options& scenario) {
     if (scenario.replicated) return 1;
@@ -100,6 +105,12 @@ bool has_pollers(const scenario_options& scenario) {
     return scenario.seed % polling_one_in == polling_residue;
 }
 
+bool has_semaphores(const scenario_options& scenario) {
+    using counting = scenario_options::counting;
+    if (scenario.semaphores != counting::by_seed) return scenario.semaphores == counting::always;
+    return random_stream(scenario.seed ^ semaphore_salt).percent(20);
+}
+
 bool is_seen_by_beliefs(const scenario_options& scenario) {
     return is_acknowledged(scenario) || (!has_cluster(scenario) && servers_on(scenario) > 1);
 }
@@ -117,6 +128,7 @@ scenario::scenario(const scenario_options& options)
       foreign_random_(options.seed ^ foreign_traffic_salt),
       kept_random_(options.seed ^ kept_salt),
       polling_random_(options.seed ^ polling_salt),
+      semaphore_random_(random_stream(options.seed ^ semaphore_salt).fork()),
       is_kept_(has_keepers(options)),
       is_acknowledged_(is_acknowledged(options)),
       checker_(time_, is_seen_by_beliefs(options) ? checker::view::of_beliefs : checker::view::of_the_server),
@@ -224,9 +236,11 @@ void scenario::draw_plan() {
     // In a fourth of the scenarios mutexes have a delay.
     random_stream delay_random(options_.seed ^ delay_salt);
     if (!fault_free_ && delay_random.percent(25)) workload_.delay = 100ms * static_cast<int>(1 + delay_random.below(4));
+    has_sets_ = !fault_free_ && random_stream(options_.seed ^ set_salt).percent(25);
     const nanoseconds busy = random_.within({2s, 6s});
     workload_.stop = begin_ + busy;
     draw_read_write();
+    if (has_semaphores(options_) && !several()) draw_semaphores();
     draw_foreign_traffic();
     if (is_acknowledged_) draw_acknowledged();
     if (cluster_) draw_cluster();
@@ -289,6 +303,19 @@ void scenario::draw_read_write() {
     workload_.hold = {100us, 15ms};
     fault_mix_.insert(fault_mix_.end(), 1 + fault_mix_.size() / 2, fault::client_gone);
     for (const auto& one : servers_) one->forbid_kill();
+}
+
+// Other programs know no semaphores.
+void scenario::draw_semaphores() {
+    for (std::size_t i = 0; i < workload_.locks.size(); ++i) {
+        lock_plan& lock = workload_.locks[i];
+        if (i != 0 && semaphore_random_.percent(50)) continue;
+        lock.keys = std::make_shared<wire::lock_keys>(
+            wire::make_keys(wire::lock_name("pool" + std::to_string(i)), wire::key_naming::tagged, "hf:"));
+        lock.kind = wire::lock_kind::semaphore;
+        lock.limit = 1 + static_cast<std::uint32_t>(semaphore_random_.below(5));
+    }
+    workload_.limits_differ = !fault_free_ && !is_acknowledged_ && !cluster_ && semaphore_random_.percent(50);
 }
 
 void scenario::draw_faults() {
@@ -359,6 +386,13 @@ client& scenario::add_client() {
         }
         actors_.back().self->start();
     }
+    if (has_sets_) {
+        const actor::environment where{time_, fresh, checker_, workload_, checker_.trace};
+        const std::string name = "c" + std::to_string(setup.number) + ".set";
+        actors_.push_back(
+            {&fresh, std::make_unique<set_actor>(where, random_stream(options_.seed ^ setup.number), name)});
+        actors_.back().self->start();
+    }
     fresh.start();
     return fresh;
 }
@@ -379,6 +413,7 @@ std::vector<keeper*> scenario::add_keepers(client& process) {
     for (const lock_plan& lock : workload_.locks) {
         // Other programs cannot ask.
         if (lock.keys->is_raw() || !kept_random_.percent(80)) continue;
+        if (lock.kind == wire::lock_kind::semaphore) continue;
         keeper_setup setup;
         setup.keys = lock.keys;
         setup.mutant = options_.broken_keeper;
@@ -448,6 +483,7 @@ bool scenario::all_idle() const {
 scenario_result scenario::run() {
     if (!fault_mix_.empty()) plan_fault();
     if (has_foreign_traffic_) plan_foreign_session();
+    if (workload_.limits_differ) plan_resize();
     if (fault_free_ && several()) check_progress({});
     run_until(workload_.stop);
     draining_ = true;
@@ -550,8 +586,12 @@ void scenario::check_final_state() {
     // The last lease, then the lifetime of a queue without polls: six intervals of a third of a lease.
     run_until(time_.now() + patience_ + 3 * workload_.longest_lease() + 60s);
     check([this](const auto& item) {
-        const bool is_mark = std::any_of(workload_.locks.begin(), workload_.locks.end(),
-                                         [&](const lock_plan& lock) { return item.first == lock.keys->fence(); });
+        const bool is_mark = std::any_of(workload_.locks.begin(), workload_.locks.end(), [&](const lock_plan& lock) {
+            // The limit of a semaphore that was resized is kept as long as the mark.
+            const bool is_limit =
+                workload_.limits_differ && lock.kind == wire::lock_kind::semaphore && item.first == lock.keys->lock();
+            return is_limit || item.first == lock.keys->fence();
+        });
         if (!is_mark) checker_.fail("a key is left after all clients ended: " + item.first);
     });
     // Other servers remember longer a token that came from a server whose clock is ahead.

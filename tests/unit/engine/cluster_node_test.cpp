@@ -236,5 +236,41 @@ TEST_F(ClusterNode, ARenewalThatFoundNothingWhereTheSlotIsMovingToIsAskedForOnce
     }
 }
 
+// Of a kept lock it goes alone, and that copy may be the one that came too late.
+TEST_F(ClusterNode, ARenewalAloneOfAKeptLockIsAskedForOnceMore) {
+    start();
+    wait_in_queue(second, "a", two);  // the client listens there
+    const acquire_terms terms{
+        .keys = keys_for("a"), .options = {.lease = 30s, .kept = true}, .limit = {waiting::in_queue, now + 1h}};
+    subject.acquire(first, terms, now);
+    settle();
+    sent(two);
+    say(two, list({"1", "42", "0", "", "50", "0"}));
+    ASSERT_NE(first.held, nullptr);
+    ASSERT_TRUE(first.held->is_kept());
+    subject.cancel(second, errc::cancelled, now);
+    settle();
+    sent(two);
+    say(two, list({"-1", "30000", "other"}));
+    const auto life = std::make_shared<testing::recorded_life>();
+    first.held->listen(life);
+    testing::recorded_answer renewed;
+    subject.renew(*first.held, renewed, now);
+    settle();
+    EXPECT_THAT(sent(two), HasSubstr(wire::find("mutex/renew_block").sha1));
+    say(two, try_again);
+    EXPECT_THAT(sent(two), HasSubstr(wire::find("mutex/renew").sha1));
+    say(two, "-ASK 15495 one:7001\r\n");
+    EXPECT_THAT(sent(one), HasSubstr("SSUBSCRIBE"));
+    say(one, "+OK\r\n");
+    confirm(one, channel("a"));
+    say(one, "+OK\r\n" + list({"0"}));
+    EXPECT_FALSE(life->lost) << "the move was cancelled, and the key is back";
+    EXPECT_THAT(sent(two), HasSubstr(wire::find("mutex/renew_block").sha1));
+    say(two, list({"1", "", "", "", "60", "0"}));
+    EXPECT_FALSE(life->lost);
+    EXPECT_EQ(renewed.code, errc{});
+}
+
 }  // namespace
 }  // namespace holdfast::engine::cluster_node_test
