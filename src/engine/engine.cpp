@@ -403,6 +403,11 @@ void node_input::on_subscription_refused(const failure& why, const lock_set& whi
     whole_.run(now);
 }
 
+void node_input::on_wakes_changed(const lock_set& which, instant now) {
+    agent().on_wakes_changed(which, now);
+    whole_.run(now);
+}
+
 void node_input::on_push(const redis::reply_view& message, instant now) {
     agent().on_push(message, now);
     whole_.run(now);

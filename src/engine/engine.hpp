@@ -58,6 +58,8 @@ public:
     void on_owners_changed(instant now);
     // Nobody can be woken: every waiter is refused for that reason.
     void on_subscription_refused(const failure& why, const lock_set& which, instant now);
+    // Waiters of these locks are woken in another way from now on, and messages may be lost: they poll.
+    void on_wakes_changed(const lock_set& which, instant now);
     void on_push(const redis::reply_view& message, instant now);
 
 private:

@@ -82,6 +82,14 @@ mutant of_keepers(std::string rule, std::string name, kept_mutant what) {
                       {std::move(name), [what](scenario_options& scenario) { scenario.broken_keeper = what; }});
 }
 
+// A mutant that shows only where clients poll.
+mutant of_pollers(mutant one) {
+    return {std::move(one.name), [apply = std::move(one.apply)](scenario_options& scenario) {
+                scenario.polls = scenario_options::polling::always;
+                apply(scenario);
+            }};
+}
+
 // A mutant that shows only where locks are semaphores.
 mutant of_semaphores(std::string rule, mutant one) {
     return breaking(std::move(rule), {std::move(one.name), [apply = std::move(one.apply)](scenario_options& scenario) {
@@ -138,6 +146,9 @@ void forge_old_grants(scenario_options& scenario) {
 
 std::vector<mutant> mutants() {
     return {
+        of_pollers(in_scripts("WaitersThatPollLookDead", "", "if channel == by_polls then return true end", "")),
+        of_pollers(in_scripts("WaitersThatPollNeverDie", "",
+                              "if now_us - wants.seen_us > 2000 * wants.interval_ms then return false end", "")),
         in_scripts("ReleaseEndsAnyHold", "mutex/release", "if holder == id then", "if holder then"),
         in_scripts("PollDoesNotRefresh", "mutex/acquire", "if channel ~= '' then",
                    "if channel ~= '' and not redis.call('ZSCORE', KEYS[2], id) then"),

@@ -364,6 +364,17 @@ void node_agent::on_subscription_refused(const failure& why, const lock_set& whi
     }
 }
 
+// What was pushed meanwhile may be lost, as after a new link.
+void node_agent::on_wakes_changed(const lock_set& which, instant now) {
+    for (auto next = holds_.begin(); next != holds_.end();) {
+        node_hold& n = *next++;
+        if (!which.has(keys_of(n))) continue;
+        keeping::on_link_up(*this, n, now);
+        if (keeping::lacks_proof(n)) renewing::prove_anew(*this, n, now);
+        acquiring::on_hint(*this, n, now);
+    }
+}
+
 // ["message" or "smessage", channel, text]
 void node_agent::on_push(const redis::reply_view& message, instant now) {
     if (message.size() < 3 || message[0].text() != wakes_.push_kind()) return;
@@ -381,7 +392,7 @@ void node_agent::on_push(const redis::reply_view& message, instant now) {
 
 void node_agent::to_waiter(node_hold& n, wire::push_kind kind, const wire::push_reader::item& item, instant now) {
     if (kind == wire::push_kind::wanted) return keeping::note_waiters(*this, n, 1);
-    if (kind == wire::push_kind::poll) return n.is_queued() ? acquiring::poll(*this, n, now) : void();
+    if (kind == wire::push_kind::poll) return acquiring::on_hint(*this, n, now);
     if (kind == wire::push_kind::grant_block) keeping::note_waiters(*this, n, item.waiters);
     acquiring::on_push(*this, n, item, now);
 }

@@ -80,6 +80,7 @@ public:
     void on_link_down(const lock_set& which);
     // Nobody can be woken: every waiter is refused for that reason.
     void on_subscription_refused(const failure& why, const lock_set& which, instant now);
+    void on_wakes_changed(const lock_set& which, instant now);
     void on_push(const redis::reply_view& message, instant now);
     void on_timer(instant now);
     void on_outcome(call& asked, const call_outcome& got, instant now);
@@ -101,6 +102,7 @@ public:
     // Questions only: what should be done there is an effect.
     const outbox& node() const noexcept { return out_; }
     wake_channels& wakes() noexcept { return wakes_; }
+    woken_by wakes(const node_hold& n) { return out_.wakes(wakes_.of(keys_of(n))); }
     std::size_t renewals_in_flight() const noexcept { return renewals_; }
     timer_heap& timers() noexcept { return timers_; }
     node_hold_list& holds() noexcept { return holds_; }

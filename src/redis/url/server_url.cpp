@@ -275,6 +275,9 @@ server_settings parse_url(std::string_view text) {
     }
     options.apply(settings);
     if (of == layout::cluster && settings.database != 0) url.refuse("a Cluster has one database only, which is 0");
+    if (of == layout::cluster && settings.resp == resp_choice::resp2 && settings.wake == wake_choice::push) {
+        url.refuse("on a Cluster wake=push needs RESP3: with resp=2 waiters poll");
+    }
     return settings;
 }
 
@@ -315,7 +318,16 @@ server_settings server_settings::for_sentinel(const server_address& which) const
     link.host = which.host;
     link.port = which.port;
     link.database = 0;
+    link.resp = resp_choice::either;
     link.sentinels.reset();
+    return link;
+}
+
+server_settings server_settings::for_wakes() const {
+    server_settings link = *this;
+    link.sentinels.reset();
+    link.use = link_use::wakes;
+    link.resp = resp_choice::resp2;
     return link;
 }
 

@@ -484,7 +484,10 @@ void checker::granted(const call& asked, lock_state& state, const std::string& i
     check_token(state, id);
     check_order(state, id);
     if (id == asked.id) return;
-    if (!listens(asked.lock, wire::client_of(id)))
+    const auto known = state.known.find(id);
+    const bool may_be_late =
+        known != state.known.end() && may_learn_late(wire::client_of(id), known->second.interval, known->second.asked);
+    if (!may_be_late && !listens(asked.lock, wire::client_of(id)))
         fail("the lock was handed over to a waiter without subscription: " + id);
     // An older snapshot may restore a queue position that a release by token does not remove.
     if (!excused.data_lost && state.last_step[id] == step::release)
@@ -528,7 +531,8 @@ void checker::check_order(const lock_state& state, const std::string& id) {
 }
 
 void checker::expect_entry(const std::string& lock, const std::string& id) {
-    time().after(entered_within, [this, lock, id, since = now()] {
+    const milliseconds learns_within = polls(wire::client_of(id)) ? longest_told_interval : milliseconds(0);
+    time().after(entered_within + learns_within, [this, lock, id, since = now()] {
         if (holders_.contains(id) || locks_[lock].last_step[id] == step::release) return;
         if (tokens_may_repeat()) return;  // clients rightly ignore a push whose token is not new
         watched = &server_of(lock);
@@ -546,7 +550,10 @@ void checker::update_queue(const call& asked, lock_state& state) {
         state.known[item.text] = {now(), next_number++, asked.interval};
     }
     const auto asker = state.known.find(asked.id);
-    if (asker != state.known.end() && asked.what == step::acquire) asker->second.asked = now();
+    if (asker != state.known.end() && asked.what == step::acquire) {
+        asker->second.asked = now();
+        asker->second.interval = asked.interval;  // of those who poll it depends on their position
+    }
 }
 
 }  // namespace holdfast::sim
