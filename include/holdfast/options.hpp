@@ -177,6 +177,9 @@ using mutex_options = basic_lock_options<no_preference, milliseconds>;
 /// The options of a shared_mutex.
 using shared_mutex_options = basic_lock_options<prefer, no_delay>;
 
+/// The options of a semaphore. It cannot be used with keys::raw, `keep` and `passes`.
+using semaphore_options = basic_lock_options<no_preference, no_delay>;
+
 /// What the server told about the lock when it was released; see `lease::release(afterwards&)`.
 struct afterwards {
     /// How many holders the lock has now, including those it was just handed over to. Zero: the lock is free.

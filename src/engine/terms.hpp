@@ -73,6 +73,8 @@ struct lock_options {
     std::uint16_t stripes = 0;
     std::uint16_t replica_timeout_ms = 0;
     std::uint8_t replicas = 0;  // that must acknowledge a grant or a renewal before it counts
+    std::uint32_t limit = 1;    // of a semaphore: how many permits there are
+    std::uint32_t permits = 1;  // of a semaphore: how many are asked for
     wire::lock_kind kind = wire::lock_kind::mutex;
     wire::preference prefer = wire::preference::arrival;
     upgrades upgrading = upgrades::allowed;

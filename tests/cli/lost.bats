@@ -134,5 +134,5 @@ deaf='trap "echo TERM >>\"$BOX/heard\"" TERM; echo $$ >"$BOX/job"
     [[ "$output" == *"--max-lease"* ]]
     run holdfast run --shared --delay 1s stock -- true
     [ "$status" -eq 125 ]
-    [[ "$output" == *"a read-write lock has no delay"* ]]
+    [[ "$output" == *"only a plain lock has a delay"* ]]
 }

@@ -68,6 +68,33 @@ TEST(Scenarios, KeepEveryRuleAndReachEveryLineOfEveryScript) {
     }
 }
 
+// Clients that poll beside clients that are pushed to, and clients to whom a message proves nothing.
+TEST(Scenarios, KeepEveryRuleWhereClientsPoll) {
+    campaign_options options;
+    options.seeds = seeds() / 4;
+    options.jobs = 2;
+    options.counted = 0;
+    options.scenario.polls = scenario_options::polling::always;
+    const campaign_result all = run_campaign(options);
+    ASSERT_FALSE(all.violation) << "seed " << all.violation->seed << ": " << all.violation->verdict;
+    EXPECT_GT(all.holds, all.scenarios);
+}
+
+// On a link of their own messages overtake answers. The mutant PushesOvertakeAnswers shows what that does to other
+// clients.
+TEST(Scenarios, KeepEveryRuleWhereMessagesOvertakeAnswersAndAreHints) {
+    campaign_options options;
+    options.seeds = seeds() / 8;
+    options.jobs = 2;
+    options.counted = 0;
+    options.scenario.servers = 1;
+    options.scenario.polls = scenario_options::polling::all_hinted;
+    options.scenario.pushes_overtake = true;
+    const campaign_result all = run_campaign(options);
+    ASSERT_FALSE(all.violation) << "seed " << all.violation->seed << ": " << all.violation->verdict;
+    EXPECT_GT(all.holds, all.scenarios);
+}
+
 // A failover to a lagging replica excuses nothing, because what it has not acknowledged does not count.
 TEST(Scenarios, KeepEveryRuleAcrossFailoversToAcknowledgingReplicas) {
     campaign_options options;

@@ -2,6 +2,8 @@
 
 #include "api/runtime/core.hpp"
 
+#include "wire/entry.hpp"
+
 #include <algorithm>
 #include <type_traits>
 
@@ -107,6 +109,32 @@ lock_definition define(const core& where, const std::string& name, const mutex_o
 
 lock_definition define(const core& where, const std::string& name, const shared_mutex_options& chosen) {
     return define_any(where, name, chosen);
+}
+
+lock_definition define_semaphore(const core& where, const std::string& name, std::size_t limit,
+                                 const semaphore_options& chosen) {
+    if (where.servers() > 1) {
+        throw error(errc::bad_option,
+                    "a semaphore needs one server, a primary with replicas, or a Cluster: with several independent "
+                    "servers a majority of votes for each holder does not bound the sum of the permits");
+    }
+    if (chosen.keys == keys::raw) {
+        throw error(errc::bad_option, "a semaphore cannot be used with keys::raw: no other program knows its keys");
+    }
+    if (chosen.keep != milliseconds(0) || chosen.passes != 0) {
+        throw error(errc::bad_option, "keep and passes are for a mutex and a shared_mutex, not for a semaphore");
+    }
+    lock_definition lock = define_any(where, name, chosen);
+    lock.options.kind = engine::lock_kind::semaphore;
+    lock.options.limit = to_permits(limit);
+    return lock;
+}
+
+std::uint32_t to_permits(std::size_t number) {
+    if (number >= 1 && number <= static_cast<std::size_t>(wire::most_permits)) {
+        return static_cast<std::uint32_t>(number);
+    }
+    throw error(errc::bad_option, "a limit and a number of permits must be from 1 to 1000000000");
 }
 
 wire::lock_keys keys_of(const std::string& name, const shared_mutex_options& chosen) {

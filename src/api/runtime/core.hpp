@@ -48,6 +48,7 @@ public:
     api::watcher& watcher() noexcept { return watcher_; }
     milliseconds max_lease() const noexcept { return options_.max_lease; }
     milliseconds shortest_lease() const noexcept;
+    milliseconds fence_retention() const noexcept { return options_.fence_retention; }
     unsigned max_depth() const noexcept { return options_.max_depth; }
     kept_locks& kept() noexcept { return kept_; }
 

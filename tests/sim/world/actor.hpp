@@ -22,6 +22,7 @@ struct lock_plan {
     std::shared_ptr<const wire::lock_keys> keys;
     wire::lock_kind kind = wire::lock_kind::mutex;
     wire::preference prefer = wire::preference::arrival;
+    std::uint32_t limit = 1;  // of a semaphore
 };
 
 /// How the actors of a scenario behave.
@@ -34,7 +35,8 @@ struct workload {
     std::uint16_t replica_timeout_ms = 0;
     std::uint16_t yield_after_ms = 50;
     bool replicas_may_lag = false;
-    milliseconds delay{0};  // of mutexes, after a hold has expired
+    bool limits_differ = false;  // of semaphores: a few declare another one, and operators resize
+    milliseconds delay{0};       // of mutexes, after a hold has expired
     unsigned try_percent = 15;
     unsigned deadline_percent = 40;  // of the requests that wait in the queue
     unsigned cancel_percent = 10;
@@ -150,6 +152,7 @@ private:
 
     environment env_;
     random_stream random_;
+    random_stream permits_random_;
     random_stream rw_random_;  // a stream of its own: scenarios without read-write locks draw what they drew before
                                // these locks existed
     std::string name_;
