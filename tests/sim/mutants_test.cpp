@@ -379,7 +379,7 @@ std::vector<mutant> mutants() {
                                   "now_us - 100000")),
         of_keepers("", in_scripts("RenewingABlockRevives", "mutex/renew_block", "if not holder then return {0} end",
                                   "if not holder then redis.call('SET', KEYS[1], id, 'PX', lease) holder = id end")),
-        of_keepers("two conflicting holders",
+        of_keepers("a holder without trouble lost",
                    in_scripts("RenewingABlockDoesNotExtend", "mutex/renew_block", "math.max(left, lease)", "left")),
         of_keepers("believes in a grant that no server made",
                    in_scripts("MessagesTellOfNumbersBeforeTheBlock", "", "' ' .. who .. ' ' .. token",
