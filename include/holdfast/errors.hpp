@@ -48,7 +48,7 @@ enum class errc {
     recovering,        ///< the server restarted or took over a short while ago and is not trusted yet
     misconfigured,     ///< MISCONF, NOREPLICAS: the server refuses writes because it cannot save or replicate them
     server_error,      ///< any other error reply
-    too_old,           ///< older than Redis 6.2, in a Cluster older than 7.0, or without RESP3
+    too_old,           ///< older than Redis 6.2, in a Cluster older than 7.0, or without the RESP3 that was asked for
     no_such_database,  ///< SELECT of a database that the server does not have
 
     // The connection.

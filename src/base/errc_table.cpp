@@ -67,7 +67,7 @@ constexpr auto rows = std::to_array<errc_row>({
     {errc::misconfigured, "misconfigured", passing,
      "the server refuses writes because it cannot save or replicate; see its log"},
     {errc::server_error, "server_error", permanent, "the server answered with an error"},
-    {errc::too_old, "too_old", permanent, "holdfast needs Redis 6.2 or later, in a Cluster 7.0, speaking RESP3"},
+    {errc::too_old, "too_old", permanent, "holdfast needs Redis 6.2 or later, in a Cluster 7.0"},
     {errc::no_such_database, "no_such_database", permanent,
      "the server has no database of that number; correct the URL"},
     {errc::protocol_error, "protocol_error", permanent,

@@ -35,12 +35,15 @@ struct lock_terms {
     std::uint32_t limit = 1;     // of a semaphore: how many permits the caller says that there are
 };
 
+// In the place of a wake-up channel: the waiter listens nowhere, polls, and is alive while it does.
+inline constexpr std::string_view by_polls = "-";
+
 struct acquire_request {
     std::string_view id;
     wish wants = wish::write;
     milliseconds lease;
     std::uint64_t token_floor = 0;
-    std::string_view channel;  // empty: do not wait
+    std::string_view channel;  // empty: do not wait; or by_polls
     std::string_view ticket;   // of the last answer; empty: none yet
     milliseconds poll_interval{0};
     milliseconds queue_retention{0};

@@ -7,6 +7,8 @@
 bats_require_minimum_version 1.5.0
 
 setup() {
+    # Bash ignores that such a line fails.
+    if grep -n '^ *! ' "$BATS_TEST_FILENAME"; then echo 'say `run !`'; return 1; fi
     : "${HOLDFAST_BIN:?names the binary to test}"
     export -n HOLDFAST_BIN HOLDFAST_DEMO # the command says of variables that it does not know
     unset HOLDFAST_MAX_LEASE HOLDFAST_HELD HOLDFAST_NAME HOLDFAST_TOKEN

@@ -21,7 +21,7 @@ nothing_left_of() { [ "$(redis exists "hf:{$1}" "hf:{$1}:leases" "hf:{$1}:grants
     hold_slots three a --slots 2
     three=$last
     wait_until someone_waits_for a
-    ! runs three
+    run ! runs three
     run holdfast run --no-wait --slots 2 a -- touch "$BOX/ran"
     [ "$status" -eq 1 ]
     [[ "$output" == *"lock 'a': not acquired; held by "*" and 1 other"* ]]

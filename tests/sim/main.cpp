@@ -22,8 +22,9 @@ struct settings {
 
 int usage() {
     std::fputs(
-        "usage: holdfast-sim [--seeds N] [--first-seed N] [--jobs N] [--counted N] [--all] [--replicated] [--cluster]\n"
-        "       holdfast-sim --seed N [--trace] [--replicated] [--cluster]\n",
+        "usage: holdfast-sim [--seeds N] [--first-seed N] [--jobs N] [--counted N] [--all] [--replicated] [--cluster] "
+        "[--polls]\n"
+        "       holdfast-sim --seed N [--trace] [--replicated] [--cluster] [--polls]\n",
         stderr);
     return 2;
 }
@@ -42,6 +43,10 @@ bool read(int argc, char** argv, settings& out) {
         }
         if (word == "--cluster") {
             out.campaign.scenario.cluster = scenario_options::clusters::always;
+            continue;
+        }
+        if (word == "--polls") {
+            out.campaign.scenario.polls = scenario_options::polling::always;
             continue;
         }
         if (word == "--semaphores") {

@@ -82,6 +82,14 @@ mutant of_keepers(std::string rule, std::string name, kept_mutant what) {
                       {std::move(name), [what](scenario_options& scenario) { scenario.broken_keeper = what; }});
 }
 
+// A mutant that shows only where clients poll.
+mutant of_pollers(mutant one) {
+    return {std::move(one.name), [apply = std::move(one.apply)](scenario_options& scenario) {
+                scenario.polls = scenario_options::polling::always;
+                apply(scenario);
+            }};
+}
+
 // A mutant that shows only where locks are semaphores.
 mutant of_semaphores(std::string rule, mutant one) {
     return breaking(std::move(rule), {std::move(one.name), [apply = std::move(one.apply)](scenario_options& scenario) {
@@ -138,6 +146,9 @@ void forge_old_grants(scenario_options& scenario) {
 
 std::vector<mutant> mutants() {
     return {
+        of_pollers(in_scripts("WaitersThatPollLookDead", "", "if channel == by_polls then return true end", "")),
+        of_pollers(in_scripts("WaitersThatPollNeverDie", "",
+                              "if now_us - wants.seen_us > 2000 * wants.interval_ms then return false end", "")),
         in_scripts("ReleaseEndsAnyHold", "mutex/release", "if holder == id then", "if holder then"),
         in_scripts("PollDoesNotRefresh", "mutex/acquire", "if channel ~= '' then",
                    "if channel ~= '' and not redis.call('ZSCORE', KEYS[2], id) then"),
@@ -257,6 +268,12 @@ std::vector<mutant> mutants() {
              forge_old_grants(scenario);
              replace_in_scripts(scenario, "mutex/acquire", "ticket, position, mark or '0',", "ticket, position, '0',");
          }},
+        in_scripts("LocksTakenTogetherAreTakenFromTheirHolder", "mutex/acquire_all",
+                   "redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[3]) > 0", "redis.call('EXISTS', KEYS[2], KEYS[3]) > 0"),
+        in_scripts("LocksTakenTogetherIgnoreTheQueue", "mutex/acquire_all",
+                   "redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[3]) > 0", "redis.call('EXISTS', KEYS[1]) > 0"),
+        in_scripts("LocksReleasedTogetherAreNotHandedOver", "mutex/release_all",
+                   "is_held and redis.pcall('EXISTS', KEYS[2], KEYS[3]) == 0", "is_held"),
         in_scripts("TicketsFromClientsClocks", "mutex/acquire", "math.max(now_us, last + 1)",
                    "now_us + string.byte(id, 6) * 20000"),
         // One mutant for one rule.
@@ -381,6 +398,7 @@ std::vector<mutant> mutants() {
         of_keepers("does not cover the number", "CeilingsCountWhenAsked", kept_mutant::ceilings_count_when_asked),
         of_keepers("does not cover the number", "CeilingsAreIgnored", kept_mutant::ceilings_are_ignored),
         of_keepers("two conflicting holders", "WritersShare", kept_mutant::writers_share),
+        of_keepers("", "FastUsersAreNotCounted", kept_mutant::fast_users_are_not_counted),
         of_keepers("", "ValidityLastsLonger", kept_mutant::validity_lasts_longer),
         of_keepers("", "UnmarkedHoldsAreKept", kept_mutant::unmarked_holds_are_kept),
         // Semaphores.

@@ -59,6 +59,8 @@ void kept_locks::wait_until_given_back(instant begun) {
 }
 
 std::shared_ptr<kept_lock> kept_locks::share(const lock_definition& lock) {
+    // In a child every use fails, and a thread of the parent may have had the mutex.
+    if (core_.forked()) return std::make_shared<kept_lock>(core_, lock);
     static const int at_exit = std::atexit([] { process().give_back(); });
     static_cast<void>(at_exit);
     process().add(*this);

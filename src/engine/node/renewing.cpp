@@ -141,7 +141,7 @@ std::optional<hold_answer> on_reply(node_agent& agent, node_hold& n, const call&
     const bool is_loss =
         answer->what == hold_answer::verdict::not_held || answer->what == hold_answer::verdict::held_by_other;
     // A slot that moves back and forth: the member to which it moves again may not have the key yet.
-    const bool may_be_elsewhere = is_loss && asked.was_redirected() && asked.what() == purpose::renew;
+    const bool may_be_elsewhere = is_loss && asked.was_redirected() && asked.what() != purpose::renew_again;
     if (may_be_elsewhere || answer->what == hold_answer::verdict::unclear) {
         send(agent, n, now, purpose::renew_again);
     } else if (is_loss) {

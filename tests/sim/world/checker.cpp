@@ -321,6 +321,27 @@ checker::call checker::read(std::string_view script, const words& command) const
     return out;
 }
 
+// A script of several locks does to each what the script of one lock would. `2 + 4 * n` arguments are keys; then
+// acquire_all: number, retention, (id, lease, floor) ...; release_all: number, (id, token) ...
+std::vector<checker::call> checker::read_all(std::string_view script, const words& command) const {
+    const bool acquires = script == "mutex/acquire_all";
+    if (!acquires && script != "mutex/release_all") return {read(script, command)};
+    std::vector<call> all;
+    const std::size_t keys = std::stoul(std::string(command[2]));
+    for (std::size_t i = 0; i < keys / 4; ++i) {
+        const std::size_t first_key = 3 + 4 * i;
+        const std::size_t given = 3 + keys + (acquires ? 2 + 3 * i : 1 + 2 * i);
+        call& one = all.emplace_back();
+        one.what = acquires ? step::acquire : step::release;
+        one.lock = command[first_key];
+        one.queue = command[first_key + 1];
+        one.fence = command[first_key + 3];
+        one.id = command[given];
+        if (acquires) one.lease = to_ms(command[given + 1]);
+    }
+    return all;
+}
+
 std::string checker::get(const std::string& key) {
     const entry* const there = watched->peek(key);
     if (there == nullptr) return {};
@@ -334,12 +355,13 @@ void checker::before_script(server& at, const words& command) {
     const std::string_view script = script_of(command);
     if (script.starts_with("rw/")) return read_write_.before_script(script, command);
     if (script.starts_with("semaphore/")) return semaphores_.before_script(script, command);
-    const call asked = read(script, command);
-    lock_state& state = locks_[asked.lock];
-    state.name = asked.lock;
-    state.holder = get(asked.lock);
-    if (!has_one_key(asked.what)) state.fence = get(asked.fence);
-    state.gap_end_us = asked.gap.empty() ? 0 : gap_end_us(at, asked.gap);
+    for (const call& asked : read_all(script, command)) {
+        lock_state& state = locks_[asked.lock];
+        state.name = asked.lock;
+        state.holder = get(asked.lock);
+        if (!has_one_key(asked.what)) state.fence = get(asked.fence);
+        state.gap_end_us = asked.gap.empty() ? 0 : gap_end_us(at, asked.gap);
+    }
 }
 
 void checker::after_script(const words& command, const value& answer) {
@@ -352,7 +374,15 @@ void checker::after_script(const words& command, const value& answer) {
     }
     if (script.starts_with("rw/")) return read_write_.after_script(script, command, answer);
     if (script.starts_with("semaphore/")) return semaphores_.after_script(script, command, answer);
-    const call asked = read(script, command);
+    const std::vector<call> all = read_all(script, command);
+    if (all.size() == 1) return after_call(all.front(), answer);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const value& part = answer.is_error() ? answer : answer.items.at(i);
+        if (part.type != value::kind::nil) after_call(all[i], part);
+    }
+}
+
+void checker::after_call(const call& asked, const value& answer) {
     if (trace) {
         constexpr std::string_view names[] = {"acquire", "release", "release alone", "renew"};
         trace("  " + std::string(names[static_cast<std::size_t>(asked.what)]) + " " + asked.lock + " by " + asked.id +
@@ -367,7 +397,8 @@ void checker::after_script(const words& command, const value& answer) {
     const bool said_done = !answer.items.empty() && answer.items[0].integer == 1;
     if (asked.what == step::renew && said_done && holder == asked.id) done[asked.id].renewed = now();
     if (asked.what == step::release || asked.what == step::release_alone) {
-        if (holder != asked.id) done[asked.id].left = now();
+        // A position that lost data brought back may be served by the release that found nothing: by another grant.
+        if (holder != asked.id || state.holder != asked.id) done[asked.id].left = now();
         if (holder != asked.id && state.holder == asked.id) done[asked.id].released = now();
     }
     if (asked.brings_numbers && said_done) {
@@ -453,7 +484,10 @@ void checker::granted(const call& asked, lock_state& state, const std::string& i
     check_token(state, id);
     check_order(state, id);
     if (id == asked.id) return;
-    if (!listens(asked.lock, wire::client_of(id)))
+    const auto known = state.known.find(id);
+    const bool may_be_late =
+        known != state.known.end() && may_learn_late(wire::client_of(id), known->second.interval, known->second.asked);
+    if (!may_be_late && !listens(asked.lock, wire::client_of(id)))
         fail("the lock was handed over to a waiter without subscription: " + id);
     // An older snapshot may restore a queue position that a release by token does not remove.
     if (!excused.data_lost && state.last_step[id] == step::release)
@@ -497,7 +531,8 @@ void checker::check_order(const lock_state& state, const std::string& id) {
 }
 
 void checker::expect_entry(const std::string& lock, const std::string& id) {
-    time().after(entered_within, [this, lock, id, since = now()] {
+    const milliseconds learns_within = polls(wire::client_of(id)) ? longest_told_interval : milliseconds(0);
+    time().after(entered_within + learns_within, [this, lock, id, since = now()] {
         if (holders_.contains(id) || locks_[lock].last_step[id] == step::release) return;
         if (tokens_may_repeat()) return;  // clients rightly ignore a push whose token is not new
         watched = &server_of(lock);
@@ -515,7 +550,10 @@ void checker::update_queue(const call& asked, lock_state& state) {
         state.known[item.text] = {now(), next_number++, asked.interval};
     }
     const auto asker = state.known.find(asked.id);
-    if (asker != state.known.end() && asked.what == step::acquire) asker->second.asked = now();
+    if (asker != state.known.end() && asked.what == step::acquire) {
+        asker->second.asked = now();
+        asker->second.interval = asked.interval;  // of those who poll it depends on their position
+    }
 }
 
 }  // namespace holdfast::sim

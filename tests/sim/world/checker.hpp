@@ -138,6 +138,8 @@ private:
     std::shared_ptr<belief> remember(belief fresh);
     void watch_keeper(const lock_state& state);
     call read(std::string_view script, const words& command) const;
+    std::vector<call> read_all(std::string_view script, const words& command) const;
+    void after_call(const call& asked, const value& answer);
     std::string get(const std::string& key);
     void check_overlap(const belief& fresh);
     void check_permits(const belief& fresh);

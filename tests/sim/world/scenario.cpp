@@ -5,6 +5,7 @@
 #include "wire/keys.hpp"
 #include "wire/scripts.hpp"
 #include "world/scenario_impl.hpp"
+#include "world/set_actor.hpp"
 
 namespace holdfast::sim {
 
@@ -19,6 +20,7 @@ constexpr std::uint64_t replica_salt = 0x7265706c696361;
 constexpr std::uint64_t partition_salt = 0x7061727469;
 // These leave the regression seeds without what they draw.
 constexpr std::uint64_t max_lease_salt = 0x6d61786ce6;
+constexpr std::uint64_t set_salt = 0x736574;
 constexpr std::uint64_t delay_salt = 0x64656c6179;
 constexpr std::uint64_t clocks_salt = 0x636c6f636b86;
 
@@ -60,6 +62,12 @@ constexpr std::uint64_t foreign_traffic_residue = 0;
 // In half of all scenarios clients keep locks. The salt leaves the regression seeds without.
 constexpr std::uint64_t kept_salt = 0x6b657114;
 
+// In one of seven scenarios some clients poll, or take messages for hints. The residue leaves the regression seeds
+// without.
+constexpr std::uint64_t polling_salt = 0x706f6c6c;
+constexpr std::uint64_t polling_one_in = 7;
+constexpr std::uint64_t polling_residue = 5;
+
 // In one of five scenarios some locks are semaphores. The salt leaves the regression seeds without.
 constexpr std::uint64_t semaphore_salt = 0x73656d61;
 
@@ -91,6 +99,12 @@ bool has_keepers(const scenario_options& scenario) {
     return random_stream(scenario.seed ^ kept_salt).percent(50);
 }
 
+bool has_pollers(const scenario_options& scenario) {
+    using polling = scenario_options::polling;
+    if (scenario.polls != polling::by_seed) return true;
+    return scenario.seed % polling_one_in == polling_residue;
+}
+
 bool has_semaphores(const scenario_options& scenario) {
     using counting = scenario_options::counting;
     if (scenario.semaphores != counting::by_seed) return scenario.semaphores == counting::always;
@@ -113,6 +127,7 @@ scenario::scenario(const scenario_options& options)
       clocks_random_(options.seed ^ clocks_salt),
       foreign_random_(options.seed ^ foreign_traffic_salt),
       kept_random_(options.seed ^ kept_salt),
+      polling_random_(options.seed ^ polling_salt),
       semaphore_random_(random_stream(options.seed ^ semaphore_salt).fork()),
       is_kept_(has_keepers(options)),
       is_acknowledged_(is_acknowledged(options)),
@@ -221,6 +236,7 @@ void scenario::draw_plan() {
     // In a fourth of the scenarios mutexes have a delay.
     random_stream delay_random(options_.seed ^ delay_salt);
     if (!fault_free_ && delay_random.percent(25)) workload_.delay = 100ms * static_cast<int>(1 + delay_random.below(4));
+    has_sets_ = !fault_free_ && random_stream(options_.seed ^ set_salt).percent(25);
     const nanoseconds busy = random_.within({2s, 6s});
     workload_.stop = begin_ + busy;
     draw_read_write();
@@ -351,10 +367,12 @@ client& scenario::add_client() {
     if (mistrusted_ && !options_.forgetful_servers_vote) setup.max_lease = max_lease();
     setup.clock_stops_in_pauses = options_.clock_stops_in_pauses;
     setup.first_failure_ends_waits = options_.first_failure_ends_waits;
+    draw_wake_up(setup);
     ids_.push_back(std::make_unique<random_stream>(options_.ids_repeat ? options_.seed : random_.next()));
     clients_.push_back(std::make_unique<client>(time_, random_.fork(), *ids_.back(), setup, *this));
     client& fresh = *clients_.back();
     by_id_[fresh.engine().id().text()] = &fresh;
+    if (setup.wakes == engine::woken_by::poll) checker_.pollers.insert(fresh.engine().id().text());
     const std::vector<keeper*> kept = is_kept_ ? add_keepers(fresh) : std::vector<keeper*>();
     const std::size_t actors = 1 + random_.below(4);
     for (std::size_t i = 0; i < actors; ++i) {
@@ -368,8 +386,26 @@ client& scenario::add_client() {
         }
         actors_.back().self->start();
     }
+    if (has_sets_) {
+        const actor::environment where{time_, fresh, checker_, workload_, checker_.trace};
+        const std::string name = "c" + std::to_string(setup.number) + ".set";
+        actors_.push_back(
+            {&fresh, std::make_unique<set_actor>(where, random_stream(options_.seed ^ setup.number), name)});
+        actors_.back().self->start();
+    }
     fresh.start();
     return fresh;
+}
+
+void scenario::draw_wake_up(client_setup& setup) {
+    if (!has_pollers(options_)) return;
+    const bool all_hinted = options_.polls == scenario_options::polling::all_hinted;
+    if (!all_hinted && polling_random_.percent(50)) {
+        setup.wakes = engine::woken_by::poll;
+        setup.server.wake = redis::wake_choice::poll;
+    } else if (all_hinted || (!cluster_ && polling_random_.percent(50))) {
+        setup.wakes = engine::woken_by::hint;
+    }
 }
 
 std::vector<keeper*> scenario::add_keepers(client& process) {
@@ -483,7 +519,8 @@ scenario_result scenario::run() {
 // A contended cycle costs two commands, an upgrade or downgrade one each. A script that a server does not know costs
 // one more, once per client and script, on each member of a Cluster.
 void scenario::check_commands() {
-    if (!fault_free_ || is_kept_) return;  // who waits beside a keeper polls more often
+    // Who waits beside a keeper polls more often, and so does who hears of nothing.
+    if (!fault_free_ || is_kept_ || has_pollers(options_)) return;
     const std::size_t members = cluster_ ? servers_.size() : 1;
     std::uint64_t allowed = 2 * checker_.cycles() + checker_.changes() + 4 * members * actors_.size();
     // A split vote costs more: node holds are given up and granted again, and tokens raised.
@@ -514,7 +551,8 @@ std::vector<std::string> scenario::waiting_since(const std::string& lock, instan
 
 // Without faults a wanted lock is acquired soon: no split vote lasts.
 void scenario::check_progress(std::map<std::string, instant> idle_since) {
-    constexpr milliseconds soon{250};
+    // What a server has handed over to a waiter that polls, it learns late.
+    const milliseconds soon = milliseconds(250) + (has_pollers(options_) ? longest_told_interval : milliseconds(0));
     for (const lock_plan& lock : workload_.locks) {
         const std::string& name = lock.keys->lock();
         const bool wanted = std::any_of(actors_.begin(), actors_.end(), [&](const placed_actor& p) {

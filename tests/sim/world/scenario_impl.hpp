@@ -47,6 +47,7 @@ private:
     milliseconds max_lease() const;
     client& add_client();
     std::vector<keeper*> add_keepers(client& process);
+    void draw_wake_up(client_setup& setup);
     void note(const std::string& what) const;
     void connect(plug& from) override;
     bool run_until(instant end);
@@ -128,6 +129,7 @@ private:
     random_stream clocks_random_;
     random_stream foreign_random_;  // foreign clients that come again and again
     random_stream kept_random_;
+    random_stream polling_random_;
     random_stream semaphore_random_;
     std::vector<std::vector<std::string>> resizes_;                // as they were sent
     std::map<std::string, std::size_t, std::less<>> last_resize_;  // by semaphore: of those that were carried out
@@ -142,6 +144,7 @@ private:
     instant begin_;
     bool fault_free_ = false;
     bool mistrusted_ = false;
+    bool has_sets_ = false;  // each client has a user of several locks at once
     bool newcomers_ = false;
     bool has_foreign_traffic_ = false;
     bool draining_ = false;

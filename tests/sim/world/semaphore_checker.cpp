@@ -294,12 +294,21 @@ void semaphore_checker::check_grants(const call& asked, lock_record& lock, const
         check_order(asked, lock, now, id);
         const bool waited = was.has_waiter(id);
         if (id != asked.id && !waited) checks_.fail(id + " was granted permits without waiting for them");
-        if (id != asked.id && !checks_.listens(asked.keys.lock(), wire::client_of(id)))
+        if (id != asked.id && !may_be_handed_to(asked, lock, id))
             checks_.fail("permits were handed over to a waiter without subscription: " + id);
         if (id != asked.id && !checks_.excused.data_lost && gave_up(lock, id))
             checks_.fail("permits were handed over to a waiter that had given up: " + id);
         if (waited && calm(lock, id)) expect_entry(asked, now, id);
     }
+}
+
+// As far as the scripts can know.
+bool semaphore_checker::may_be_handed_to(const call& asked, const lock_record& lock, std::string_view id) const {
+    const auto known = lock.known.find(id);
+    const std::string_view client = wire::client_of(id);
+    const bool polls =
+        known != lock.known.end() && checks_.may_learn_late(client, known->second.interval, known->second.polled);
+    return polls || checks_.listens(asked.keys.lock(), client);
 }
 
 // No waiter that came first is still waiting.
@@ -320,16 +329,17 @@ void semaphore_checker::check_order(const call& asked, const lock_record& lock, 
 }
 
 void semaphore_checker::expect_entry(const call& asked, const semaphore_state& then, const std::string& id) {
-    checks_.time().after(
-        entered_within, [this, keys = asked.keys, id, token = then.token_of(id), since = checks_.now()] {
-            if (checks_.entered.contains({id, token}) || checks_.lost.contains(id) || gave_up(locks_[keys.lock()], id))
-                return;
-            if (checks_.tokens_may_repeat()) return;  // clients rightly ignore a push whose token is not new
-            const semaphore_state now = read_semaphore_state(checks_.server_of(keys.lock()), keys);
-            if (now.held(id) == 0 || now.token_of(id) != token || checks_.settled_since(keys.lock()) > since) return;
-            if (checks_.calm_since(wire::client_of(id), since))
-                checks_.fail("permits were handed over to " + id + ", which did not acquire them");
-        });
+    const milliseconds learns_within = checks_.polls(wire::client_of(id)) ? longest_told_interval : milliseconds(0);
+    checks_.time().after(entered_within + learns_within, [this, keys = asked.keys, id, token = then.token_of(id),
+                                                          since = checks_.now()] {
+        if (checks_.entered.contains({id, token}) || checks_.lost.contains(id) || gave_up(locks_[keys.lock()], id))
+            return;
+        if (checks_.tokens_may_repeat()) return;  // clients rightly ignore a push whose token is not new
+        const semaphore_state now = read_semaphore_state(checks_.server_of(keys.lock()), keys);
+        if (now.held(id) == 0 || now.token_of(id) != token || checks_.settled_since(keys.lock()) > since) return;
+        if (checks_.calm_since(wire::client_of(id), since))
+            checks_.fail("permits were handed over to " + id + ", which did not acquire them");
+    });
 }
 
 // When the leases have ended that are in the way of the first waiter. Only it may be served.
@@ -369,8 +379,7 @@ void semaphore_checker::check_slow(const call& asked, lock_record& lock) {
 void semaphore_checker::check_not_left_waiting(const call& asked, const lock_record& lock, const semaphore_state& now) {
     if (checks_.excused.corrupted || now.queue.empty()) return;
     const std::string& id = now.queue.front().id;
-    if (opens_at(now) > checks_.now() || gave_up(lock, id) || !checks_.listens(asked.keys.lock(), wire::client_of(id)))
-        return;
+    if (opens_at(now) > checks_.now() || gave_up(lock, id) || !may_be_handed_to(asked, lock, id)) return;
     if (calm(lock, id)) checks_.fail(id + " could be admitted and was not, by " + asked.id);
 }
 
@@ -378,7 +387,9 @@ void semaphore_checker::update_queue(const call& asked, lock_record& lock, const
     for (const semaphore_state::waiter& who : now.queue) {
         const auto [found, fresh] = lock.known.try_emplace(who.id);
         if (fresh) found->second = {checks_.now(), checks_.next_number++, asked.interval, never, checks_.now()};
-        if (who.id == asked.id && asked.what == step::acquire) found->second.polled = checks_.now();
+        if (who.id != asked.id || asked.what != step::acquire) continue;
+        found->second.polled = checks_.now();
+        found->second.interval = asked.interval;  // of those who poll it depends on their position
     }
     if (now.queue.empty()) return;
     waiter& first = lock.known.at(now.queue.front().id);

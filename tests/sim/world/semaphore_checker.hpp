@@ -106,6 +106,7 @@ private:
     void check_own(const call& asked, const lock_record& lock, const semaphore_state& now, const value& answer);
     void check_grants(const call& asked, lock_record& lock, const semaphore_state& now);
     void check_order(const call& asked, const lock_record& lock, const semaphore_state& now, const std::string& id);
+    bool may_be_handed_to(const call& asked, const lock_record& lock, std::string_view id) const;
     void expect_entry(const call& asked, const semaphore_state& then, const std::string& id);
     void check_slow(const call& asked, lock_record& lock);
     void check_not_left_waiting(const call& asked, const lock_record& lock, const semaphore_state& now);

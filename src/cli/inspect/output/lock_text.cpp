@@ -158,6 +158,7 @@ table tabulate(const std::vector<lock_state>& locks) {
     }
     table result(std::move(columns));
     result.add_heading(titles, emphasis::dim);
+    result.leave_out({5, 1});  // a narrow screen still tells who waits
     for (const lock_state& lock : locks) result.add(row(lock));
     return result;
 }
