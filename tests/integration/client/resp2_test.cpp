@@ -149,34 +149,11 @@ INSTANTIATE_TEST_SUITE_P(Each, ServerThatLacks, ::testing::ValuesIn(kinds),
 
 TEST(Resp2, RightsMayBeLackingInsteadOfCommands) {
     redis_server server{{.acl_users = {"ann on >pw ~* &* +@all", "bob on >pw ~* resetchannels +@all"}}};
-    // HELLO is sent before the login that it brings.
-    server.call({"ACL", "SETUSER", "default", "-hello"});
     const std::string at = "@127.0.0.1:" + std::to_string(server.port());
     for (const std::string login : {"ann:pw", "bob:pw"}) {
         use_all_kinds("redis://" + login + at, [&](const std::string&) -> redis_server& { return server; });
         server.call({"FLUSHALL"});
     }
-}
-
-// It is asked again at each connect.
-TEST(Resp2, AServerThatLearnsResp3NeedsNoSecondConnection) {
-    redis_server server;
-    client other{server.url()};
-    other.ping();
-    server.call({"ACL", "SETUSER", "default", "-hello"});
-    client subject{server.url()};
-    mutex lock{subject, "stock", {.lease = 60s}};
-    mutex theirs{other, "stock", {.lease = 60s}};
-    const auto connections = [&] {
-        const std::string all = server.call({"CLIENT", "LIST"}).text;
-        return std::count(all.begin(), all.end(), '\n') - 2;  // without those of `other` and the harness
-    };
-    expect_hand_over(server, theirs.acquire(), "stock", [&] { return lock.try_acquire_for(an_age); });
-    EXPECT_TRUE(eventually([&] { return connections() == 2; }, an_age));
-    server.call({"ACL", "SETUSER", "default", "+hello"});
-    server.call({"CLIENT", "KILL", "TYPE", "normal"});
-    expect_hand_over(server, theirs.acquire(), "stock", [&] { return lock.try_acquire_for(an_age); });
-    EXPECT_TRUE(eventually([&] { return connections() == 1; }, an_age));
 }
 
 TEST(Resp2, PollingMayBeRuledOut) {
