@@ -27,7 +27,8 @@ int usage() {
     std::fputs(
         "usage: holdfast-sim [--seeds N] [--first-seed N] [--jobs N] [--counted N] [--all] [--replicated] [--cluster]\n"
         "       holdfast-sim --seed N [--trace] [--replicated] [--cluster]\n"
-        "       holdfast-sim --explore list|all|SCOPE [--schedules N] [--jobs N] [--mutant NAME]\n"
+        "       holdfast-sim --explore list|all|SCOPE,... [--schedules N] [--jobs N] [--mutant NAME|all]\n"
+        "                    [--waits N] [--deviations N] [--horizon MS]\n"
         "       holdfast-sim --explore SCOPE --schedule N,N,... [--mutant NAME]\n",
         stderr);
     return 2;
@@ -74,6 +75,12 @@ bool read(int argc, char** argv, settings& out) {
             out.campaign.first_seed = number;
         } else if (word == "--counted") {
             out.campaign.counted = number;
+        } else if (word == "--waits") {
+            out.explored.most_waits = static_cast<unsigned>(number);
+        } else if (word == "--deviations") {
+            out.explored.most_deviations = static_cast<unsigned>(number);
+        } else if (word == "--horizon") {
+            out.explored.horizon_ms = static_cast<unsigned>(number);
         } else if (word == "--schedules") {
             out.explored.most_schedules = number;
         } else if (word == "--jobs") {

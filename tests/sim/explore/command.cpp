@@ -1,5 +1,6 @@
 #include "explore/command.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <chrono>
@@ -65,24 +66,62 @@ bool explore_and_tell(const scope& what, const limits& most) {
 bool break_all(std::vector<scope>& scopes, const std::string& name) {
     for (const mutant& one : mutants()) {
         if (one.name != name) continue;
-        for (scope& broken : scopes) {
-            if (!apply(one, broken)) return std::fputs("holdfast-sim: no scope has what it breaks\n", stderr), false;
-        }
+        std::erase_if(scopes, [&](scope& broken) { return !apply(one, broken); });
+        if (scopes.empty()) return std::fputs("holdfast-sim: these scopes do not have what it breaks\n", stderr), false;
         return true;
     }
     return std::fprintf(stderr, "holdfast-sim: no mutant has the name '%s'\n", name.c_str()), false;
+}
+
+// Which scope finds which mutant first.
+void look_for_mutants(const std::vector<scope>& scopes, const command_options& options) {
+    const std::vector<mutant> all = mutants();
+    std::atomic<std::size_t> next{0};
+    std::mutex one_at_a_time;
+    const auto work = [&] {
+        for (std::size_t i = next++; i < all.size(); i = next++) {
+            std::string told = "not in scope";
+            for (scope broken : scopes) {
+                if (!apply(all[i], broken)) continue;
+                told = "not found";
+                const findings found = explore(maker_of(broken), {.schedules = options.most_schedules});
+                if (found.verdict.empty()) continue;
+                told = broken.name + ", schedule " + std::to_string(found.schedules) + ", event " +
+                       std::to_string(found.events) + ": " + found.verdict;
+                break;
+            }
+            const std::lock_guard locked(one_at_a_time);
+            std::printf("%-44s %s\n", all[i].name.c_str(), told.c_str());
+            std::fflush(stdout);
+        }
+    };
+    std::vector<std::jthread> others;
+    for (unsigned n = 1; n < options.jobs; ++n) others.emplace_back(work);
+    work();
 }
 
 }  // namespace
 
 int run(const command_options& options) {
     if (options.scope == "list") return list(), 0;
-    std::vector<scope> wanted = find_scopes(options.scope);
+    std::vector<scope> wanted;
+    for (std::size_t at = 0; at <= options.scope.size();) {
+        const std::size_t end = std::min(options.scope.find(',', at), options.scope.size());
+        const std::vector<scope> some = find_scopes(std::string_view(options.scope).substr(at, end - at));
+        wanted.insert(wanted.end(), some.begin(), some.end());
+        at = end + 1;
+    }
+    for (scope& one : wanted) {
+        if (options.most_waits && one.most_waits) one.most_waits = options.most_waits;
+        if (options.most_deviations && one.most_deviations) one.most_deviations = options.most_deviations;
+        if (options.horizon_ms) one.horizon = milliseconds(*options.horizon_ms);
+    }
     if (wanted.empty()) {
         std::fprintf(stderr, "holdfast-sim: no scope has the name '%s'; --explore list tells them\n",
                      options.scope.c_str());
         return 2;
     }
+    if (options.mutant == "all") return look_for_mutants(wanted, options), 0;
     if (!options.mutant.empty() && !break_all(wanted, options.mutant)) return 2;
     if (!options.schedule.empty()) return play(wanted.front(), schedule_of(options.schedule));
     std::atomic<std::size_t> next{0};

@@ -1,16 +1,21 @@
 // `holdfast-sim --explore`: explores scopes by their names, lists them, or replays one schedule.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace holdfast::sim::explore {
 
 struct command_options {
-    std::string scope;                 // "list": tells their names; "all"
+    std::string scope;                 // several with commas between them; "all"; "list": tells their names
     std::string schedule;              // not empty: replays it
-    std::string mutant;                // not empty: breaks that
+    std::string mutant;                // not empty: breaks that; "all": tells which scope finds which mutant
     std::uint64_t most_schedules = 0;  // 0: no limit
+    // Instead of the scopes' own limits.
+    std::optional<unsigned> most_waits = {};
+    std::optional<unsigned> most_deviations = {};
+    std::optional<unsigned> horizon_ms = {};
     unsigned jobs = 1;
 };
 

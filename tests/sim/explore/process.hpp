@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,6 +38,28 @@ private:
     std::uint64_t turns_ = 0;
     std::uint64_t last_turn_ = 0;
     std::uint64_t highest_token_ = 0;
+};
+
+/// Who waits for a lock that promises to be fair. Who already waited when another one asked is served before it.
+class waiting_line {
+public:
+    explicit waiting_line(checker& check) : check_(check) {}
+
+    void asks(const std::string& who) { asked_[who] = ++steps_; }
+    /// It was told that it waits.
+    void waits(const std::string& who) { waits_since_[who] = ++steps_; }
+    void acquired(const std::string& who) {
+        waits_since_.erase(who);
+        for (const auto& [other, since] : waits_since_) {
+            if (since < asked_[who]) check_.fail(other + " was overtaken by " + who);
+        }
+    }
+
+private:
+    checker& check_;
+    std::uint64_t steps_ = 0;
+    std::map<std::string, std::uint64_t> asked_;
+    std::map<std::string, std::uint64_t> waits_since_;
 };
 
 class user {

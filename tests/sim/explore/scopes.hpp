@@ -12,7 +12,7 @@ namespace holdfast::sim::explore {
 
 /// All of them, in the order of their names in the documentation.
 const std::vector<scope>& all_scopes();
-/// Breaks something in it. False: the small worlds do not have what that mutant breaks.
+/// Breaks something in it. False: it does not have what that mutant breaks.
 bool apply(const mutant& which, scope& to);
 /// Those whose name is `name` or begins with it and a slash; "all": those of our own locks.
 std::vector<scope> find_scopes(std::string_view name);

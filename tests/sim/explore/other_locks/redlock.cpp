@@ -6,8 +6,6 @@ namespace {
 
 constexpr const char* unlock_own =
     "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
-// Between two attempts; as published a random time.
-constexpr milliseconds retry_delay{40};
 
 class redlock final : public script_process {
 public:
@@ -44,7 +42,8 @@ private:
     void give_up() {
         unlock([] {});
         if (is_ending()) return refused();
-        after(retry_delay, [this, attempt = attempt_] {
+        // As published after a random time.
+        after(where().setup().lease / 3, [this, attempt = attempt_] {
             if (attempt == attempt_ && is_asking()) acquire();
         });
     }

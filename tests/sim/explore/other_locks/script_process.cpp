@@ -136,6 +136,10 @@ void script_process::step(act next) {
         case act::acquire:
         case act::try_once:
         case act::read:
+            if (holds_) {
+                busy_ = true;
+                return read_once_more();
+            }
             asking_ = true;
             asked_at_ = now();
             return next == act::read ? read() : acquire();

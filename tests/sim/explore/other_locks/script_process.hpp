@@ -46,6 +46,8 @@ protected:
     virtual void acquire() = 0;
     virtual void read() { acquire(); }
     virtual void release() = 0;
+    /// It holds already.
+    virtual void read_once_more() { released(); }
     virtual void heard(const std::string& /*channel*/, const std::string& /*payload*/) {}
 
     void send(std::size_t server_number, const std::vector<std::string>& words, answer_to then);
@@ -53,6 +55,7 @@ protected:
     /// The user has the lock and believes in it until then.
     void acquired(instant until, engine::access mode = engine::access::exclusive);
     void refused();
+    /// A request that is not about acquiring was answered.
     void released() { busy_ = false; }
 
     bool is_asking() const { return asking_; }

@@ -109,8 +109,9 @@ end
 return -1
 )lua";
 
-// Whoever waits subscribes to the channel, and tries again when something is published there.
-class wait_mark_lock final : public script_process {
+// Whoever waits subscribes to the channel, and tries again when something is published there. A reader is told, too,
+// after which time to try again; a writer is not.
+class wait_mark_lock : public script_process {
 public:
     using script_process::script_process;
 
@@ -133,7 +134,9 @@ private:
         subscribed_ = true;
         const instant since = now();
         const auto then = [this, since](const told& answer) {
-            if (!is_asking() || !answer.is("OK")) return;
+            if (!is_asking()) return;
+            if (reads_ && answer.number > 0) return after(milliseconds(answer.number + 1), [this] { ask_again(); });
+            if (!answer.is("OK")) return told_to_wait();
             acquired(since + where().setup().lease, reads_ ? engine::access::shared : engine::access::exclusive);
         };
         if (reads_) {
@@ -142,8 +145,15 @@ private:
             send(0, {"EVAL", lock_write, "2", "hash", prefix, lease(), name(), lease()}, then);
         }
     }
-    void heard(const std::string&, const std::string&) override {
-        if (is_asking()) ask();
+    virtual void told_to_wait() {}
+    void heard(const std::string&, const std::string&) override { ask_again(); }
+    // "A thread may read again while it reads."
+    void read_once_more() override {
+        const auto then = [this](const told& answer) {
+            if (!answer.is("OK")) where().check().fail(name() + " reads, and was refused to read once more");
+            released();
+        };
+        send(0, {"EVAL", lock_read, "3", "hash", timeouts(), prefix, lease(), name()}, then);
     }
     void release() override {
         const auto then = [this](const told&) { released(); };
@@ -156,6 +166,21 @@ private:
 
     bool reads_ = false;
     bool subscribed_ = false;
+
+protected:
+    void ask_again() {
+        if (is_asking()) ask();
+    }
+};
+
+class polling_wait_mark_lock final : public wait_mark_lock {
+public:
+    using wait_mark_lock::wait_mark_lock;
+
+private:
+    void told_to_wait() override {
+        after(where().setup().lease / 3, [this] { ask_again(); });
+    }
 };
 
 }  // namespace
@@ -163,6 +188,11 @@ private:
 std::unique_ptr<process> make_wait_mark_lock(small_world& where, std::size_t number, std::vector<act> steps) {
     return std::make_unique<wait_mark_lock>(where, number, std::string(1, static_cast<char>('A' + number)),
                                             std::move(steps));
+}
+
+std::unique_ptr<process> make_polling_wait_mark_lock(small_world& where, std::size_t number, std::vector<act> steps) {
+    return std::make_unique<polling_wait_mark_lock>(where, number, std::string(1, static_cast<char>('A' + number)),
+                                                    std::move(steps));
 }
 
 }  // namespace holdfast::sim::explore
