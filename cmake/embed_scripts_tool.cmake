@@ -3,8 +3,35 @@ cmake_minimum_required(VERSION 3.25)
 
 # The text of one script with its includes. Two comments around an include name its file: so the simulator can count
 # which lines of which file ran. Semicolons and brackets are safe because the text is never a list.
+#
+# `--@each COUNT STEP path` puts the file in COUNT times: in the N-th copy NTH is N, and KEYS[k] is the k-th of the N-th
+# STEP keys. So a script names the keys of several locks literally, as some services demand.
+function(read_copies count step path out)
+  read_script(${ROOT}/${path} one)
+  set(all "")
+  foreach(nth RANGE 1 ${count})
+    string(REGEX REPLACE "(^|[^A-Z])NTH([^A-Z]|$)" "\\1${nth}\\2" copy "${one}")
+    foreach(key RANGE ${step} 1 -1)
+      math(EXPR at "${step} * (${nth} - 1) + ${key}")
+      string(REPLACE "KEYS[${key}]" "KEYS#${at}]" copy "${copy}")
+    endforeach()
+    string(REPLACE "KEYS#" "KEYS[" copy "${copy}")
+    set(word from)
+    if(nth GREATER 1)
+      set(word again) # the copies take one line of the script that names them
+    endif()
+    string(APPEND all "--@${word} ${path}\n${copy}--@end\n")
+  endforeach()
+  set(${out} "${all}" PARENT_SCOPE)
+endfunction()
+
 function(read_script path out)
   file(READ ${path} text)
+  while(text MATCHES "(^|\n)(--@each ([0-9]+) ([0-9]+) ([a-z_/]+\\.lua)\n)")
+    set(line "${CMAKE_MATCH_2}")
+    read_copies(${CMAKE_MATCH_3} ${CMAKE_MATCH_4} ${CMAKE_MATCH_5} copies)
+    string(REPLACE "${line}" "${copies}" text "${text}")
+  endwhile()
   set(done "")
   while(text MATCHES "(^|\n)--@(include|paste) ([a-z_/]+\\.lua)\n")
     set(directive ${CMAKE_MATCH_2})

@@ -12,13 +12,17 @@ from .contestants import words
 from .servers import Server
 from .team import Team
 
-NAMES = ("redis-py", "redlock", "redis-semaphore", "etcd", "curator")
+NAMES = ("redis-py", "redlock", "redis-semaphore", "redsync", "rueidislock", "redisson", "etcd", "curator")
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(ROOT, "build", "peers")
 missing = {name: "not installed" for name in NAMES}  # name -> why it cannot take part
 
 # Of the several logs that are there, the one that says nothing must come first: it would otherwise be left to chance.
 JARS = "/usr/share/java/slf4j-nop.jar:/usr/share/java/*"
+
+# The commands that a client sends itself. Some locks' scripts call SET, and the server counts that, too.
+SENT = {"redlock": ("evalsha", "eval"), "rueidislock": ("evalsha", "eval"),
+        "redisson": ("evalsha", "eval", "subscribe", "unsubscribe")}
 
 
 def install():
@@ -85,11 +89,13 @@ def team(name, field):
     if name in ("etcd", "curator"):
         server = Etcd() if name == "etcd" else ZooKeeper()
         program = {"etcd": [os.path.join(BUILD, "etcd")],
-                   "curator": ["java", "-cp", f"{BUILD}:{JARS}", "-Xmx256m", "Contestant"]}[name]
+                   "curator": ["java", "-cp", f"{BUILD}:{JARS}", "-Xmx256m", "CuratorContestant"]}[name]
         return WithServer(name, server, [program + words(field.workload, i, url=server.url()) for i in processes])
-    program = {"redis-py": ["/usr/bin/python3", os.path.join(ROOT, "bench", "peers", "redis_py.py")]}.get(
-        name, ["node", os.path.join(BUILD, "node", "contestant.js"), f"library={name}"])
+    node = ["node", os.path.join(BUILD, "node", "contestant.js"), f"library={name}"]
+    go = [os.path.join(BUILD, "go-redis"), f"library={name}"]
+    program = {"redis-py": ["/usr/bin/python3", os.path.join(ROOT, "bench", "peers", "redis_py.py")],
+               "redlock": node, "redis-semaphore": node, "redsync": go, "rueidislock": go,
+               "redisson": ["java", "-Dslf4j.internal.verbosity=ERROR", "-cp", f"{BUILD}:{BUILD}/jars/*", "-Xmx256m",
+                            "RedissonContestant"]}[name]
     commands = [program + words(field.workload, i, url=field.url()) for i in processes]
-    # redlock's own script calls SET, and the server counts that, too.
-    sent = ("evalsha", "eval") if name == "redlock" else ("set", "evalsha", "eval")
-    return Team(name, commands, field.redis_servers(), top_level=sent)
+    return Team(name, commands, field.redis_servers(), top_level=SENT.get(name, ("set", "evalsha", "eval")))

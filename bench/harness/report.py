@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import platform
 import subprocess
 from html import escape
@@ -147,9 +148,20 @@ def circumstances(peers_too):
         node = os.path.join(root, "..", "..", "build", "peers", "node")
         for name in ("ioredis", "redlock", "redis-semaphore"):
             known.append((name, version_of(os.path.join(node, "node_modules", name, "package.json"))))
+        sources = os.path.join(root, "..", "peers")
+        for name in ("go-redsync/redsync/v4", "redis/rueidis"):
+            known.append((name, found_in(os.path.join(sources, "go", "go.mod"), rf"{name} v(\S+)")))
+        known.append(("redisson", found_in(os.path.join(sources, "java", "pom.xml"), r"redisson</artifactId>\s*<version>([^<]+)")))
+        known.append(("go", said_by("go", "version")))
         known.append(("node", said_by("node", "--version")))
         known.append(("java", said_by("java", "--version")))
     return known
+
+
+def found_in(path, pattern):
+    with open(path) as file:
+        found = re.search(pattern, file.read())
+    return found[1] if found else "unknown"
 
 
 def version_of(package):

@@ -97,8 +97,8 @@ def server_notes(measured):
     return {"server_core_percent": measured.server_cpu_us / measured.seconds / 1e4}
 
 
-REDIS_PEERS = ("redis-py", "redlock", "redis-semaphore")
-ALL_PEERS = REDIS_PEERS + ("etcd", "curator")
+REDIS_PEERS = ("redis-py", "redlock", "redis-semaphore", "redsync", "rueidislock")
+ALL_PEERS = REDIS_PEERS + ("redisson", "etcd", "curator")
 # One caller and one server: where the scheduler puts the two, on one core or on both, matters more than anything else and
 # stays the same for a while. So many short slices instead of a few long ones.
 BRIEF = {"slice_factor": 0.2, "round_factor": 5}
@@ -120,14 +120,17 @@ ALL = {each.name: each for each in (
              lambda m: m.p50(), "bare", words={"link": "unix"}, notes=latency_notes, peers=REDIS_PEERS, **ONE_CALLER),
     Workload("parallel.async", "64 asynchronous callers, each with a lock of its own", "cycles/s", HIGHER,
              lambda m: m.per_second(), "redis-benchmark", words={"callers": 64, "face": "async"},
-             peers=("redis-py", "redlock", "redis-semaphore", "etcd"),
+             peers=REDIS_PEERS + ("etcd",),
              targets=[Target("ratio", HIGHER, 0.8), Target("client_cpu_ratio", LOWER, 2.0)]),
     Workload("parallel.threads", "64 threads, each with a lock of its own", "cycles/s", HIGHER,
-             lambda m: m.per_second(), "redis-benchmark", words={"callers": 64}, peers=("redis-py", "curator"),
+             lambda m: m.per_second(), "redis-benchmark", words={"callers": 64}, peers=("redis-py", "redisson", "curator"),
              targets=[Target("ratio", HIGHER, 0.5)]),
     Workload("contended", "4 processes x 4 callers want one lock, empty section", "changes of holder/s", HIGHER,
              handovers_per_second, "ping-pong", processes=4, words={"names": "one", "callers": 4, "visits": 1},
              notes=contention_notes, peers=ALL_PEERS),
+    Workload("semaphore", "4 processes x 16 callers want one of 8 permits, empty section", "cycles/s", HIGHER,
+             lambda m: m.per_second(), "ping-pong", processes=4,
+             words={"callers": 16, "kind": "semaphore", "permits": 8}),
     Workload("handover", "4 processes x 4 callers, 5 ms inside, 5 ms outside: gap between two holders", "us, median",
              LOWER, median_gap, "ping-pong", processes=4, words={"callers": 4, **QUEUE}, notes=gap_notes,
              floor_adds=one_script_us, peers=ALL_PEERS, slice_factor=2, times_script="release", **TOLD,
@@ -148,8 +151,8 @@ ALL = {each.name: each for each in (
                       Target("renewals_per_s", HIGHER, 100_000 / 30)]),
     Workload("readmostly", "95 % readers, 64 callers in 4 processes on one shared_mutex", "cycles/s", HIGHER,
              lambda m: m.per_second(), "bare", processes=4, words={"kind": "shared", "writers": 5, "callers": 16},
-             notes=server_notes, variants={"holdfast, 1 process": {"processes": 1}, "holdfast, 2 processes": {"processes": 2}}, peers=("curator",),
+             notes=server_notes, variants={"holdfast, 1 process": {"processes": 1}, "holdfast, 2 processes": {"processes": 2}}, peers=("redisson", "curator"),
              targets=[Target("commands_per_cycle", LOWER, 2.05)]),
     Workload("quorum", "A majority of 3 servers, one caller: acquire and release", "us, p50", LOWER,
-             lambda m: m.p50(), "bare", servers=3, notes=latency_notes, peers=("redlock", "redis-semaphore"), **BRIEF, **TOLD),
+             lambda m: m.p50(), "bare", servers=3, notes=latency_notes, peers=("redlock", "redis-semaphore", "redsync"), **BRIEF, **TOLD),
 )}

@@ -27,7 +27,7 @@ import time
 sys.dont_write_bytecode = True
 from draw import DARK, HERE, LIGHT, ROOT
 
-COLUMNS, ROWS = 114, 11
+COLUMNS, ROWS = 122, 11
 CELL, LINE, PAD, BAR = 8, 19, 14, 30  # pixels: width of a character, height of a line, margin, height of the title bar
 # Name of the lock, options of `holdfast run`, and how many such commands.
 RUNS = [("catalog", ["--shared"], 3), ("catalog", ["--exclusive"], 1), ("stock:1001", [], 4), ("deploy", [], 2),

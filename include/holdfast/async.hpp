@@ -8,6 +8,7 @@
 #include <holdfast/detail/completion.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/mutex.hpp>
+#include <holdfast/semaphore.hpp>
 #include <holdfast/shared_mutex.hpp>
 #include <holdfast/striped_shared_mutex.hpp>
 
@@ -31,6 +32,18 @@ auto lockable::initiate_acquire(mode kind, milliseconds wait, acquire_options op
                                     std::move(handler), detail::callback_executor(self->shared_core())));
         },
         token, this, kind, wait, std::move(options));
+}
+
+template <typename CompletionToken>
+auto semaphore::initiate_acquire(milliseconds wait, std::size_t permits, acquire_options options,
+                                 CompletionToken&& token) {
+    return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code, lease)>(
+        [](auto handler, semaphore* self, milliseconds limit, std::size_t wanted, acquire_options chosen) {
+            self->start_acquire(limit, wanted, std::move(chosen),
+                                detail::erase_handler<boost::system::error_code, lease>(
+                                    std::move(handler), detail::callback_executor(self->shared_core())));
+        },
+        token, this, wait, permits, std::move(options));
 }
 
 template <typename... Results, typename Start, typename CompletionToken>

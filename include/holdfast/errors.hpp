@@ -17,7 +17,7 @@ enum class errc {
     busy = 1,         ///< another owner holds the lock and the caller does not wait
     read_held,        ///< others hold the lock for reading and the caller does not wait
     write_held,       ///< another owner holds the lock for writing and the caller does not wait
-    reserved,         ///< a waiting writer goes first and the caller does not wait
+    reserved,         ///< a waiter goes first (a writer, or one that wants more permits) and the caller does not wait
     timed_out,        ///< the deadline passed while the caller waited in the queue
     not_held,         ///< release or renewal of a lock that nobody holds
     held_by_other,    ///< release or renewal of a lock that another owner holds
@@ -48,7 +48,7 @@ enum class errc {
     recovering,        ///< the server restarted or took over a short while ago and is not trusted yet
     misconfigured,     ///< MISCONF, NOREPLICAS: the server refuses writes because it cannot save or replicate them
     server_error,      ///< any other error reply
-    too_old,           ///< older than Redis 6.2, in a Cluster older than 7.0, or without RESP3
+    too_old,           ///< older than Redis 6.2, in a Cluster older than 7.0, or without the RESP3 that was asked for
     no_such_database,  ///< SELECT of a database that the server does not have
 
     // The connection.
@@ -81,6 +81,10 @@ enum class errc {
     // What can be had.
     unsupported,  ///< the server, or this build of holdfast, lacks something that locks need
     named_twice,  ///< another URL of this client leads to the same server, which votes only once
+
+    // Semaphores.
+    limit_differs,  ///< others use the semaphore with another limit
+    over_limit,     ///< the caller asks for more permits than the semaphore's limit
 };
 
 /// The category of `errc`. Its `message()` says what happened and what to try.

@@ -10,5 +10,6 @@
 #include <holdfast/mutex.hpp>
 #include <holdfast/options.hpp>
 #include <holdfast/owner.hpp>
+#include <holdfast/semaphore.hpp>
 #include <holdfast/shared_mutex.hpp>
 #include <holdfast/striped_shared_mutex.hpp>

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,8 @@ namespace api {
 struct destroyed_lock;
 struct lock_definition;
 }  // namespace api
+
+class lock_request;
 
 /// A lock that one owner at a time can hold, across processes and machines. Made as a `mutex` or a `shared_mutex`.
 ///
@@ -162,6 +165,12 @@ protected:
     /// @endcond
 
 private:
+    friend class lock_all;
+
+    // True: all are acquired. False: none is, as far as this call knows.
+    static bool try_acquire_together(std::span<const lock_request> locks, const acquire_options& options,
+                                     std::span<lease> out);
+    bool can_go_with(const lockable& other) const;
     bool unlock_waiting(mode kind, boost::system::error_code& ec) noexcept;
 
     struct parts;

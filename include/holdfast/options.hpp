@@ -120,9 +120,12 @@ enum class prefer {
 /// Marks a kind of lock that has no preference to choose.
 struct no_preference {};
 
+/// Marks a kind of lock that has no `delay`.
+struct no_delay {};
+
 /// The options of a lock. Use them by the names `mutex_options` and `shared_mutex_options`: both declare every option
 /// here, once, and stay aggregates, so that `{.lease = 5s, .renew = false}` initializes them.
-template <typename Preference>
+template <typename Preference, typename Delay>
 struct basic_lock_options {
     /// How long a hold lasts without renewal, in each mode. From 10 ms to the client's max_lease.
     milliseconds lease{std::chrono::seconds(30)};
@@ -158,15 +161,24 @@ struct basic_lock_options {
     /// handed over to them; at most for 10 ms, or a tenth of the lease. All waiters of the process then have one
     /// position in the queue together. 0: everybody waits in the order of arrival. Needs what `keep` needs.
     unsigned passes = 0;
+    /// Of a mutex: how long the lock stays free of new holders after a hold has *expired*, because its client crashed
+    /// or was cut off. Work that the former holder had begun, and cannot take back, has this time to end. A release
+    /// frees the lock at once, as ever, and so does a holder that was told of the loss and has released since. The
+    /// server's lease is `lease + delay`, which is at most the client's max_lease. 0: none. All users of a lock should
+    /// agree on it.
+    [[no_unique_address]] Delay delay = {};
     /// Of a shared_mutex: which waiters go first. Of a mutex there is nothing to choose.
     [[no_unique_address]] Preference prefer = {};
 };
 
 /// The options of a mutex.
-using mutex_options = basic_lock_options<no_preference>;
+using mutex_options = basic_lock_options<no_preference, milliseconds>;
 
 /// The options of a shared_mutex.
-using shared_mutex_options = basic_lock_options<prefer>;
+using shared_mutex_options = basic_lock_options<prefer, no_delay>;
+
+/// The options of a semaphore. It cannot be used with keys::raw, `keep` and `passes`.
+using semaphore_options = basic_lock_options<no_preference, no_delay>;
 
 /// What the server told about the lock when it was released; see `lease::release(afterwards&)`.
 struct afterwards {

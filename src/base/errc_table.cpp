@@ -23,7 +23,7 @@ constexpr auto rows = std::to_array<errc_row>({
     {errc::write_held, "write_held", plain_no | by_lock,
      "another owner holds the lock for writing; wait for it or try again later"},
     {errc::reserved, "reserved", plain_no | by_lock,
-     "a waiting writer has the next turn; wait in the queue or try again later"},
+     "a waiter has the next turn (a writer, or one that wants more permits); wait in the queue or try again later"},
     {errc::timed_out, "timed_out", plain_no, "the lock was not free before the deadline; allow a longer wait"},
     {errc::not_held, "not_held", none, "the lock is not held; it was released or its lease ended before this call"},
     {errc::held_by_other, "held_by_other", none, "the lock is held by another owner; nothing was changed"},
@@ -67,7 +67,7 @@ constexpr auto rows = std::to_array<errc_row>({
     {errc::misconfigured, "misconfigured", passing,
      "the server refuses writes because it cannot save or replicate; see its log"},
     {errc::server_error, "server_error", permanent, "the server answered with an error"},
-    {errc::too_old, "too_old", permanent, "holdfast needs Redis 6.2 or later, in a Cluster 7.0, speaking RESP3"},
+    {errc::too_old, "too_old", permanent, "holdfast needs Redis 6.2 or later, in a Cluster 7.0"},
     {errc::no_such_database, "no_such_database", permanent,
      "the server has no database of that number; correct the URL"},
     {errc::protocol_error, "protocol_error", permanent,
@@ -109,6 +109,10 @@ constexpr auto rows = std::to_array<errc_row>({
      "locks need something that this server, or this build of holdfast, does not have"},
     {errc::named_twice, "named_twice", permanent,
      "two URLs lead to this server, which votes only once; name each server once"},
+    {errc::limit_differs, "limit_differs", by_lock,
+     "others use the semaphore with another limit; use one limit everywhere, or resize it"},
+    {errc::over_limit, "over_limit", by_lock,
+     "more permits were asked for than the semaphore's limit; ask for fewer, or resize it"},
 });
 
 // A row is found by its number.

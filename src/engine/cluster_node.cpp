@@ -26,7 +26,21 @@ private:
 
 cluster_node::cluster_node(const redis::server_settings& cluster, cluster_host& host, milliseconds mistrusted_for,
                            std::uint64_t jitter_seed)
-    : host_(host), mistrusted_for_(mistrusted_for), router_(cluster, cluster.seeds, host, *this, jitter_seed) {}
+    : host_(host),
+      mistrusted_for_(mistrusted_for),
+      wake_(cluster.wake),
+      router_(cluster, cluster.seeds, host, *this, jitter_seed) {}
+
+void cluster_node::subscribe(const std::string& channel) {
+    if (wake_ != redis::wake_choice::poll) router_.subscribe(channel, host_.now());
+}
+
+woken_by cluster_node::wakes(const std::string& channel) const {
+    if (wake_ == redis::wake_choice::push) return woken_by::push;
+    const bool polls =
+        wake_ == redis::wake_choice::poll || refused_.contains(channel) || !router_.can_be_heard(channel);
+    return polls ? woken_by::poll : woken_by::push;
+}
 
 // By whom is asked, who need not be the owner by the map: some maps leave out slots that were taken over.
 instant cluster_node::trusted_from(const lock_keys& lock) const {
@@ -64,6 +78,8 @@ void cluster_node::on_slots_up(const redis::slot_set& which, const redis::member
     if (is_new) {
         get_to_know(it, at.facts, now);
         host_.on_member_up(at.address, at.facts);
+        // Rights may have been given meanwhile.
+        for (const std::string& channel : std::exchange(refused_, {})) router_.subscribe(channel, now);
     }
     // What a link said of its clock was so when it came up.
     input_->on_link_up({.clock = is_new ? at.facts.clock : std::nullopt}, locks_in_slots(which), now);
@@ -76,7 +92,12 @@ void cluster_node::on_slots_down(const redis::slot_set& which, const failure& wh
 }
 
 void cluster_node::on_channel_refused(const std::string& channel, const failure& why, instant now) {
-    input_->on_subscription_refused(why, locks_of_channel(channel), now);
+    if (wake_ == redis::wake_choice::push) {
+        return input_->on_subscription_refused(why, locks_of_channel(channel), now);
+    }
+    refused_.insert(channel);
+    host_.on_wakes_refused(why);
+    input_->on_wakes_changed(locks_of_channel(channel), now);
 }
 
 }  // namespace holdfast::engine

@@ -18,6 +18,9 @@
 #include "redis/cluster/cluster_router.hpp"
 
 #include <map>
+#include <set>
+#include <string>
+#include <utility>
 
 namespace holdfast::engine {
 
@@ -27,6 +30,8 @@ public:
     virtual instant now() const = 0;
     virtual void on_member_up(const redis::server_address& /*which*/, const redis::server_facts& /*facts*/) {}
     virtual void on_member_down(const failure& /*why*/) {}
+    // A member does not let this client listen, so waiters poll.
+    virtual void on_wakes_refused(const failure& /*why*/) {}
     // Commands for keys in these slots can be sent, perhaps to another than before.
     virtual void on_slots_up(const redis::slot_set& /*which*/, instant /*now*/) {}
     // There is another map. Nothing is to be sent now.
@@ -59,9 +64,13 @@ public:
         return host_.withdraw_confirmation(request) || router_.withdraw(request);
     }
     void distrust(const failure& /*why*/) override {}  // the router has seen that answer before us
-    void subscribe(const std::string& channel) override { router_.subscribe(channel, host_.now()); }
+    void subscribe(const std::string& channel) override;
     bool hears(const std::string& channel) const override { return router_.hears(channel); }
-    void unsubscribe(const std::string& channel) override { router_.unsubscribe(channel, host_.now()); }
+    woken_by wakes(const std::string& channel) const override;
+    void unsubscribe(const std::string& channel) override {
+        refused_.erase(channel);
+        router_.unsubscribe(channel, host_.now());
+    }
     bool link_is_up(const lock_keys& lock) const override { return router_.is_up(slot_of(lock)); }
     failure why_not_up(const lock_keys& lock) const override { return router_.why_not_up(slot_of(lock)); }
     void want_link(const lock_keys& lock) override { router_.want_link(slot_of(lock), host_.now()); }
@@ -87,9 +96,11 @@ private:
 
     cluster_host& host_;
     const milliseconds mistrusted_for_;
+    const redis::wake_choice wake_;
     node_input* input_ = nullptr;
     std::map<redis::server_address, primary> primaries_;  // those of the present map
     bool has_map_ = false;
+    std::set<std::string> refused_;  // channels that a member does not let us listen to
     redis::cluster_router router_;
 };
 

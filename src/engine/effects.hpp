@@ -15,6 +15,7 @@
 
 namespace holdfast::engine {
 
+class bundle;
 class call;
 class hold;
 class outbox;
@@ -63,6 +64,10 @@ namespace effects {
 struct send {
     outbox* to;
     call* request;
+};
+struct send_together {
+    outbox* to;
+    bundle* requests;
 };
 struct withdraw {
     outbox* to;
@@ -162,11 +167,11 @@ struct seen_votes {
 }  // namespace effects
 
 using effect =
-    std::variant<effects::send, effects::withdraw, effects::confirm, effects::distrust, effects::subscribe,
-                 effects::unsubscribe, effects::want_link, effects::acquired, effects::reentered, effects::refused,
-                 effects::answered, effects::validity, effects::token, effects::lost, effects::wanted, effects::ceiling,
-                 effects::proved, effects::released, effects::seen_asked, effects::seen_refused, effects::seen_renewed,
-                 effects::seen_renewal_failed, effects::seen_votes>;
+    std::variant<effects::send, effects::send_together, effects::withdraw, effects::confirm, effects::distrust,
+                 effects::subscribe, effects::unsubscribe, effects::want_link, effects::acquired, effects::reentered,
+                 effects::refused, effects::answered, effects::validity, effects::token, effects::lost, effects::wanted,
+                 effects::ceiling, effects::proved, effects::released, effects::seen_asked, effects::seen_refused,
+                 effects::seen_renewed, effects::seen_renewal_failed, effects::seen_votes>;
 
 // First in, first out. Keeps its memory, and has nothing to destroy: 400 of 15,000 instructions of a cycle in the
 // benchmark `parallel`.

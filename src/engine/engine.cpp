@@ -33,12 +33,14 @@ hold_listener* listener_of(const hold& h) noexcept {
 // Carries out an effect of each kind.
 struct executor {
     observer& watcher;
+    instant now;
 
     void operator()(const effects::send& e) const {
         if (e.request->is_orphan()) return e.request->end();  // nobody wants it any more
         e.request->submitted();
         e.to->submit(*e.request);
     }
+    void operator()(const effects::send_together& e) const { e.requests->submit_to(*e.to, now); }
     void operator()(const effects::withdraw& e) const {
         const bool may_run = !e.request->is_orphan() || e.request->life() != redis::command::state::waiting;
         if (!may_run && e.to->withdraw(*e.request)) e.request->end();
@@ -113,12 +115,12 @@ struct executor {
 }  // namespace
 
 void engine::run(instant now) {
-    if (running_) return;  // an effect has led back here: the loop goes on with what was appended
+    if (running_ || together_) return;  // an effect has led back here: the loop goes on with what was appended
     running_ = true;
     // Also if an effect throws (no memory for a handler): the next call goes on with the rest.
     const std::unique_ptr<bool, void (*)(bool*)> guard(&running_, [](bool* running) { *running = false; });
     while (!events_.is_empty() || !effects_.is_empty()) {
-        events_.is_empty() ? std::visit(executor{watcher_}, effects_.take()) : take_event(events_.take(), now);
+        events_.is_empty() ? std::visit(executor{watcher_, now}, effects_.take()) : take_event(events_.take(), now);
     }
     if (holds_.has_forgotten()) holds_.free_forgotten();
     if (!kept_.empty()) kept_.clear();
@@ -321,6 +323,17 @@ void engine::downgrade(hold& h, hold_completion& request, instant answer_by, ins
     release(h, access::exclusive, &request, answer_by, now);
 }
 
+void engine::begin_together() {
+    together_ = true;
+    if (!nodes_.several()) nodes_[0].begin_together();
+}
+
+void engine::end_together(instant now) {
+    if (!nodes_.several()) nodes_[0].end_together();
+    together_ = false;
+    run(now);
+}
+
 void engine::renew(hold& h, hold_completion& request, instant now) {
     held_.renew(h, request, now);
     run(now);
@@ -387,6 +400,11 @@ void node_input::on_owners_changed(instant now) {
 
 void node_input::on_subscription_refused(const failure& why, const lock_set& which, instant now) {
     agent().on_subscription_refused(why, which, now);
+    whole_.run(now);
+}
+
+void node_input::on_wakes_changed(const lock_set& which, instant now) {
+    agent().on_wakes_changed(which, now);
     whole_.run(now);
 }
 

@@ -58,6 +58,8 @@ public:
     void on_owners_changed(instant now);
     // Nobody can be woken: every waiter is refused for that reason.
     void on_subscription_refused(const failure& why, const lock_set& which, instant now);
+    // Waiters of these locks are woken in another way from now on, and messages may be lost: they poll.
+    void on_wakes_changed(const lock_set& which, instant now);
     void on_push(const redis::reply_view& message, instant now);
 
 private:
@@ -88,6 +90,10 @@ public:
     // One level of it; there must be one. The request (may be null) is answered at `answer_by` at the latest; the
     // release itself goes on. When the last exclusive level goes and a shared one stays, it is a downgrade.
     void release(hold& held, access level, hold_completion* request, instant answer_by, instant now);
+    // Tries and releases between these two go out as one call where that can be: of a few plain mutexes on one server.
+    // The tries then succeed or fail together. Completions are called when all have been asked for.
+    void begin_together();
+    void end_together(instant now);
     // An exclusive level becomes a shared one.
     void downgrade(hold& held, hold_completion& request, instant answer_by, instant now);
     // Makes the lease full again now.
@@ -148,6 +154,7 @@ private:
     using owned_lock = std::pair<owner_id, std::string>;
     std::unordered_map<owned_lock, hold*, boost::hash<owned_lock>> owned_;
     bool running_ = false;
+    bool together_ = false;
 };
 
 }  // namespace holdfast::engine

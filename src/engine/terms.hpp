@@ -61,6 +61,9 @@ enum class upgrades : std::uint8_t { allowed, refused };
 // copy. A client may have a hundred thousand holds, so the fields are as small as their ranges allow.
 struct lock_options {
     std::chrono::milliseconds lease{30000};
+    // How long the lock stays free of new holders after a hold has expired. The server cannot tell an expired key from
+    // a deleted one, so its lease is longer by this than the one that the client counts.
+    std::uint32_t delay_ms = 0;
     // How often a request whose answer was lost with its link is sent again. Acquiring and releasing count separately.
     unsigned max_repeats = static_cast<unsigned>(-1);
     // Of a lock whose key other programs use, too: after this time they get a turn; 0: never.
@@ -70,12 +73,16 @@ struct lock_options {
     std::uint16_t stripes = 0;
     std::uint16_t replica_timeout_ms = 0;
     std::uint8_t replicas = 0;  // that must acknowledge a grant or a renewal before it counts
+    std::uint32_t limit = 1;    // of a semaphore: how many permits there are
+    std::uint32_t permits = 1;  // of a semaphore: how many are asked for
     wire::lock_kind kind = wire::lock_kind::mutex;
     wire::preference prefer = wire::preference::arrival;
     upgrades upgrading = upgrades::allowed;
     renewal renewing = renewal::automatic;
     // The hold may be asked back: nodes at which this client can hear that know it by a marked id.
     bool kept = false;
+
+    std::chrono::milliseconds lease_at_server() const noexcept { return lease + std::chrono::milliseconds(delay_ms); }
 
     redis::acknowledgement acknowledged_by() const noexcept {
         return {replicas, std::chrono::milliseconds(replica_timeout_ms)};

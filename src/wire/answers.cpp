@@ -14,7 +14,8 @@ std::optional<acquire_answer::reason> to_reason(std::string_view word) {
     using reason = acquire_answer::reason;
     constexpr std::pair<std::string_view, reason> known[] = {
         {"held", reason::held},         {"reading", reason::reading},   {"writing", reason::writing},
-        {"reserved", reason::reserved}, {"deadlock", reason::deadlock}, {"mode", reason::other_mode}};
+        {"reserved", reason::reserved}, {"deadlock", reason::deadlock}, {"mode", reason::other_mode},
+        {"limit", reason::other_limit}, {"permits", reason::over_limit}};
     for (const auto& [name, why] : known) {
         if (word == name) return why;
     }
@@ -35,6 +36,12 @@ std::optional<std::chrono::microseconds> to_clock(const reply_view& reply, std::
 
 std::optional<milliseconds> to_left(std::int64_t ms) {
     return ms < 0 ? std::nullopt : std::optional<milliseconds>(ms);
+}
+
+std::optional<std::uint32_t> to_limit(const reply_view& value) {
+    const auto number = value.to_integer();
+    if (!number || *number < 1 || *number > most_permits) return std::nullopt;
+    return static_cast<std::uint32_t>(*number);
 }
 
 std::size_t to_count(const reply_view& reply, std::size_t at) {
@@ -107,6 +114,11 @@ std::optional<acquire_answer> read_acquire(const reply_view& reply) {
         if (!why) return std::nullopt;
         answer.why = *why;
         answer.is_kept = reply.size() > 4 && reply[4].text() == "kept";
+        if (*why >= acquire_answer::reason::other_limit) {
+            const auto limit = reply.size() > 4 ? to_limit(reply[4]) : std::nullopt;
+            if (!limit) return std::nullopt;
+            answer.limit = *limit;
+        }
         return answer;
     }
     if (code != 2 || reply.size() < 6) return std::nullopt;

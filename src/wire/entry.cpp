@@ -47,6 +47,12 @@ std::optional<shape> shape_of(std::string_view word) noexcept {
     return std::nullopt;
 }
 
+std::optional<std::uint32_t> permits_in(std::string_view text) noexcept {
+    const auto number = number_in<std::int64_t>(text);
+    if (!number || *number < 1 || *number > most_permits) return std::nullopt;
+    return static_cast<std::uint32_t>(*number);
+}
+
 std::optional<std::uint64_t> token_in(std::string_view text) noexcept {
     const auto number = number_in<std::int64_t>(text);
     if (!number || *number < 1 || *number >= end_of_tokens) return std::nullopt;
@@ -68,6 +74,7 @@ waiter_entry read_entry(std::string_view text) noexcept {
     for (const wish one : {wish::write, wish::read, wish::upgrade}) {
         if (wanted == word_of(one)) entry.wants = one;
     }
+    if (!entry.wants) entry.permits = permits_in(wanted);
     if (interval_ms) entry.poll_interval = milliseconds(*interval_ms);
     if (last_poll_us) entry.last_poll = std::chrono::microseconds(*last_poll_us);
     return entry;

@@ -27,10 +27,10 @@ public:
     virtual void write(redis::command& out, const lock_terms& lock, const acquire_request& request) const = 0;
     virtual void write(redis::command& out, const lock_terms& lock, const release_request& request) const = 0;
     virtual void write(redis::command& out, const lock_terms& lock, const renew_request& request) const = 0;
-    virtual void write(redis::command& out, const lock_terms& lock, const renew_block_request& request) const = 0;
-    virtual void write(redis::command& out, const lock_terms& lock, const raise_request& request) const = 0;
     virtual void write(redis::command& out, const lock_terms& lock, const confirm_request& request) const = 0;
     // For the kinds that know them.
+    virtual void write(redis::command&, const lock_terms&, const renew_block_request&) const { does_not_know(); }
+    virtual void write(redis::command&, const lock_terms&, const raise_request&) const { does_not_know(); }
     virtual void write(redis::command&, const lock_terms&, const release_alone_request&) const { does_not_know(); }
     virtual void write(redis::command&, const lock_terms&, const renew_alone_request&) const { does_not_know(); }
     virtual void write(redis::command&, const lock_terms&, const cancel_request&) const { does_not_know(); }
@@ -54,14 +54,15 @@ private:
 // Each is defined in the folder of its kind.
 extern const kind& the_mutex;
 extern const kind& the_rw;
-
-inline const kind& kind_of(lock_kind which) noexcept {
-    return which == lock_kind::mutex ? the_mutex : the_rw;
-}
+extern const kind& the_semaphore;
 
 // In the order of lock_kind.
-inline std::array<const kind*, 2> all_kinds() noexcept {
-    return {&the_mutex, &the_rw};
+inline std::array<const kind*, 3> all_kinds() noexcept {
+    return {&the_mutex, &the_rw, &the_semaphore};
+}
+
+inline const kind& kind_of(lock_kind which) noexcept {
+    return *all_kinds()[static_cast<std::size_t>(which)];
 }
 
 template <class Request>

@@ -30,6 +30,7 @@ std::vector<seen_waiter> read_waiters(const redis::reply_view& queue, const redi
         } else {
             const waiter_entry entry = read_entry(found->second);
             if (entry.wants && *entry.wants != wish::write) waiter.wants = *entry.wants;
+            waiter.permits = entry.permits.value_or(1);
             if (entry.last_poll && entry.poll_interval) waiter.unseen = since(*entry.last_poll, now);
             waiter.is_silent = entry.is_silent_at(now);
         }

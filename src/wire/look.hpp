@@ -16,7 +16,7 @@ namespace holdfast::wire {
 
 using std::chrono::microseconds;
 
-enum class access : std::uint8_t { exclusive, read, write, both };
+enum class access : std::uint8_t { exclusive, read, write, both, permits };
 
 struct seen_holder {
     std::string id = {};
@@ -26,6 +26,7 @@ struct seen_holder {
     std::optional<std::uint64_t> token = {};  // none: another program's, or unknown
     std::optional<microseconds> held = {};    // since the grant
     std::optional<milliseconds> left = {};    // of its lease; none: no end
+    std::uint32_t permits = 1;                // of a semaphore
 };
 
 struct seen_waiter {
@@ -34,6 +35,14 @@ struct seen_waiter {
     microseconds waited = microseconds(0);
     std::optional<microseconds> unseen = {};  // since its last poll
     bool is_silent = false;                   // it missed two polls; a hand-over will pass it over
+    std::uint32_t permits = 1;                // of a semaphore
+};
+
+// How many permits a semaphore has.
+struct limit_facts {
+    std::uint32_t declared = 1;  // what the programs say that use it
+    std::uint32_t present = 1;   // the same, unless it was resized
+    std::string version = {};    // of the present limit, since it was resized
 };
 
 struct look_answer {
@@ -44,6 +53,7 @@ struct look_answer {
     std::vector<seen_holder> holders;
     std::vector<seen_waiter> waiters;    // in the order of the queue
     std::optional<std::uint64_t> fence;  // the last token that was granted
+    std::optional<limit_facts> limit;    // of a semaphore
 };
 
 void write_look(redis::command& out, const lock_keys& keys);

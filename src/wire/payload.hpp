@@ -45,4 +45,11 @@ private:
     boost::container::static_vector<redis::argument, most> all_;
 };
 
+// About one of several holders, with the keys that a held lock always has.
+inline payload holders_payload(const lock_keys& keys, std::string_view id) {
+    payload call(keys, {lock_keys::side::leases, lock_keys::side::grants});
+    call.text(id);
+    return call;
+}
+
 }  // namespace holdfast::wire

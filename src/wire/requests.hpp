@@ -15,7 +15,7 @@ namespace holdfast::wire {
 
 using std::chrono::milliseconds;
 
-enum class lock_kind : std::uint8_t { mutex, read_write };
+enum class lock_kind : std::uint8_t { mutex, read_write, semaphore };
 
 // Which waiters go first. A kind without a shared mode ignores it.
 enum class preference : std::uint8_t { arrival, readers, writers };
@@ -32,14 +32,18 @@ struct lock_terms {
     preference prefer = preference::arrival;
     milliseconds fence_retention{0};
     std::uint64_t proposal = 0;  // the next token, if the server accepts it; 0: the server chooses
+    std::uint32_t limit = 1;     // of a semaphore: how many permits the caller says that there are
 };
+
+// In the place of a wake-up channel: the waiter listens nowhere, polls, and is alive while it does.
+inline constexpr std::string_view by_polls = "-";
 
 struct acquire_request {
     std::string_view id;
     wish wants = wish::write;
     milliseconds lease;
     std::uint64_t token_floor = 0;
-    std::string_view channel;  // empty: do not wait
+    std::string_view channel;  // empty: do not wait; or by_polls
     std::string_view ticket;   // of the last answer; empty: none yet
     milliseconds poll_interval{0};
     milliseconds queue_retention{0};
@@ -47,11 +51,21 @@ struct acquire_request {
     std::uint64_t gives_way = 0;  // token of the grant that the caller gives up for the first waiter
     std::uint64_t ceiling = 0;    // of the grant to give up, if the id is marked: the last that this node told
     bool asks_back = true;        // a try that marked holders refuse tells them that they are wanted (healing does not)
+    std::uint32_t permits = 1;    // of a semaphore
 };
 
 struct acquire_answer {
     enum class verdict : std::uint8_t { held, refused, queued, gone } what = verdict::refused;
-    enum class reason : std::uint8_t { held, reading, writing, reserved, deadlock, other_mode };
+    enum class reason : std::uint8_t {
+        held,
+        reading,
+        writing,
+        reserved,
+        deadlock,
+        other_mode,
+        other_limit,
+        over_limit
+    };
 
     std::uint64_t token = 0;                  // held
     reason why = reason::held;                // refused
@@ -70,6 +84,8 @@ struct acquire_answer {
     std::size_t waiters = 0;  // held by a marked id: the others that wait
     // refused: marked holders alone are in the way, nobody waits, and they were told that they are wanted
     bool is_kept = false;
+    // refused with other_limit or over_limit: the limit that the server knows
+    std::uint32_t limit = 0;
 };
 
 struct release_request {
@@ -83,6 +99,7 @@ struct release_request {
 struct renew_request {
     std::string_view id;
     milliseconds lease;
+    milliseconds delay{0};  // of a mutex: with no more than this left, its lease is over
 };
 
 // Renews a hold with a marked id, and fetches tokens for its local grants. It names keys that may be missing while a
@@ -91,6 +108,7 @@ struct renew_request {
 struct renew_block_request {
     std::string_view id;
     milliseconds lease;
+    milliseconds delay{0};  // as in renew_request
     // The last token that the caller would like to use. The server gives the tokens up to its clock. It goes up to this
     // one only where its clock is behind the last token.
     std::uint64_t ceiling = 0;

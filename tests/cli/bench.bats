@@ -45,7 +45,7 @@ no_keys_of_locks() { [ -z "$(redis --scan --pattern 'hf:{*')" ]; }
     type_line '"$HOLDFAST_BIN" bench --seconds 3 --workload contended; echo "status=$?"'
     wait_until shows '^contended *\[#*\.*\] *[1-9][0-9]*%  [0-9,]* cycles'
     wait_until shows '^status=0'
-    ! shows '%  [0-9,]* cycles' # the bar is gone
+    run ! shows '%  [0-9,]* cycles' # the bar is gone
     shows '^WORKLOAD'
     no_keys_of_locks
 }

@@ -7,6 +7,8 @@
 bats_require_minimum_version 1.5.0
 
 setup() {
+    # Bash ignores that such a line fails.
+    if grep -n '^ *! ' "$BATS_TEST_FILENAME"; then echo 'say `run !`'; return 1; fi
     : "${HOLDFAST_BIN:?names the binary to test}"
     export -n HOLDFAST_BIN HOLDFAST_DEMO # the command says of variables that it does not know
     unset HOLDFAST_MAX_LEASE HOLDFAST_HELD HOLDFAST_NAME HOLDFAST_TOKEN
@@ -58,6 +60,7 @@ is_alive() { [[ $(ps -o stat= -p "$1" 2>/dev/null) == [^Z]* ]]; }
 has_line() { grep -q -- "$2" "$1" 2>/dev/null; }
 redis() { redis-cli -s "$HOLDFAST_HOME/redis.sock" "$@"; }
 lock_is_free() { [ "$(redis exists "hf:{$1}")" = 0 ]; }
+lock_is_held() { [ "$(redis exists "hf:{$1}")" = 1 ]; }
 someone_waits_for() { [ "$(redis zcard "hf:{$1}:queue")" -ge "${2:-1}" ]; }
 server_pid() { cat "$HOLDFAST_HOME/redis.pid"; }
 now_ms() { date +%s%3N; }

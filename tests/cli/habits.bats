@@ -60,6 +60,10 @@ load common
         [ "$status" -eq 0 ]
         [ "$output" = "$(holdfast $page --help)" ]
     done
+    for page in $(holdfast --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+        run holdfast $page --help
+        [[ "$output" == *Usage:* && "$output" != *" in ["* ]] # no type and range where a word says it
+    done
     run holdfast help bogus
     [ "$status" -eq 125 ]
     [ ! -e "$HOLDFAST_HOME" ]

@@ -112,3 +112,27 @@ deaf='trap "echo TERM >>\"$BOX/heard\"" TERM; echo $$ >"$BOX/job"
     [ "$status" -eq 75 ]
     has_line "$BOX/out" "lost the lock 'a': somebody asked for it by holdfast release --force"
 }
+
+# R57
+@test "Delay.KeepsTheLockFreeOfNewHoldersAfterACrashAndNotAfterARelease" {
+    run holdfast run --delay 30s stock -- true
+    [ "$status" -eq 0 ]
+    lock_is_free stock
+    start run --lease 10s --delay 40s stock -- sleep 60
+    holder=$last
+    wait_until lock_is_held stock
+    kill -KILL "$holder"
+    wait_until is_gone "$holder"
+    [ "$(redis pttl 'hf:{stock}')" -gt 30000 ]
+    run holdfast run --no-wait --lease 10s --delay 40s stock -- true
+    [ "$status" -eq 1 ]
+}
+
+@test "Delay.ThatCannotBeIsRefusedWithTheReason" {
+    run holdfast run --lease 30s --delay 40s stock -- true
+    [ "$status" -eq 125 ]
+    [[ "$output" == *"--max-lease"* ]]
+    run holdfast run --shared --delay 1s stock -- true
+    [ "$status" -eq 125 ]
+    [[ "$output" == *"only a plain lock has a delay"* ]]
+}

@@ -34,8 +34,8 @@ serve() {
     python3 -c "import sys; sys.exit(not 50 <= float('$(value 'holdfast_oldest_wait_seconds{prefix="stock"}')') < 150)"
     python3 -c "import sys; sys.exit(not 2 <= float('$(value 'holdfast_longest_hold_seconds{prefix="stock"}')') < 150)"
     # Every family is announced once, and every line is of the form.
-    ! grep -vE '^(# (HELP|TYPE) holdfast_[a-z_]+ .*|holdfast_[a-z_]+(\{prefix="[^"]*"(,mode="[a-z]+")?\})? [0-9.e+-]+)$' <<<"$output"
     [ "$(grep '^# TYPE' <<<"$output" | sort | uniq -d)" = "" ]
+    run ! grep -vE '^(# (HELP|TYPE) holdfast_[a-z_]+ .*|holdfast_[a-z_]+(\{prefix="[^"]*"(,mode="[a-z]+")?\})? [0-9.e+-]+)$' <<<"$output"
 }
 
 @test "Metrics.PrefixesAreEscaped" {

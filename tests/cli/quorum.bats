@@ -148,7 +148,7 @@ load common
     terminal resize-window -t t -x 250
     type_line "HOLDFAST_MAX_LEASE=1h HOLDFAST_URL='$HOLDFAST_URL' \"\$HOLDFAST_BIN\" run a -- echo acquired-it"
     wait_until shows "waiting .* for 'a': servers .*s1/redis.sock.*s2/redis.sock.*s3/redis.sock.* started .* ago and grant in [0-9]*m.* (--max-lease)"
-    ! shows 'about to be handed over'
+    run ! shows 'about to be handed over'
     terminal resize-window -t t -x 80
     wait_until shows '^  3 servers started .* ago and grant in [0-9]*m'
     shows "^holdfast: waiting .* for 'a'$"

@@ -14,7 +14,7 @@ listen() {
     run holdfast release a --yes
     [ "$status" -eq 125 ]
     [[ "$output" == *--force* ]]
-    ! lock_is_free a
+    run ! lock_is_free a
 }
 
 @test "Release.WhereNobodyCanBeAskedWantsYes" {
@@ -23,7 +23,7 @@ listen() {
     run holdfast release a --force </dev/null
     [ "$status" -eq 1 ]
     [[ "$output" == *"not released"*--yes* ]]
-    ! lock_is_free a
+    run ! lock_is_free a
 }
 
 @test "Release.EndsTheGrantAndTellsTheHolder" {
@@ -176,7 +176,7 @@ next_starts_when_the_command_is_dead() {
     [ "$(redis exists cron)" = 0 ]
     redis publish hf:wake:end end >/dev/null
     wait_until has_line "$BOX/heard" '^end$'
-    ! has_line "$BOX/heard" revoked
+    run ! has_line "$BOX/heard" revoked
 }
 
 @test "Release.OfReadersEndsAllOrTheOneThatIsNamed" {
@@ -188,7 +188,7 @@ next_starts_when_the_command_is_dead() {
     [ "$(redis hexists 'hf:{a}' "r:$(hold_id 2)")" = 0 ]
     [ "$(redis hget 'hf:{a}' rcount)" = 2 ]
     wait_until has_line "$BOX/heard" "^revoked $(hold_id 2) "
-    ! has_line "$BOX/heard" "^revoked $(hold_id 1) "
+    run ! has_line "$BOX/heard" "^revoked $(hold_id 1) "
     run --separate-stderr holdfast release a --force --yes --grace 0s
     [ "$status" -eq 0 ]
     lock_is_free a
@@ -202,7 +202,7 @@ next_starts_when_the_command_is_dead() {
     run --separate-stderr holdfast release a --force --yes
     [ "$status" -eq 1 ]
     [[ "$output" == *"another program"* ]]
-    ! lock_is_free a
+    run ! lock_is_free a
 }
 
 @test "Release.IsDoneEvenIfTheHolderCannotBeTold" {
@@ -226,7 +226,7 @@ next_starts_when_the_command_is_dead() {
     shows 'user-1@host-1'
     type_line n
     wait_until shows '^status=1'
-    ! lock_is_free a
+    run ! lock_is_free a
     terminal send-keys -t t C-l
     type_line '"$HOLDFAST_BIN" release a --force; echo "status=$?"'
     wait_until shows 'End the hold of this holder? .y/N. *$'
@@ -246,5 +246,5 @@ next_starts_when_the_command_is_dead() {
     type_line y
     wait_until shows 'had ended already'
     wait_until shows '^status=1'
-    ! lock_is_free a
+    run ! lock_is_free a
 }

@@ -81,7 +81,7 @@ load common
 
 @test "Run.HoldsTheLockWhileTheCommandRunsAndNotAfter" {
     hold a
-    ! lock_is_free a
+    run ! lock_is_free a
     let_go a
     finish "$last"
     [ "$status" -eq 0 ]
@@ -213,7 +213,7 @@ load common
     run holdfast run -q --no-wait a -- true
     [ "$status" -eq 1 ]
     [ -z "$output" ]
-    run holdfast run -q --wait 10ms -E 7 a -- true
+    run holdfast run -q --wait 3s -E 7 a -- true  # a slow machine has connected by then
     [ "$status" -eq 7 ]
     [ -z "$output" ]
     let_go a
@@ -240,8 +240,11 @@ load common
     [ "$status" -eq 0 ]
 }
 
-@test "Run.UrlsThatAreSeparatedByCommasAreExplained" {
+@test "Run.UrlsThatAreSeparatedByCommasOrBlanksAreExplained" {
     local urls
+    run holdfast run --url 'redis://127.0.0.1:1 redis://127.0.0.2:2' a -- touch "$BOX/ran"
+    [ "$status" -eq 125 ]
+    [[ "$output" == *"this is more than one server"*"--url once for each, or separated by blanks in HOLDFAST_URL"* ]]
     for urls in redis://127.0.0.1,redis://127.0.0.2 redis://127.0.0.1:1,127.0.0.2:2 redis://a,b; do
         run holdfast run --url "$urls" a -- touch "$BOX/ran"
         echo "$output"

@@ -25,7 +25,7 @@ readers_are() { [ "$(redis hget "hf:{$1}" rcount)" = "$2" ]; }
     let_go one
     finish "$one"
     [ "$status" -eq 0 ]
-    ! runs writer
+    run ! runs writer
     let_go two
     wait_until runs writer
     [ "$(redis hget 'hf:{a}' mode)" = write ]

@@ -34,7 +34,7 @@ TEXT
     wait_until lock_is_free a
     type_line 'echo "status=$?"'
     wait_until shows 'status=130'
-    ! shows 'went on'
+    run ! shows 'went on'
 }
 
 @test "Terminal.CtrlCWhileWaitingEndsTheWait" {
@@ -54,7 +54,7 @@ TEXT
     wait_until shows '^go ahead'
     terminal send-keys -t t C-z
     wait_until shows 'Stopped'
-    ! lock_is_free a
+    run ! lock_is_free a
     type_line 'fg; echo "end=$?"'
     wait_until eval '[ "$(screen | grep -c "HOLDFAST_BIN")" -ge 2 ]'
     type_line 'hello'
@@ -97,7 +97,7 @@ TEXT
     let_go a
     wait_until shows '^inside'
     wait_until shows '^status=0'
-    ! shows 'holdfast: waiting' # the line is gone
+    run ! shows 'holdfast: waiting' # the line is gone
     finish "$second"
     finish "$third"
 }
@@ -136,12 +136,12 @@ TEXT
     wait_until shows 'position 1 of 1'
     terminal send-keys -t t C-z
     wait_until shows Stopped
-    ! shows 'holdfast: waiting'
+    run ! shows 'holdfast: waiting'
     type_line 'fg; echo "end=$?"'
     wait_until shows 'position 1 of 1'
     terminal send-keys -t t C-c
     wait_until shows 'end=130'
-    ! shows 'holdfast: waiting'
+    run ! shows 'holdfast: waiting'
     let_go a
     finish "$last"
 }
@@ -152,7 +152,7 @@ TEXT
     type_line '"$HOLDFAST_BIN" run -q a -- true & "$HOLDFAST_BIN" run a -- true &'
     wait_until someone_waits_for a 2
     sleep 2.5 # longer than the second after which it would speak
-    ! shows 'holdfast: waiting'
+    run ! shows 'holdfast: waiting'
     type_line 'fg %2'
     wait_until shows 'position [12] of 2'
     let_go a
@@ -199,9 +199,9 @@ TEXT
     [ "$(screen | grep -c '  held by')" -eq 1 ]
     terminal send-keys -t t C-c
     wait_until shows '^status=130'
-    ! shows 'holdfast: waiting'
-    ! shows 'held by'
-    ! shows '\^C'
+    run ! shows 'holdfast: waiting'
+    run ! shows 'held by'
+    run ! shows '\^C'
     let_go a-name-that-is-so-long-that-it-takes-most-of-a-line
     finish "$last"
 }

@@ -36,7 +36,7 @@ names_are() { [ "$(names)" = "$1 " ]; }
     press q
     wait_until shows '^status=0'
     # The page before is back.
-    ! shows '^NAME'
+    run ! shows '^NAME'
 }
 
 @test "Top.KeysSortFilterAndShowFreeOnes" {
@@ -91,12 +91,27 @@ names_are() { [ "$(names)" = "$1 " ]; }
     wait_until shows '^status=0'
 }
 
+@test "Top.NarrowScreenStillTellsWhoWaits" {
+    three_locks
+    open_top
+    shows TOKEN
+    terminal resize-window -t t -x 84 -y 24
+    wait_until shows '^q quit.*…$'
+    shows 'HOLDER  *FOR  *LEFT  *WAITERS  *LONGEST$'
+    shows '^gamma .* 1  *[0-9]*m[0-9]*s$'
+    run ! shows TOKEN
+    terminal resize-window -t t -x 120 -y 40
+    wait_until shows TOKEN
+    press q
+    wait_until shows '^status=0'
+}
+
 @test "Top.CtrlCAndCtrlZLeaveTheTerminalAsItWas" {
     three_locks
     open_top
     press C-z
     wait_until shows Stopped
-    ! shows '^NAME'
+    run ! shows '^NAME'
     type_line 'echo still $((40 + 2))'
     wait_until shows '^still 42'
     type_line fg

@@ -53,7 +53,7 @@ has_event() { events | grep -qx -- "$1"; }
     wait_until has_event "gave up 2"
     redis pexpire 'hf:{a}' 2000 >/dev/null
     wait_until has_event "expired 1"
-    ! has_event "released 1"
+    run ! has_event "released 1"
 }
 
 @test "Watch.TellsUpgradesAndReaders" {

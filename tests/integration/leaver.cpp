@@ -10,6 +10,10 @@
 //
 // Keeps a lock, says "kept", and ends when it is told something, without destroying lock or client. See
 // kept_mutex_test.cpp.
+//
+//     holdfast_leaver URL busy
+//
+// The same, while other threads use the client.
 #include <holdfast/async.hpp>
 #include <holdfast/holdfast.hpp>
 
@@ -24,6 +28,7 @@
 #include <filesystem>
 #include <iostream>
 #include <iterator>
+#include <string_view>
 #include <thread>
 
 namespace {
@@ -57,7 +62,7 @@ struct dropping_executor {
     [[maybe_unused]] friend bool operator==(dropping_executor, dropping_executor) noexcept { return true; }
 };
 
-int keep_and_leave(const char* url) {
+int keep_and_leave(const char* url, int busy_threads) {
     using namespace std::chrono_literals;
     auto& client = *new holdfast::client(url);
     auto& lock = *new holdfast::mutex(client, "stock", {.lease = 20s, .keep = 60s});
@@ -67,6 +72,11 @@ int keep_and_leave(const char* url) {
         lock.unlock();
         client.ping();
     }
+    for (int i = 0; i < busy_threads; ++i) {
+        std::thread([&client] {
+            for (;;) client.ping();
+        }).detach();
+    }
     std::cout << "kept" << std::endl;
     std::cin.get();
     return 0;
@@ -75,7 +85,8 @@ int keep_and_leave(const char* url) {
 }  // namespace
 
 int main(int count, char** arguments) {
-    if (count == 3) return keep_and_leave(arguments[1]);
+    constexpr int some = 3;
+    if (count == 3) return keep_and_leave(arguments[1], std::string_view(arguments[2]) == "busy" ? some : 0);
     if (count != 2) return 2;
     {
         holdfast::client client{arguments[1], {.max_lease = std::chrono::hours(1)}};

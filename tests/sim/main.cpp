@@ -25,8 +25,9 @@ struct settings {
 
 int usage() {
     std::fputs(
-        "usage: holdfast-sim [--seeds N] [--first-seed N] [--jobs N] [--counted N] [--all] [--replicated] [--cluster]\n"
-        "       holdfast-sim --seed N [--trace] [--replicated] [--cluster]\n"
+        "usage: holdfast-sim [--seeds N] [--first-seed N] [--jobs N] [--counted N] [--all] [--replicated] [--cluster] "
+        "[--polls]\n"
+        "       holdfast-sim --seed N [--trace] [--replicated] [--cluster] [--polls]\n"
         "       holdfast-sim --explore list|all|SCOPE,... [--schedules N] [--jobs N] [--mutant NAME|all]\n"
         "                    [--waits N] [--deviations N] [--horizon MS]\n"
         "       holdfast-sim --explore SCOPE --schedule N,N,... [--mutant NAME]\n",
@@ -48,6 +49,14 @@ bool read(int argc, char** argv, settings& out) {
         }
         if (word == "--cluster") {
             out.campaign.scenario.cluster = scenario_options::clusters::always;
+            continue;
+        }
+        if (word == "--polls") {
+            out.campaign.scenario.polls = scenario_options::polling::always;
+            continue;
+        }
+        if (word == "--semaphores") {
+            out.campaign.scenario.semaphores = scenario_options::counting::always;
             continue;
         }
         if (word == "--all") {

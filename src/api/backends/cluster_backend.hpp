@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace holdfast::api {
@@ -41,8 +42,12 @@ private:
     instant now() const override { return boot_now(); }
     void on_member_up(const redis::server_address& which, const redis::server_facts& facts) override {
         watcher_.on_link_up(settings_.for_member(which).display(), facts.version);
+        if (facts.resp == 2 && !std::exchange(has_told_of_resp2_, true)) watcher_.on_resp2(settings_);
     }
     void on_member_down(const failure& why) override { watcher_.on_link_down(why); }
+    void on_wakes_refused(const failure& why) override {
+        if (!std::exchange(has_told_of_refusal_, true)) watcher_.on_wakes_refused(why);
+    }
     void on_slots_up(const redis::slot_set& which, instant now) override;
     void on_map() override { has_new_map_ = true; }
     void confirm(redis::command& request, const redis::server_address* at, redis::acknowledgement wanted) override {
@@ -57,6 +62,8 @@ private:
     std::uint64_t next_seed_;
     bool started_ = false;
     bool has_new_map_ = false;
+    bool has_told_of_refusal_ = false;
+    bool has_told_of_resp2_ = false;
     engine::cluster_node node_;
     std::unique_ptr<client_card> card_;
     std::vector<std::unique_ptr<redis::connection>> links_;

@@ -140,13 +140,13 @@ bool kept_hold::is_in_use() {
     const auto whole = whole_.lock();
     if (!whole) return false;
     const std::lock_guard held(whole->mutex_);
-    return whole->machine_.is_used(number);
+    return whole->machine_.is_used(number) || whole->fast_.any();
 }
 
 // --- the machine and its effects
 
 kept_lock::kept_lock(core& where, const lock_definition& lock)
-    : core_(where), lock_(lock), machine_(settings_of(where, lock)) {}
+    : core_(where), lock_(lock), fast_(lock.options.kind, where.max_depth()), machine_(settings_of(where, lock)) {}
 
 kept_lock::~kept_lock() {
     if (core_.forked()) return;
@@ -163,11 +163,89 @@ template <typename Event>
 std::invoke_result_t<Event, instant> kept_lock::with_machine(Event event) {
     messages out;
     guard held(mutex_);
-    auto result = event(boot_now());
+    const bool is_open = close_fast_path();
+    const instant now = boot_now();
+    auto result = event(now);
     sort(out);
+    if (is_open) open_fast_path(now);
     held.unlock();
     pass_on(out);
     return result;
+}
+
+// --- the fast path
+
+// Returns whether somebody uses it, or would have.
+bool kept_lock::close_fast_path() {
+    if (!fast_.is_open()) return fast_.is_asked_for();
+    const fast_users::tally known = fast_.close();
+    machine_.count_in(known.hold, known.users, known.used);
+    return true;
+}
+
+void kept_lock::open_fast_path(instant now) {
+    const auto terms = machine_.fast_path(now);
+    if (!terms) return;
+    machine_.count_out(terms->hold);
+    fast_.open(*terms);
+}
+
+bool kept_lock::acquire_fast(engine::owner_id thread, engine::access want, thread_locks& object, lock_count& count) {
+    if (want != machine_.fast_mode() || !fast_.acquire(thread, object, count)) return false;
+    core_.watcher().on_local_grants(1, 0, 0);
+    return true;
+}
+
+bool kept_lock::release_fast(engine::owner_id thread, engine::access level, boost::system::error_code& result) {
+    if (level != machine_.fast_mode()) return false;
+    const auto said = fast_.release(thread);
+    if (said != fast_users::answer::ask_machine) {
+        result = {};
+        return said == fast_users::answer::done;
+    }
+    const auto keep_alive = shared_from_this();  // the next user may destroy the last object
+    const auto user = with_machine([&](instant now) {
+        auto one = fast_.take(thread);
+        if (one.levels == 0) return one;  // a destructor released it
+        const auto why = machine_.release_fast(one.hold, now, effects_);
+        result = why ? make_error_code(*why) : boost::system::error_code();
+        return one;
+    });
+    if (user.levels == 0) return false;
+    user.count->local -= user.levels;
+    return true;
+}
+
+bool kept_lock::release_all_fast(const thread_locks& object) {
+    return with_machine([&](instant now) {
+        const auto users = fast_.take_all(object);
+        for (const fast_users::user& each : users) {
+            machine_.release_fast(each.hold, now, effects_);
+            each.count->local -= each.levels;
+        }
+        return !users.empty();
+    });
+}
+
+// A user without a claim gets one; no levels: there is none.
+kept_lock::adopted kept_lock::adopt(engine::owner_id owner) {
+    if (owner == engine::owner_id::nobody || !fast_.knows(owner)) return {};
+    const auto face = std::allocate_shared<local_face>(recycling_allocator<local_face>(), shared_from_this());
+    fast_users::user known = fast_.take(owner);
+    face->claim_.owner = owner;
+    machine_.adopt(known.hold, face->claim_, known.levels);
+    face->serial_ = ++last_serial_ | local_serial;
+    face->hold_ = find_hold(known.hold);
+    face->self_ = face;
+    return {std::move(known), face->serial_};
+}
+
+// By the owner's own thread: the lock object knows its levels by the claim from now on.
+void kept_lock::adopt_this_thread(engine::owner_id owner) {
+    const adopted mine = adopt(owner);
+    for (unsigned i = 0; i < mine.user.levels; ++i) {
+        mine.user.object->add(mine.serial, machine_.fast_mode(), mine.user.count);
+    }
 }
 
 void kept_lock::sort(messages& out) {
@@ -293,6 +371,7 @@ kept_lock::answer kept_lock::acquire(engine::owner_id owner, engine::access want
     wish->claim_.limit = limit;
     wish->waiter_ = &waiter;
     return with_machine([&](instant now) {
+        adopt_this_thread(owner);
         const auto said = machine_.acquire(wish->claim_, now, effects_);
         if (wish->serial_ == 0) wish->serial_ = ++last_serial_ | local_serial;
         return answer_to(wish, said);
@@ -349,6 +428,7 @@ std::uint64_t kept_lock::token_of(local_face& mine) {
 bool kept_lock::release(engine::owner_id owner, engine::access level, boost::system::error_code& result) {
     std::shared_ptr<local_face> mine;
     const auto why = with_machine([&](instant now) -> std::optional<errc> {
+        adopt_this_thread(owner);
         engine::local::claim* const found = machine_.find(owner);
         if (found == nullptr) return errc::not_held;
         local_face& face = local_face::of(*found);
@@ -379,12 +459,13 @@ bool kept_lock::release_levels(engine::owner_id owner, std::uint64_t serial, uns
 
 bool kept_lock::is_held_by(engine::owner_id owner) {
     const std::lock_guard held(mutex_);
-    return machine_.find(owner) != nullptr;
+    return fast_.knows(owner) || machine_.find(owner) != nullptr;
 }
 
 void kept_lock::abandon(engine::owner_id owner) {
     std::shared_ptr<local_face> over;
     with_machine([&](instant now) {
+        adopt(owner);
         if (auto* const gone = machine_.abandon(owner, now, effects_)) over = std::move(local_face::of(*gone).self_);
         return 0;
     });
@@ -412,7 +493,8 @@ void kept_lock::give_back() {
 
 instant kept_lock::last_use() {
     const std::lock_guard held(mutex_);
-    return machine_.is_used() ? boot_now() : machine_.unused_since();
+    if (machine_.is_used() || fast_.any()) return boot_now();
+    return std::max(machine_.unused_since(), fast_.last_use());
 }
 
 void kept_lock::on_timer() {

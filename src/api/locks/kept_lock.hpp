@@ -1,13 +1,16 @@
 // A kept lock: the edge of the machine of local grants (engine/local), for threads, leases and asynchronous operations.
 //
 // One mutex guards the machine. It is held for a few dozen instructions, never during a system call, a callback or a
-// visit to the serial section. So a local grant of an unused hold takes that mutex, reads the clock and is done. What
-// the machine wants of the engine is queued under the mutex and carried out in the serial section, in that order; what
-// it tells owners is told after the mutex is left.
+// visit to the serial section. What the machine wants of the engine is queued under the mutex and carried out in the
+// serial section, in that order; what it tells owners is told after the mutex is left.
+//
+// Threads that lock and unlock an unused hold, or read by one that others read by, do not even take that mutex: see
+// fast_users.hpp. Only what every local grant costs remains, a note of who it is and a look at the clock.
 //
 // Lives as long as a lock object, a local grant or a visit to the section needs it; never keeps the core.
 #pragma once
 
+#include "api/locks/fast_users.hpp"
 #include "api/locks/hold_face.hpp"
 #include "api/locks/lock_definition.hpp"
 #include "api/operations/blocking.hpp"
@@ -88,6 +91,14 @@ public:
     void add_object();
     void remove_object();
 
+    // --- for threads that lock and unlock an object
+    // False: nothing happened, and acquire() decides.
+    bool acquire_fast(engine::owner_id thread, engine::access want, thread_locks& object, lock_count& count);
+    // False: release() knows more.
+    bool release_fast(engine::owner_id thread, engine::access level, boost::system::error_code& result);
+    // What threads locked through that object. True: there was something.
+    bool release_all_fast(const thread_locks& object);
+
     // --- for owners, from any thread
     struct answer {
         enum class what : std::uint8_t { granted, waits, refused } now = what::refused;
@@ -147,6 +158,14 @@ private:
     std::invoke_result_t<Event, instant> with_machine(Event event);
     answer answer_to(const std::shared_ptr<local_face>& wish, const engine::local::outcome& said);
     engine::refusal describe(errc why);
+    struct adopted {
+        fast_users::user user;
+        std::uint64_t serial = 0;
+    };
+    adopted adopt(engine::owner_id owner);
+    void adopt_this_thread(engine::owner_id owner);
+    bool close_fast_path();
+    void open_fast_path(instant now);
     void carry_out(const effect& what);
     void begin_ask(const effect& what);
     void end_ask(std::uint64_t number);
@@ -160,6 +179,7 @@ private:
 
     core& core_;
     const lock_definition lock_;
+    fast_users fast_;
     std::mutex mutex_;
 
     // --- guarded by mutex_

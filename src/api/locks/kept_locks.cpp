@@ -1,6 +1,7 @@
 #include "api/locks/kept_locks.hpp"
 
 #include "api/locks/kept_lock.hpp"
+#include "api/operations/blocking.hpp"
 
 #include <set>
 
@@ -18,31 +19,48 @@ public:
         const std::lock_guard held(mutex_);
         all_.erase(&one);
     }
+    // The section may be occupied by a thread that ends with the process. So the releases are waited for.
     void give_back() {
         const std::lock_guard held(mutex_);
         for (kept_locks* const one : all_) one->give_back_all();
+        if (!may_block()) return;
+        const instant begun = boot_now();
+        for (kept_locks* const one : all_) one->wait_until_given_back(begun);
     }
+
+    const std::uint64_t made_in = fork_generation();
 
 private:
     std::mutex mutex_;
     std::set<kept_locks*> all_;
 };
 
-// Never destroyed: clients may be static objects.
+// Never destroyed: clients may be static objects. The child of a fork has its own: the mutex may have been locked.
 kept_by_process& process() {
-    static auto& only = *new kept_by_process;
-    return only;
+    static std::atomic<kept_by_process*> present = nullptr;
+    kept_by_process* known = present.load();
+    while (known == nullptr || known->made_in != fork_generation()) {
+        auto made = std::make_unique<kept_by_process>();
+        if (present.compare_exchange_strong(known, made.get())) known = made.release();
+    }
+    return *known;
 }
 
 }  // namespace
 
 kept_locks::kept_locks(core& where, std::size_t most_kept) : core_(where), most_kept_(most_kept) {}
 
-kept_locks::~kept_locks() {
+void kept_locks::leave_process() {
     process().remove(*this);
 }
 
+void kept_locks::wait_until_given_back(instant begun) {
+    if (!core_.forked()) core_.wait_for_posted_releases(begun + core_.request_timeout());
+}
+
 std::shared_ptr<kept_lock> kept_locks::share(const lock_definition& lock) {
+    // In a child every use fails, and a thread of the parent may have had the mutex.
+    if (core_.forked()) return std::make_shared<kept_lock>(core_, lock);
     static const int at_exit = std::atexit([] { process().give_back(); });
     static_cast<void>(at_exit);
     process().add(*this);

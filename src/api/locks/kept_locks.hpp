@@ -20,7 +20,6 @@ struct lock_definition;
 class kept_locks {
 public:
     kept_locks(core& where, std::size_t most_kept);
-    ~kept_locks();
     kept_locks(const kept_locks&) = delete;
     kept_locks& operator=(const kept_locks&) = delete;
 
@@ -34,6 +33,10 @@ public:
     void abandon(engine::owner_id owner);
     // Releases every unused hold.
     void give_back_all();
+    // The releases that are under way have been answered, or would not be waited for any longer.
+    void wait_until_given_back(instant begun);
+    // exit() gives nothing back any more. For the core, before it goes.
+    void leave_process();
     void forget(const std::string& key);
     void has_hold(const std::shared_ptr<kept_lock>& lock, instant now);
     void has_no_hold(const kept_lock& lock);

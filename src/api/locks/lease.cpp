@@ -10,9 +10,11 @@
 #include "base/race_detector.hpp"
 #include "wire/kind.hpp"
 
+#include <algorithm>
 #include <new>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace holdfast {
 namespace {
@@ -100,6 +102,32 @@ void lease::post_release() noexcept {
     }
     face_.reset();
     core_.reset();
+}
+
+void api::lease_access::release_together(std::span<lease> leases) noexcept {
+    try {
+        std::vector<std::shared_ptr<hold_face>> faces;
+        core* where = nullptr;
+        for (lease& one : leases) {
+            if (!one.face_ || one.core_->forked() || one.face_->local() != nullptr || one.mode_ != mode::exclusive)
+                continue;
+            if (where != nullptr && where != one.core_.get()) continue;
+            where = one.core_.get();
+            faces.push_back(one.face_);
+        }
+        if (faces.size() > 1) {
+            for (const auto& face : faces) race_detector::before_release(face->keys().lock());
+            posted_release::start_together(faces);
+            for (lease& one : leases) {
+                if (std::ranges::find(faces, one.face_) == faces.end()) continue;
+                one.face_.reset();
+                one.core_.reset();
+            }
+        }
+    } catch (const std::bad_alloc&) {
+        // One by one, then.
+    }
+    for (auto last = leases.rbegin(); last != leases.rend(); ++last) *last = lease();
 }
 
 std::uint64_t lease::token() const noexcept {

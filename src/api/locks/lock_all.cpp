@@ -1,5 +1,6 @@
 #include <holdfast/lock_all.hpp>
 
+#include "api/locks/hold_face.hpp"
 #include "api/locks/together.hpp"
 
 #include <algorithm>
@@ -7,27 +8,29 @@
 
 namespace holdfast {
 
-lock_all::lock_all(std::vector<std::reference_wrapper<lockable>> locks, acquire_options options)
-    : leases_(locks.size()) {
+lock_all::lock_all(std::vector<lock_request> locks, acquire_options options) : leases_(locks.size()) {
     if (!options.owner) options.owner.emplace();  // one owner for all locks, so that a lock named twice is re-entered
     std::vector<std::size_t> order(locks.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return locks[a].get().sort_key() < locks[b].get().sort_key(); });
-    taken_.reserve(order.size());
-    do {
+    // Of one lock: exclusively first, so that reading re-enters and is no upgrade.
+    const auto rank = [&](std::size_t i) {
+        return std::pair(locks[i].lock().sort_key(), locks[i].how() == mode::shared);
+    };
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
+    // In one round trip if all are free; one that is waited for is waited for in order.
+    bool have_all = lockable::try_acquire_together(locks, options, leases_);
+    while (!have_all || !api::all_valid(leases_)) {
         give_all_back();
         try {
             for (const std::size_t i : order) {
-                leases_[i] = locks[i].get().acquire(options);
-                taken_.push_back(i);
+                leases_[i] = locks[i].lock().acquire_as(locks[i].how(), detail::for_ever, options);
             }
         } catch (...) {
             give_all_back();
             throw;
         }
-        // A lock may be lost during the wait for a later one.
-    } while (!api::all_valid(leases_));
+        have_all = true;  // but one may have been lost during the wait for a later one
+    }
     loss_ = std::make_unique<api::loss_of_any>(leases_);
 }
 
@@ -38,9 +41,8 @@ lock_all::~lock_all() {
 }
 
 void lock_all::give_all_back() noexcept {
-    for (auto last = taken_.rbegin(); last != taken_.rend(); ++last) leases_[*last] = lease();
-    taken_.clear();
     loss_.reset();
+    api::lease_access::release_together(leases_);
 }
 
 milliseconds lock_all::validity() const noexcept {

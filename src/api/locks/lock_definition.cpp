@@ -2,6 +2,8 @@
 
 #include "api/runtime/core.hpp"
 
+#include "wire/entry.hpp"
+
 #include <algorithm>
 #include <type_traits>
 
@@ -32,8 +34,8 @@ void check_replicas(const core& where, redis::acknowledgement wanted) {
 }
 
 // The client must be able to renew a hold that nobody uses, and whoever wants the lock must be able to say so.
-template <typename Preference>
-void check_kept(const basic_lock_options<Preference>& chosen) {
+template <typename Preference, typename Delay>
+void check_kept(const basic_lock_options<Preference, Delay>& chosen) {
     if (chosen.keep < milliseconds(0) || chosen.keep > longest_keep) {
         throw error(errc::bad_option, "keep must be from 0 to 24 h");
     }
@@ -55,19 +57,27 @@ static_assert(to_preference(prefer::arrival) == engine::preference::arrival &&
               to_preference(prefer::readers) == engine::preference::readers &&
               to_preference(prefer::writers) == engine::preference::writers);
 
-template <typename Preference>
-wire::lock_keys make_keys(const std::string& name, const basic_lock_options<Preference>& chosen) {
+template <typename Preference, typename Delay>
+wire::lock_keys make_keys(const std::string& name, const basic_lock_options<Preference, Delay>& chosen) {
     const auto naming = chosen.keys == keys::raw ? wire::key_naming::raw : wire::key_naming::tagged;
     return wire::make_keys(wire::lock_name(name), naming, chosen.prefix);
 }
 
 // The one place where the options of a user become those of the engine.
-template <typename Preference>
-lock_definition define_any(const core& where, const std::string& name, const basic_lock_options<Preference>& chosen) {
+template <typename Preference, typename Delay>
+lock_definition define_any(const core& where, const std::string& name,
+                           const basic_lock_options<Preference, Delay>& chosen) {
     lock_definition lock{.keys = std::make_shared<const wire::lock_keys>(make_keys(name, chosen)), .options = {}};
     engine::lock_options& options = lock.options;
-    check_lease(where, chosen.lease);
     options.lease = chosen.lease;
+    if constexpr (std::is_same_v<Delay, milliseconds>) {
+        if (chosen.delay < milliseconds(0) || chosen.delay > where.max_lease()) {
+            throw error(errc::bad_option,
+                        "delay must be from 0 to the client's max_lease, which is " + in_ms(where.max_lease()));
+        }
+        options.delay_ms = static_cast<std::uint32_t>(chosen.delay.count());
+    }
+    check_lease(where, options);
     options.renewing = chosen.renew ? engine::renewal::automatic : engine::renewal::none;
     options.max_repeats = chosen.max_repeats;
     if (chosen.replicas > 0) {
@@ -101,12 +111,42 @@ lock_definition define(const core& where, const std::string& name, const shared_
     return define_any(where, name, chosen);
 }
 
+lock_definition define_semaphore(const core& where, const std::string& name, std::size_t limit,
+                                 const semaphore_options& chosen) {
+    if (where.servers() > 1) {
+        throw error(errc::bad_option,
+                    "a semaphore needs one server, a primary with replicas, or a Cluster: with several independent "
+                    "servers a majority of votes for each holder does not bound the sum of the permits");
+    }
+    if (chosen.keys == keys::raw) {
+        throw error(errc::bad_option, "a semaphore cannot be used with keys::raw: no other program knows its keys");
+    }
+    if (chosen.keep != milliseconds(0) || chosen.passes != 0) {
+        throw error(errc::bad_option, "keep and passes are for a mutex and a shared_mutex, not for a semaphore");
+    }
+    lock_definition lock = define_any(where, name, chosen);
+    lock.options.kind = engine::lock_kind::semaphore;
+    lock.options.limit = to_permits(limit);
+    return lock;
+}
+
+std::uint32_t to_permits(std::size_t number) {
+    if (number >= 1 && number <= static_cast<std::size_t>(wire::most_permits)) {
+        return static_cast<std::uint32_t>(number);
+    }
+    throw error(errc::bad_option, "a limit and a number of permits must be from 1 to 1000000000");
+}
+
 wire::lock_keys keys_of(const std::string& name, const shared_mutex_options& chosen) {
     return make_keys(name, chosen);
 }
 
-void check_lease(const core& where, milliseconds lease) {
-    if (lease >= where.shortest_lease() && lease <= where.max_lease()) return;
+void check_lease(const core& where, const engine::lock_options& options) {
+    if (options.lease >= where.shortest_lease() && options.lease_at_server() <= where.max_lease()) return;
+    if (options.delay_ms != 0 && options.lease <= where.max_lease()) {
+        throw error(errc::bad_option, "lease and delay together must be at most the client's max_lease, which is " +
+                                          in_ms(where.max_lease()));
+    }
     throw error(errc::bad_option, "a lease must be from " + in_ms(where.shortest_lease()) +
                                       " to the client's max_lease, which is " + in_ms(where.max_lease()));
 }

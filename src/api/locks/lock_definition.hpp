@@ -25,8 +25,13 @@ struct lock_definition {
 // Throw errc::bad_name or errc::bad_option.
 lock_definition define(const core& where, const std::string& name, const mutex_options& chosen);
 lock_definition define(const core& where, const std::string& name, const shared_mutex_options& chosen);
+// Refuses several independent servers, too.
+lock_definition define_semaphore(const core& where, const std::string& name, std::size_t limit,
+                                 const semaphore_options& chosen);
+// A number of permits, or a limit.
+std::uint32_t to_permits(std::size_t number);
 wire::lock_keys keys_of(const std::string& name, const shared_mutex_options& chosen);
-void check_lease(const core& where, milliseconds lease);
+void check_lease(const core& where, const engine::lock_options& options);
 
 // The stripe that an owner reads.
 inline std::size_t stripe_of(engine::owner_id owner, std::size_t stripes) noexcept {

@@ -1,3 +1,4 @@
+#include <holdfast/lock_all.hpp>
 #include <holdfast/mutex.hpp>
 #include <holdfast/shared_mutex.hpp>
 
@@ -5,13 +6,15 @@
 #include "api/locks/kept_lock.hpp"
 #include "api/locks/lock_definition.hpp"
 #include "api/operations/asynchronous.hpp"
-#include "api/operations/blocking.hpp"
+#include "api/operations/blocking_together.hpp"
 #include "api/operations/posted_release.hpp"
 #include "api/runtime/client_access.hpp"
 #include "api/runtime/thread_locks.hpp"
 #include "api/runtime/thread_owner.hpp"
 #include "base/race_detector.hpp"
+#include "wire/together.hpp"
 
+#include <set>
 #include <utility>
 
 namespace holdfast {
@@ -65,10 +68,15 @@ struct lockable::parts {
 
     bool lock_thread(mode kind, milliseconds wait) {
         check_may_wait();
-        const api::lock_count count = api::locked_by_this_thread(where);
+        api::lock_count count = api::locked_by_this_thread(where);
         const engine::owner_id owner = api::this_thread_as_owner();
+        const bool may_hold_of_engine = !count || count->of_engine > 0;
+        if (kept && !may_hold_of_engine && kept->acquire_fast(owner, api::to_access(kind), locked, count)) {
+            race_detector::on_acquired(lock.keys->lock());
+            return true;
+        }
         if (kept || where->kept().any()) {
-            if (const auto dealer = deals_with(owner, !count || count->of_engine > 0, true)) {
+            if (const auto dealer = deals_with(owner, may_hold_of_engine, true)) {
                 return lock_thread_locally(dealer, kind, wait, count);
             }
         }
@@ -98,6 +106,7 @@ struct lockable::parts {
     bool unlock_thread_locally(mode kind, boost::system::error_code& result) {
         if (!kept && !where->kept().any()) return false;
         const engine::owner_id owner = api::this_thread_as_owner();
+        if (kept && kept->release_fast(owner, api::to_access(kind), result)) return true;
         const auto release = [&](api::kept_lock& dealer) {
             return dealer.release(owner, api::to_access(kind), result);
         };
@@ -177,7 +186,9 @@ struct lockable::parts {
 
     milliseconds chosen_lease(const acquire_options& call) const {
         if (call.lease == milliseconds(0)) return lock.options.lease;
-        api::check_lease(*where, call.lease);
+        engine::lock_options options = lock.options;
+        options.lease = call.lease;
+        api::check_lease(*where, options);
         return call.lease;
     }
 
@@ -240,6 +251,8 @@ void release_levels(api::core& where, const std::shared_ptr<const wire::lock_key
 
 void lockable::release_what_threads_locked(std::shared_ptr<api::destroyed_lock> whole) noexcept {
     if (parts_->where->forked()) return;
+    const bool was_used = parts_->kept && parts_->kept->release_all_fast(parts_->locked);
+    if (was_used) parts_->where->watcher().on_destroyed_while_locked(std::string(name()));
     locked_by_threads entries = parts_->locked.take_all();
     if (entries.empty()) return;
     try {
@@ -307,6 +320,39 @@ bool lockable::still_held() noexcept {
     api::blocking_hold_operation request(*parts_->where, {api::this_thread_as_owner(), parts_->lock.keys},
                                          api::hold_operation::what::check);
     return !request.wait();
+}
+
+// Owners of kept locks are known elsewhere; then each lock is acquired by itself.
+bool lockable::can_go_with(const lockable& other) const {
+    const engine::lock_options& options = parts_->lock.options;
+    return parts_->where == other.parts_->where && !parts_->kept && !parts_->where->kept().any() &&
+           options.kind == engine::lock_kind::mutex && options.replicas == 0 && !parts_->lock.keys->is_raw();
+}
+
+bool lockable::try_acquire_together(std::span<const lock_request> locks, const acquire_options& options,
+                                    std::span<lease> out) {
+    if (locks.size() < 2 || locks.size() > wire::most_together || options.stop.stop_requested()) return false;
+    std::set<std::string_view> names;
+    for (const lock_request& one : locks) {
+        const lockable& lock = one.lock();
+        if (!lock.can_go_with(locks.front().lock()) || !names.insert(lock.parts_->lock.keys->lock()).second)
+            return false;
+    }
+    parts& first = *locks.front().lock().parts_;
+    first.check_may_wait();
+    api::blocking_together request(first.where);
+    for (const lock_request& one : locks) {
+        const parts& lock = *one.lock().parts_;
+        request.add(lock.terms(parts::owner_of(options), mode::exclusive, lock.chosen_lease(options), milliseconds(0)));
+    }
+    request.wait(options.stop);
+    for (std::size_t i = 0; i < locks.size(); ++i) {
+        auto held = request.held(i);
+        if (!held) continue;
+        race_detector::on_acquired(held->keys().lock());
+        out[i] = api::lease_access::make(std::move(held), mode::exclusive);
+    }
+    return request.all_acquired();
 }
 
 lease lockable::acquire_as(mode kind, milliseconds wait, acquire_options options) {

@@ -43,6 +43,8 @@ protected:
     ~acquire_operation() = default;
 
     core& where() const noexcept { return *core_; }
+    // As start(), by a caller that is in the section.
+    void start_inside() { run(); }
 
 private:
     virtual void finished() = 0;

@@ -4,6 +4,7 @@
 
 #include <new>
 #include <utility>
+#include <vector>
 
 namespace holdfast::api {
 
@@ -23,6 +24,37 @@ bool posted_release::start(core& where, hold_operation::owned_hold target, engin
     made->locked_ = std::move(locked);
     made->begin();
     return true;
+}
+
+// Owns itself until it has run.
+class posted_release::group final : private serial_task {
+public:
+    static void start(const std::vector<std::shared_ptr<hold_face>>& targets) {
+        auto made = std::make_unique<group>();
+        made->parts_.reserve(targets.size());
+        for (const auto& target : targets) {
+            made->parts_.emplace_back(new posted_release(target->where(), engine::access::exclusive))->face_ = target;
+        }
+        core& where = targets.front()->where();
+        for (std::size_t i = 0; i < targets.size(); ++i) where.release_is_posted();
+        enter(where, *made.release(), usual_sending(where));
+        if (where.is_sending() && may_block()) where.loop().glance();
+    }
+
+private:
+    void run() override {
+        const std::unique_ptr<group> self(this);
+        engine::engine& engine = parts_.front()->core_.engine();
+        engine.begin_together();
+        for (auto& part : parts_) part.release()->run();
+        engine.end_together(boot_now());
+    }
+
+    std::vector<std::unique_ptr<posted_release>> parts_;
+};
+
+void posted_release::start_together(const std::vector<std::shared_ptr<hold_face>>& targets) {
+    group::start(targets);
 }
 
 posted_release* posted_release::make(core& where, engine::access level) noexcept {

@@ -200,22 +200,31 @@ backend& core::some_server() noexcept {
     return *(up == backends_.end() ? backends_.front() : *up);
 }
 
-// Each ends when it is answered, or when a release would have been waited for no longer.
-void core::wait_for_posted_releases() {
-    loop::wait none_left;
+// Each release ends when it is answered, or when a release would have been waited for no longer.
+void core::wait_for_posted_releases(instant latest) {
+    wait_for_releases mine{.latest = latest, .over = {}};
     enter_with([&] {
-        no_release_is_posted_ = &none_left;
-        if (posted_releases_ == 0) loop_.end(none_left);
+        waits_for_releases_.push_back(&mine);
+        end_waits_for_releases(boot_now());
     });
-    loop_.until(none_left);
+    loop_.until(mine.over);
 }
 
 void core::posted_release_has_ended() {
-    if (--posted_releases_ == 0 && no_release_is_posted_ != nullptr) loop_.end(*no_release_is_posted_);
+    if (--posted_releases_ == 0) end_waits_for_releases(instant{});
+}
+
+void core::end_waits_for_releases(instant now) {
+    std::erase_if(waits_for_releases_, [&](wait_for_releases* each) {
+        const bool is_over = posted_releases_ == 0 || each->latest <= now;
+        if (is_over) loop_.end(each->over);
+        return is_over;
+    });
 }
 
 core::~core() {
-    wait_for_posted_releases();
+    kept_.leave_process();
+    wait_for_posted_releases(never);
     // Nobody waits any more; the loop may still run in the background. After stop() nothing runs that could enter.
     enter_with([this] {
         for (const auto& one : backends_) one->close(boot_now());
@@ -246,6 +255,7 @@ void core::settle() {
         due = std::min(due, one->deadline());
     }
     due = std::min({due, engine_.deadline(), kept_.deadline()});
+    for (const wait_for_releases* const each : waits_for_releases_) due = std::min(due, each->latest);
     is_sending_.store(is_sending, std::memory_order_relaxed);
     alarm_.set(due);
     loop_.next_timer(due);
@@ -256,6 +266,7 @@ void core::on_alarm() {
     for (const auto& one : backends_) one->on_timer(now);
     engine_.on_timer(now);
     kept_.on_timer(now);
+    end_waits_for_releases(now);
 }
 
 std::shared_ptr<core> make_core(const std::vector<std::string>& urls, client_options options) {

@@ -48,6 +48,7 @@ public:
     api::watcher& watcher() noexcept { return watcher_; }
     milliseconds max_lease() const noexcept { return options_.max_lease; }
     milliseconds shortest_lease() const noexcept;
+    milliseconds fence_retention() const noexcept { return options_.fence_retention; }
     unsigned max_depth() const noexcept { return options_.max_depth; }
     kept_locks& kept() noexcept { return kept_; }
 
@@ -65,6 +66,8 @@ public:
     // between.
     void release_is_posted() noexcept { ++posted_releases_; }
     void posted_release_has_ended();
+    // Returns when none is under way, at `latest` in any case.
+    void wait_for_posted_releases(instant latest);
     // As enter_with(), for what nobody waits for either: the core does not go before it has run.
     template <typename Function>
     void post(Function function);
@@ -75,7 +78,7 @@ private:
     void use_credentials(redis::server_settings& server);
     std::vector<std::unique_ptr<backend>> make_backends(const std::vector<redis::server_settings>& servers);
     std::vector<engine::node_link> links() const;
-    void wait_for_posted_releases();
+    void end_waits_for_releases(instant now);
 
     const std::uint64_t made_in_;
     const client_options options_;
@@ -94,7 +97,11 @@ private:
     kept_locks kept_;
     std::atomic<bool> is_sending_ = false;
     std::atomic<unsigned> posted_releases_ = 0;
-    loop::wait* no_release_is_posted_ = nullptr;  // who waits for that, in the end
+    struct wait_for_releases {
+        instant latest;
+        loop::wait over;
+    };
+    std::vector<wait_for_releases*> waits_for_releases_;  // inside the section
 };
 
 template <typename Function>

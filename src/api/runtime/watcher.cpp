@@ -117,6 +117,15 @@ void watcher::on_link_down(const failure& why) {
     log(log_level::warning, "the connection broke: " + why.detail);
 }
 
+void watcher::on_resp2(const redis::server_settings& server) {
+    if (server.resp != redis::resp_choice::either) return;  // the URL says so
+    log(log_level::warning, server.display() + " refuses HELLO 3, so RESP2 is used (resp=2 in the URL asks for it)");
+}
+
+void watcher::on_wakes_refused(const failure& why) {
+    log(log_level::warning, "nothing can wake waiters, so they poll (wake=poll in the URL asks for it): " + why.detail);
+}
+
 void watcher::on_local_grants(std::uint64_t grants, std::uint64_t passes, std::uint64_t give_backs) {
     if (!metrics_) return;
     metrics_->local_grants.fetch_add(grants, std::memory_order_relaxed);

@@ -3,6 +3,7 @@
 
 #include "api/runtime/notifier.hpp"
 #include "engine/engine.hpp"
+#include "redis/url/server_url.hpp"
 
 #include <holdfast/options.hpp>
 
@@ -31,6 +32,9 @@ public:
 
     void on_link_up(const std::string& server, const std::string& version);
     void on_link_down(const failure& why);
+    // The server refuses HELLO 3.
+    void on_resp2(const redis::server_settings& server);
+    void on_wakes_refused(const failure& why);
     void on_trouble(std::string text) { log(log_level::warning, std::move(text)); }
     void on_thread_exit_holding();
     // From any thread.

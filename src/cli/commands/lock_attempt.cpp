@@ -49,8 +49,10 @@ lock_attempt::lock_attempt(const run_options& options)
     : options_(options),
       lock_(options.lock()),
       side_(options.lock_side()),
+      slots_(options.wanted_slots()),
       link_options_(options.link_options()),
       lock_options_(options.lock_options()),
+      delay_(options.delay_time()),
       limit_(options.wait_limit()) {}
 
 void lock_attempt::choose_servers() {
@@ -58,6 +60,7 @@ void lock_attempt::choose_servers() {
 }
 
 bool lock_attempt::may_borrow(const held_lock& held) const {
+    if (side_ == side::counted) return false;
     server_set servers(servers_.urls);
     const standing has = standing_of(servers, lock_, held.hold_id);
     if (has == standing::reads && side_ != side::reading) {
@@ -82,7 +85,7 @@ server_set lock_attempt::eyes(const client& link) const {
 }
 
 waited lock_attempt::wait(client& link, signal_inbox& signals) const {
-    run_lock lock(link, options_.name, side_, lock_options_);
+    run_lock lock(link, options_.name, side_, lock_options_, {delay_, slots_});
     std::optional<waiting_display> display;
     if (!options_.quiet && ::isatty(STDERR_FILENO) == 1)
         display.emplace(eyes(link), lock_, link, link_options_.max_lease);

@@ -26,8 +26,8 @@ public:
     void choose_servers();
     lock_location where() const { return {servers_.identity, lock_.keys.lock()}; }
 
-    // Whether the hold of a process above this one is enough. Waiting for more than it could never end, so that throws
-    // trouble: the holder waits for us.
+    // Whether the hold of a process above this one is enough; never of a semaphore, where each run takes permits.
+    // Waiting for more than it could never end, so that throws trouble: the holder waits for us.
     bool may_borrow(const held_lock& held) const;
 
     // A client that hears `holdfast release`, also where nobody waits for the lock. After the signals are blocked,
@@ -45,8 +45,10 @@ private:
     const run_options& options_;
     lock_ref lock_;
     side side_;
+    slots slots_;
     client_options link_options_;
     shared_mutex_options lock_options_;
+    std::chrono::milliseconds delay_;
     patience limit_;
     server_choice servers_;
 };

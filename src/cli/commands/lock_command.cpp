@@ -320,7 +320,7 @@ void add_lock(CLI::App& app, int& status) {
     declare_shell(*command, *options);
     command->add_option("--fd", options->fd, "hold it as long as somebody has this file open, as flock(1)")
         ->type_name("N")
-        ->check(CLI::Range(3, 1 << 20));
+        ->check(CLI::Range(3, 1 << 20).description(""));  // which would be part of the help
     command->add_option("--on-lost", options->reaction, "kill: TERM to the shell if the lock is lost (kill)")
         ->type_name("kill|warn");
     command->add_option("--status-file", options->status_file, "says: held TOKEN, released, or lost: WHY")

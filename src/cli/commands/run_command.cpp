@@ -28,6 +28,7 @@ constexpr const char* footer =
     "  holdfast run --no-wait nightly -- ./job || echo busy\n"
     "  holdfast run -s catalog -- ./report      many of these at once, but never beside\n"
     "  holdfast run -x catalog -- ./rebuild     one of these\n"
+    "  holdfast run --slots 4 gpu -- ./train    four of these at a time\n"
     "  holdfast run --shell 'zcat in.gz | load' import";
 
 // CLI11 knows nothing of what is behind the dashes.

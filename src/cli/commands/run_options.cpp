@@ -29,9 +29,20 @@ patience run_options::wait_limit() const {
 
 side run_options::lock_side() const {
     if (shared && exclusive) throw trouble("either --shared or --exclusive, not both");
+    if (slot_limit > 0) {
+        if (shared || exclusive || !prefer.empty())
+            throw trouble(
+                "--slots does not go with --shared, --exclusive and --prefer: those are of a read-write lock");
+        return side::counted;
+    }
     if (shared) return side::reading;
     // A preference makes sense only for a lock that has readers.
     return exclusive || !prefer.empty() ? side::writing : side::plain;
+}
+
+slots run_options::wanted_slots() const {
+    if (slots_taken > 0 && slot_limit == 0) throw trouble("--take is of --slots: say how many there are");
+    return {slot_limit, std::max<std::size_t>(slots_taken, 1)};
 }
 
 client_options run_options::link_options() const {
@@ -49,6 +60,19 @@ std::chrono::milliseconds run_options::lease_time() const {
     throw trouble(fmt::format(
         "--lease {}: the longest lease is {}; say --max-lease {}, too, here and wherever these servers are used", lease,
         redis::format_duration(longest), lease));
+}
+
+std::chrono::milliseconds run_options::delay_time() const {
+    if (delay.empty()) return std::chrono::milliseconds(0);
+    if (lock_side() != side::plain)
+        throw trouble("--delay: only a plain lock has a delay; leave out -s, -x, --prefer and --slots");
+    const std::chrono::milliseconds chosen = duration_of(delay, "--delay");
+    const std::chrono::milliseconds longest = link_options().max_lease;
+    if (lease_time() + chosen <= longest) return chosen;
+    throw trouble(
+        fmt::format("--delay {}: together with the lease it may be {} at most; say a shorter --lease, or a longer "
+                    "--max-lease here and wherever these servers are used",
+                    delay, redis::format_duration(longest)));
 }
 
 shared_mutex_options run_options::lock_options() const {
@@ -103,9 +127,13 @@ void declare_lock_options(CLI::App& command, run_options& options) {
     command.add_flag("-s,--shared", options.shared, "with others: the reading side of a read-write lock");
     command.add_flag("-x,--exclusive", options.exclusive, "alone: the writing side of what others hold by -s");
     add("--prefer", options.prefer, "arrival|readers|writers", "who goes first where both wait (arrival)");
+    add("--slots", options.slot_limit, "N", "one of N at a time: takes a permit of a semaphore")
+        ->check(CLI::PositiveNumber);
+    add("--take", options.slots_taken, "N", "with --slots: take N of the permits (1)")->check(CLI::PositiveNumber);
     add("-w,--wait", options.wait, "TIME", "wait at most this long, as in 30s (no limit)");
     command.add_flag("-n,--no-wait", options.no_wait, "give up at once if somebody else holds the lock");
     add("--lease", options.lease, "TIME", "how long the lock outlives a crash (30s)");
+    add("--delay", options.delay, "TIME", "how long nobody acquires the lock after a crash and its lease (0s)");
     declare_max_lease(command, options.max_lease);
     add("--fence-retention", options.fence_retention, "TIME", "how long tokens are remembered (1h)");
     command.add_flag("--mistrust-restarts", options.mistrust_restarts, "a new server grants nothing for --max-lease");

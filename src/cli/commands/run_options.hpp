@@ -13,6 +13,7 @@ struct run_options : view_options {
     std::string shell;
     std::string wait;
     std::string lease;
+    std::string delay;
     std::string max_lease;
     std::string fence_retention;
     std::string clock_skew;
@@ -26,14 +27,18 @@ struct run_options : view_options {
     bool quiet = false;
     bool mistrust_restarts = false;
     unsigned replicas = 0;
+    std::size_t slot_limit = 0;  // 0: no semaphore
+    std::size_t slots_taken = 0;
     int refused_status = 1;
     std::vector<std::string> words;  // the command
 
     // Each throws trouble with the option's name if its value makes no sense.
     patience wait_limit() const;
     side lock_side() const;
+    slots wanted_slots() const;
     client_options link_options() const;
     std::chrono::milliseconds lease_time() const;
+    std::chrono::milliseconds delay_time() const;
     shared_mutex_options lock_options() const;  // also of a plain lock, which has no preference
     supervision terms() const;
     std::vector<std::string> command() const;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -246,11 +247,30 @@ finding check_rights(const server_survey& survey) {
     if (!useful.empty()) {
         return {"rights", severity::warning, fmt::format("missing: {}", fmt::join(useful, ", ")),
                 "Locks work. Without INFO and CLIENT an old link is not dropped on reconnect, without PUBSUB a dead "
-                "waiter is found out later, without hf:client:* tools cannot tell who holds a lock, without WAIT and "
-                "hf:ack:* locks with --replicas are refused.",
+                "waiter is found out later, without SUBSCRIBE waiters poll, without hf:client:* tools cannot tell who "
+                "holds a lock, without WAIT and hf:ack:* locks with --replicas are refused.",
                 rights_fix(survey)};
     }
     return fine("rights", "all that locks need");
+}
+
+finding check_wake_ups(const server_survey& survey) {
+    const auto is_subscription = [](const missing_right& right) { return right.command.ends_with("SUBSCRIBE"); };
+    const bool is_member = survey.terms.kind == server_kind::member;
+    if (std::ranges::any_of(survey.rights.missing, is_subscription)) {
+        return {"wake-ups", severity::warning, "subscriptions are refused, so waiters poll",
+                "A waiter learns of its turn at its next poll: the first one within 250 ms, each one behind it up to "
+                "250 ms later. Holders hear no recall, and a kept lock is not kept.",
+                "allow SUBSCRIBE (in a Cluster SSUBSCRIBE) and the channels; or add wake=poll to the URL, if that is "
+                "what you want"};
+    }
+    if (!survey.lacks_resp3) return fine("wake-ups", "by messages");
+    return {"wake-ups", severity::warning,
+            is_member ? "HELLO 3 is refused: RESP2, and waiters poll" : "HELLO 3 is refused: RESP2 on two connections",
+            is_member ? "A waiter learns of its turn at its next poll, up to 250 ms for each waiter up to itself later."
+                      : "A client that waits needs a second connection, and a hand-over one more round trip.",
+            "use a server or proxy that speaks RESP3; or add resp=2 to the URL, which saves the question at each "
+            "connect"};
 }
 
 // "normal 0 0 0 slave … pubsub 33554432 8388608 60": hard limit, soft limit, seconds.
@@ -333,10 +353,10 @@ finding check_latency(const server_survey& survey) {
 }  // namespace
 
 std::vector<finding> examine(const server_survey& survey) {
-    constexpr std::array checks{check_role,        check_eviction, check_rights, check_saving,
-                                check_persistence, check_replicas, check_memory, check_marks,
-                                check_version,     check_scripts,  check_clock,  check_buffers,
-                                check_clients,     check_idle,     check_uptime, check_latency};
+    constexpr std::array checks{check_role,        check_eviction, check_rights,  check_wake_ups, check_saving,
+                                check_persistence, check_replicas, check_memory,  check_marks,    check_version,
+                                check_scripts,     check_clock,    check_buffers, check_clients,  check_idle,
+                                check_uptime,      check_latency};
     std::vector<finding> findings;
     for (const auto check : checks) findings.push_back(check(survey));
     return findings;

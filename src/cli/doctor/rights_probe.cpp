@@ -43,19 +43,19 @@ request plain_form(const std::string& command, std::int64_t arity, const std::st
 std::vector<trial> channel_trials(const lock_ref& lock, server_kind kind) {
     if (kind == server_kind::alone) {
         const std::string channel = wire::channel_of(probe_name);
-        return {{{{"SUBSCRIBE", channel}}},
+        return {{{{"SUBSCRIBE", channel}}, false},
                 {{{"PUBLISH", channel, "1"}}},
                 {{{"PUBSUB", "NUMSUB", channel}}, false},
                 {{{"PUBLISH", wire::ack_channel_of(probe_name), "1"}}, false}};
     }
     const std::string channel = wire::channel_of(lock.keys, probe_name);
-    return {{{{"SSUBSCRIBE", channel}}},
-            {{{"SUNSUBSCRIBE", channel}}},
+    return {{{{"SSUBSCRIBE", channel}}, false},
+            {{{"SUNSUBSCRIBE", channel}}, false},
             {{{"SPUBLISH", channel, "1"}}},
             {{{"PUBSUB", "SHARDNUMSUB", channel}}, false}};
 }
 
-// What the library sends outside of scripts. A link exists, so HELLO and SELECT are allowed.
+// What the library sends outside of scripts. A link exists, so SELECT is allowed, and HELLO or AUTH.
 std::vector<trial> library_trials(const lock_ref& lock, server_kind kind) {
     const std::string& key = lock.keys.lock();
     const std::string card = wire::card_key_of(probe_name);

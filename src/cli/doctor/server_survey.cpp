@@ -35,6 +35,7 @@ server_survey::server_survey(const client& server, survey_terms which)
     : terms(std::move(which)), info_(text_or_nothing(server, {{"INFO"}})) {
     if (terms.kind == server_kind::member) cluster_info_ = "\n" + text_or_nothing(server, {{"CLUSTER", "INFO"}});
     product = read_product(info_);
+    lacks_resp3 = ask_all(server, {{{"HELLO"}}}).front().is_error;
     script_refusal = ask_all(server, {{{"EVALSHA", std::string(40, '0'), "0"}}}).front().text;
     ask_settings(server);
     ask_time(server);

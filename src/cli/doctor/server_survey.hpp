@@ -67,6 +67,8 @@ public:
     server_product product;
     // What the server says to a script that it does not know.
     std::string script_refusal;
+    // HELLO is refused, so the connection speaks RESP2.
+    bool lacks_resp3 = false;
     rights_probe rights;
     std::chrono::microseconds skew{0};  // the server's clock less ours
     std::chrono::microseconds skew_error{0};

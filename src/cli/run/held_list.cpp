@@ -38,15 +38,19 @@ std::optional<held_lock> parse_entry(std::string_view text) {
 // The key does not say its kind before it is read: a request of the wrong kind is answered WRONGTYPE.
 wire::shape shape_of(const client& server, const lock_ref& lock, const std::string& hold_id) {
     failure why{errc::protocol_error, server.server()};
+    bool is_known = false;  // of some kind, which has nothing for this id
     for (const wire::kind* const kind : wire::all_kinds()) {
         std::optional<wire::shape> held;
         const auto refused = ask_script(
             server, [&](redis::command& out) { kind->write_standing(out, lock.keys, hold_id); },
             [&](const redis::reply_view& reply) { held = kind->read_standing(reply, hold_id); });
-        if (held) return *held;
+        if (held && *held != wire::shape::nothing) return *held;
+        is_known = is_known || held;
+        if (held) continue;
         if (refused) why = *refused;
         if (why.code != errc::wrong_type) break;
     }
+    if (is_known) return wire::shape::nothing;
     throw error(why.code, why.detail);
 }
 

@@ -56,12 +56,20 @@ private:
 
 }  // namespace
 
-run_lock::run_lock(const client& link, const std::string& name, side which, const shared_mutex_options& options)
-    : side_(which) {
+run_lock::run_lock(const client& link, const std::string& name, side which, const shared_mutex_options& options,
+                   const extras& more)
+    : side_(which), wanted_(more.wanted) {
     if (which == side::plain) {
-        plain_.emplace(
-            link, name,
-            mutex_options{
+        plain_.emplace(link, name,
+                       mutex_options{.lease = options.lease,
+                                     .replicas = options.replicas,
+                                     .keys = options.keys,
+                                     .prefix = options.prefix,
+                                     .delay = more.delay});
+    } else if (which == side::counted) {
+        counted_.emplace(
+            link, name, wanted_.limit,
+            semaphore_options{
                 .lease = options.lease, .replicas = options.replicas, .keys = options.keys, .prefix = options.prefix});
     } else {
         shared_.emplace(link, name, options);
@@ -70,6 +78,10 @@ run_lock::run_lock(const client& link, const std::string& name, side which, cons
 
 holdfast::lease run_lock::acquire(patience limit, std::stop_token stop) {
     acquire_options options{.stop = std::move(stop)};
+    if (side_ == side::counted) {
+        return limit ? counted_->try_acquire_for(*limit, wanted_.take, std::move(options))
+                     : counted_->acquire(wanted_.take, std::move(options));
+    }
     if (side_ == side::reading) {
         return limit ? shared_->try_acquire_shared_for(*limit, std::move(options))
                      : shared_->acquire_shared(std::move(options));
@@ -96,6 +108,13 @@ std::string advice_on_kind(const lock_state& found, side wanted) {
                ", which holdfast cannot share; choose another name";
     }
     if (found.is_no_lock) return "the key holds something that is no lock; choose another name or --prefix";
+    if (found.limit) {
+        return "it is used as a semaphore; say --slots " + std::to_string(found.limit->declared) +
+               " to take one of its permits, or choose another name";
+    }
+    if (wanted == side::counted) {
+        return "it is used as another kind of lock; have all who use it say --slots, or choose another name";
+    }
     if (wanted == side::plain) {
         return "it is used as a read-write lock; say --shared to hold it with others, or --exclusive to hold it alone";
     }

@@ -1,4 +1,4 @@
-// The lock that a run is about: a plain one, or one side of a read-write lock.
+// The lock that a run is about: a plain one, one side of a read-write lock, or some permits of a semaphore.
 //
 // As with flock(1), -s is shared and -x is exclusive, and they exclude each other. A run with neither takes a plain
 // lock, which is another kind of key in Redis: one that other programs use too. One name cannot be
@@ -10,6 +10,7 @@
 #include "cli/terminal/waiting_display.hpp"
 
 #include <holdfast/mutex.hpp>
+#include <holdfast/semaphore.hpp>
 #include <holdfast/shared_mutex.hpp>
 
 #include <chrono>
@@ -22,12 +23,24 @@ namespace holdfast::cli {
 // How long to wait: not at all (zero), so long, or without limit (nothing).
 using patience = std::optional<std::chrono::milliseconds>;
 
-enum class side { plain, writing, reading };
+enum class side { plain, writing, reading, counted };
+
+// Of a semaphore: how many permits there are, and how many a run takes.
+struct slots {
+    std::size_t limit = 0;
+    std::size_t take = 1;
+};
 
 class run_lock {
 public:
     // Throws holdfast::error if name or options cannot be.
-    run_lock(const client& link, const std::string& name, side which, const shared_mutex_options& options);
+    // What only one kind of lock has.
+    struct extras {
+        std::chrono::milliseconds delay{0};  // of a plain lock
+        slots wanted = {};                   // of a semaphore
+    };
+    run_lock(const client& link, const std::string& name, side which, const shared_mutex_options& options,
+             const extras& more);
 
     // Empty: not acquired in time. Throws holdfast::error; errc::cancelled when stopped.
     holdfast::lease acquire(patience limit, std::stop_token stop);
@@ -38,6 +51,8 @@ private:
     side side_;
     std::optional<mutex> plain_;
     std::optional<shared_mutex> shared_;
+    slots wanted_;
+    std::optional<semaphore> counted_;
 };
 
 struct waited {

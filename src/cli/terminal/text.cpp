@@ -17,6 +17,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr std::size_t gap = 2;  // between two columns of a table
+
 // One character of UTF-8, or one byte that is none.
 struct character {
     std::string_view bytes;
@@ -151,26 +153,39 @@ void table::add_heading(const std::vector<const char*>& titles, emphasis how) {
     for (const char* title : titles) row.push_back({title, how});
 }
 
-std::vector<std::string> table::lines(const palette& colours, std::size_t most) const {
-    constexpr std::size_t gap = 2;
-    std::vector<std::size_t> widths(columns_.size(), 0);
+std::vector<std::size_t> table::widths(std::size_t most) const {
+    std::vector<std::size_t> result(columns_.size(), 0);
     for (const auto& row : rows_) {
-        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns_of(row[i].text));
+        for (std::size_t i = 0; i < row.size(); ++i) result[i] = std::max(result[i], columns_of(row[i].text));
     }
+    const auto whole = [&result] {
+        std::size_t sum = 0;
+        for (const std::size_t width : result) sum += width == 0 ? 0 : width + gap;
+        return sum - std::min(sum, gap);
+    };
+    for (const std::size_t column : least_important_) {
+        if (whole() > most) result[column] = 0;
+    }
+    return result;
+}
+
+std::vector<std::string> table::lines(const palette& colours, std::size_t most) const {
+    const std::vector<std::size_t> widths = this->widths(most);
     std::vector<std::string> result;
     for (const auto& row : rows_) {
         std::string line;
         std::string blanks;  // written only if something follows
-        std::size_t used = 0;
-        for (std::size_t i = 0; i < row.size() && used < most; ++i) {
+        std::size_t written = 0;
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            if (widths[i] == 0) continue;
             const std::size_t padding = widths[i] - columns_of(row[i].text);
             if (columns_[i] == align::right) blanks.append(padding, ' ');
-            const std::string text = clip(row[i].text, most - std::min(most, used + blanks.size()));
-            if (!text.empty()) line += std::exchange(blanks, {}) + colours.paint(row[i].how, text);
-            used += (columns_[i] == align::right ? padding : 0) + columns_of(text);
-            const std::size_t behind = gap + (columns_[i] == align::left ? padding : 0);
-            blanks.append(behind, ' ');
-            used += behind;
+            const std::string text = clip(row[i].text, most - std::min(most, written + blanks.size()));
+            if (!text.empty()) {
+                written += blanks.size() + columns_of(text);
+                line += std::exchange(blanks, {}) + colours.paint(row[i].how, text);
+            }
+            blanks.append(gap + (columns_[i] == align::left ? padding : 0), ' ');
         }
         result.push_back(std::move(line));
     }

@@ -65,14 +65,20 @@ public:
     explicit table(std::vector<align> columns) : columns_(std::move(columns)) {}
     void add(std::vector<cell> row) { rows_.push_back(std::move(row)); }
     void add_heading(const std::vector<const char*>& titles, emphasis how);
+    // Where a line would be too wide these columns are left out, one after the other, before anything is cut.
+    void leave_out(std::vector<std::size_t> columns) { least_important_ = std::move(columns); }
     // One line per row, without line ends. No line is wider than `most` columns.
     std::vector<std::string> lines(const palette& colours, std::size_t most = static_cast<std::size_t>(-1)) const;
     // The same with line ends.
     std::string text(const palette& colours) const;
 
 private:
+    // Of each column; 0: it is left out.
+    std::vector<std::size_t> widths(std::size_t most) const;
+
     std::vector<align> columns_;
     std::vector<std::vector<cell>> rows_;
+    std::vector<std::size_t> least_important_;
 };
 
 }  // namespace holdfast::cli

@@ -152,7 +152,7 @@ std::string top_page::summary(const std::vector<lock_state>& rows) const {
 
 std::string top_page::hints() const {
     if (editing_) return fmt::format("filter: {}_   Enter keeps it, Esc drops it", printable(filter_));
-    return "q quit  s sort (w waiters, o longest wait, h held, l left, n name)  r reverse  / filter  a all  ↑↓ scroll";
+    return "q quit  / filter  a all  ↑↓ scroll  r reverse  s sort (w waiters, o longest wait, h held, l left, n name)";
 }
 
 std::vector<std::string> top_page::lines(screen_size size, const palette& colours) {

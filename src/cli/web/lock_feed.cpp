@@ -141,6 +141,7 @@ json lock_feed::row_of(const lock_state& lock, const std::string& key) const {
              {"mode", mode_of(lock)},
              {"holders", lock.holders.size()},
              {"waiters", lock.waiters.size()}};
+    if (lock.limit) row["permits"] = {{"out", lock.permits_out()}, {"limit", lock.limit->present}};
     if (!lock.waiters.empty()) row["waiting_since"] = whole_ms(lock.server_time - lock.oldest_wait());
     if (lock.is_free()) return row;
     const lock_holder& first = lock.holders.front();

@@ -53,9 +53,13 @@ bool local_grants::is_used_up(const held& h, access mode) const noexcept {
     return !h.marked && !has_number(h, mode);
 }
 
+instant local_grants::fresh_until(const held& h) const noexcept {
+    if (h.proved_at == instant{}) return {};
+    return std::min<instant>(h.valid_until - settings_.lease / 3, h.proved_at + settings_.lease / 2);
+}
+
 bool local_grants::is_fresh(const held& h, access mode, instant now) const noexcept {
-    if (h.valid_until - now < settings_.lease / 3) return false;
-    return h.proved_at != instant{} && now - h.proved_at < settings_.lease / 2 && has_number(h, mode);
+    return now < fresh_until(h) && has_number(h, mode);
 }
 
 // By mode. The order among those who wait is another question.
@@ -231,12 +235,14 @@ std::optional<errc> local_grants::release(claim& mine, access level, instant now
     mine.is = claim::state::over;
     mine.of = nullptr;
     users_.erase(users_.iterator_to(mine));
-    if (--h.users == 0) {
-        h.unused_since = now;
-        h.readers = h.mode == access::shared ? h.readers : 0;
-    }
+    if (--h.users == 0) is_unused(h, now);
     settle(now, out);
     return std::nullopt;
+}
+
+void local_grants::is_unused(held& h, instant now) noexcept {
+    h.unused_since = now;
+    h.readers = h.mode == access::shared ? h.readers : 0;
 }
 
 void local_grants::end_lost(claim& mine) noexcept {
@@ -515,7 +521,9 @@ void local_grants::settle(instant now, effects& out) {
 
 void local_grants::arm(instant now, effects& out) {
     if (current_ == nullptr) return;
-    if (current_->users == 0 && waiting_.empty()) arm_at(current_->unused_since + settings_.keep, out);
+    // Those without a claim release unseen.
+    const instant unused = current_->fast > 0 ? now : current_->unused_since;
+    if (current_->users == current_->fast && waiting_.empty()) arm_at(unused + settings_.keep, out);
     // Then those who wait need a position, and a hold that is only read is made less.
     const instant bound = current_->is_wanted() ? bound_of(*current_) : never;
     if (bound > now) arm_at(bound, out);
@@ -680,6 +688,57 @@ void local_grants::on_lost(std::uint64_t hold, instant now, effects& out) {
     settle(now, out);
 }
 
+// --- the fast path
+
+std::optional<fast_terms> local_grants::fast_path(instant now) const noexcept {
+    if (current_ == nullptr || closing_ || !waiting_.empty() || !trying_.empty()) return std::nullopt;
+    if (settings_.keep <= std::chrono::nanoseconds(0)) return std::nullopt;  // the last release gives it back
+    const held& h = *current_;
+    const bool is_exclusive = fast_mode() == access::exclusive;
+    if (!h.was_granted || h.retiring || h.orphaned || h.is_wanted() || h.upgrader != nullptr) return std::nullopt;
+    if (is_exclusive ? h.users > h.fast : h.writers > 0) return std::nullopt;
+    if (!is_fresh(h, fast_mode(), now)) return std::nullopt;
+    return fast_terms{h.number, fresh_until(h)};
+}
+
+void local_grants::count_in(std::uint64_t hold, unsigned users, instant used) noexcept {
+    held* const h = find_hold(hold);
+    HOLDFAST_ASSERT(h != nullptr && h->fast == 0);
+    h->fast = users;
+    h->users += users;
+    if (fast_mode() == access::exclusive) h->writers += users;
+    h->unused_since = std::max(h->unused_since, used);
+}
+
+void local_grants::count_out(std::uint64_t hold) noexcept {
+    held* const h = find_hold(hold);
+    HOLDFAST_ASSERT(h != nullptr);
+    if (fast_mode() == access::exclusive) h->writers -= h->fast;
+    h->users -= std::exchange(h->fast, 0);
+}
+
+std::optional<errc> local_grants::release_fast(std::uint64_t hold, instant now, effects& out) {
+    held* const h = find_hold(hold);
+    HOLDFAST_ASSERT(h != nullptr && h->fast > 0);
+    --h->fast;
+    if (fast_mode() == access::exclusive && !h->lost) --h->writers;
+    const bool was_lost = h->lost;
+    if (--h->users == 0 && !was_lost) is_unused(*h, now);
+    settle(now, out);
+    return was_lost ? std::optional(errc::lost) : std::nullopt;
+}
+
+void local_grants::adopt(std::uint64_t hold, claim& mine, unsigned levels) {
+    held* const h = find_hold(hold);
+    HOLDFAST_ASSERT(h != nullptr && h->fast > 0 && find(mine.owner) == nullptr);
+    --h->fast;
+    mine.of = h;
+    mine.want = fast_mode();
+    mine.levels(fast_mode()) = levels;
+    mine.is = h->lost ? claim::state::lost : claim::state::holding;
+    (h->lost ? lost_ : users_).push_front(mine);
+}
+
 // --- the lock objects
 
 void local_grants::close(instant now, effects& out) {
@@ -697,7 +756,8 @@ void local_grants::check() const {
     std::size_t users = 0;
     for (const auto& h : holds_) {
         if (h->lost) continue;
-        users += h->users;
+        users += h->users - h->fast;
+        HOLDFAST_ASSERT(h->fast <= h->users && (h->fast == 0 || fast_mode() == access::shared || h->fast == 1));
         HOLDFAST_ASSERT(h->writers <= 1 && (h->writers == 0 || h->users == 1));
         HOLDFAST_ASSERT(h->last <= h->ceiling);
         HOLDFAST_ASSERT(h->users > 0 || h.get() == current_ || h->upgrade_asked);

@@ -20,6 +20,12 @@
 //  (4) Re-entrance is never delayed and never counted as a pass.
 //  (5) A lost hold is released when its last user has, as one that is not shared: until then they may work on.
 //  (6) Who waits has a position at the server, or the current hold will serve it.
+//
+// **The fast path.** While nobody waits and nobody else wants the lock, the outside may give out local grants by
+// itself, of one mode: exclusive ones of a mutex, one at a time; shared ones of a read-write lock. Such a user has no
+// claim, and the machine does not see it. Before each event the outside counts in the users that there are, and
+// afterwards it may go on by itself with what fast_path() allows. Somebody who has to wait, or to be told, gets a claim
+// then.
 #pragma once
 
 #include "engine/local/claim.hpp"
@@ -49,6 +55,7 @@ struct held {
     fencing_token readers = 0;  // the token that the present readers share; 0: none has asked
     unsigned users = 0;
     unsigned writers = 0;  // of these; at most one
+    unsigned fast = 0;     // of these: without a claim
     unsigned passes = 0;
     std::size_t early = 0;  // waiters that waited already when it became wanted
     instant wanted_at = never;
@@ -74,6 +81,12 @@ struct hold_facts {
     fencing_token ceiling = 0;
     bool wanted = false;
     bool marked = true;  // others can ask for it
+};
+
+// What the outside may give out by itself, until the next event.
+struct fast_terms {
+    std::uint64_t hold = 0;
+    instant until{};  // not to be given out from then on
 };
 
 struct outcome {
@@ -131,6 +144,21 @@ public:
     void on_lost(std::uint64_t hold, instant now, effects& out);
     void on_timer(instant now, effects& out);
 
+    // --- the fast path
+    access fast_mode() const noexcept {
+        return settings_.kind == lock_kind::mutex ? access::exclusive : access::shared;
+    }
+    // Nothing: every acquisition is to be told.
+    std::optional<fast_terms> fast_path(instant now) const noexcept;
+    // So many use that hold without a claim; it was used last at `used`.
+    void count_in(std::uint64_t hold, unsigned users, instant used) noexcept;
+    // They are not seen from now on.
+    void count_out(std::uint64_t hold) noexcept;
+    // One that was counted in has released. Returns errc::lost or nothing.
+    std::optional<errc> release_fast(std::uint64_t hold, instant now, effects& out);
+    // One that was counted in gets a claim, with so many levels.
+    void adopt(std::uint64_t hold, claim& mine, unsigned levels);
+
     // --- the lock objects
     // None is left: nothing is kept any more; what is in use goes on.
     void close(instant now, effects& out);
@@ -186,6 +214,8 @@ private:
     void step_upgrade(held& h, instant now, effects& out);
     void finish_upgrade(held& h, effects& out, instant now);
     void stops_writing(held& h, claim& c) noexcept;
+    void is_unused(held& h, instant now) noexcept;
+    instant fresh_until(const held& h) const noexcept;
     void end_lost(claim& mine) noexcept;
 
     void settle(instant now, effects& out);

@@ -13,6 +13,11 @@ constexpr milliseconds longest_poll_interval{10'000};
 // moment only and come again at once, then more and more rarely.
 constexpr milliseconds foreign_poll_shortest{10};
 constexpr milliseconds foreign_poll_longest{250};
+// Where nobody can push.
+constexpr milliseconds own_poll_shortest{50};
+constexpr milliseconds own_poll_longest{250};  // for each waiter up to this one
+// A waiter that polls counts as alive for two intervals, so they must be longer than most programs ever stall.
+constexpr milliseconds least_told_interval{1000};
 // After a holder's lease has ended the first waiter polls first; the others leave it time to.
 constexpr milliseconds after_deadline{2};
 // Beside holders that can be asked back the first waiter has to ask; and whoever stands in front may be dead.
@@ -27,14 +32,23 @@ milliseconds poll_interval(milliseconds lease) {
     return std::clamp(lease / 3, 1ms, longest_poll_interval);
 }
 
+// Of a waiter with that many before it, to which nobody can push.
+milliseconds longest_own_poll(std::size_t before) {
+    constexpr std::size_t most = longest_poll_interval / own_poll_longest;
+    return own_poll_longest * (static_cast<int>(std::min(before, most)) + 1);
+}
+milliseconds told_interval(milliseconds lease, std::size_t before) {
+    return std::min(std::max(longest_own_poll(before), least_told_interval), poll_interval(lease));
+}
+
 bool waits(const node_hold& n) {
     return n.acquisition().wait == waiting::in_queue;
 }
 
 errc code_for(acquire_answer::reason why) {
     // In the order of the reasons.
-    constexpr std::array codes{errc::busy,     errc::read_held,      errc::write_held,
-                               errc::reserved, errc::would_deadlock, errc::held_other_mode};
+    constexpr std::array codes{errc::busy,           errc::read_held,       errc::write_held,    errc::reserved,
+                               errc::would_deadlock, errc::held_other_mode, errc::limit_differs, errc::over_limit};
     return codes[static_cast<std::size_t>(why)];
 }
 
@@ -80,24 +94,33 @@ void send(node_agent& agent, node_hold& n, instant now) {
     if (upgrades) n.at_most = shape::both;
     call& request = agent.start(purpose::acquire, n, &node_requests::asking);
     const std::string_view common = n.whole->ticket();  // where several nodes are asked
-    const milliseconds interval = poll_interval(terms.options.lease);
+    const woken_by wakes = waits(n) ? agent.wakes(n) : woken_by::push;
+    const bool polls = wakes == woken_by::poll;
+    if (wakes == woken_by::hint) agent.expect_push(n);  // it may overtake the answer
+    node_acquisition& a = agent.busy(n).acquisition;
+    a.was_hinted = false;
+    a.polls_within = polls ? told_interval(terms.options.lease, a.before) : milliseconds(0);
+    const milliseconds interval = polls ? a.polls_within : poll_interval(terms.options.lease);
     wire::write(request, agent.lock_of(n, now),
                 wire::acquire_request{.id = agent.id_of(n),
                                       .wants = upgrades                       ? wish::upgrade
                                                : terms.want == access::shared ? wish::read
                                                                               : wish::write,
-                                      .lease = terms.options.lease,
+                                      .lease = terms.options.lease_at_server(),
                                       .token_floor = agent.clock().floor(),
-                                      .channel = waits(n) ? agent.wakes().of(agent.keys_of(n)) : std::string_view(),
+                                      .channel = polls      ? wire::by_polls
+                                                 : waits(n) ? agent.wakes().of(agent.keys_of(n))
+                                                            : std::string_view(),
                                       .ticket = common.empty() ? std::string_view(n.acquisition().ticket) : common,
                                       .poll_interval = interval,
                                       .queue_retention = 6 * interval + 1s,
                                       .upgrading = upgrades ? n.token : 0,
                                       .gives_way = n.acquisition().gives_way,
                                       .ceiling = n.acquisition().gives_way == 0 ? 0 : keeping::ceiling_of(n),
-                                      .asks_back = n.whole->is_asked_for()});
+                                      .asks_back = n.whole->is_asked_for(),
+                                      .permits = terms.options.permits});
     if (waits(n)) request.wait_for_first_link();
-    agent.busy(n).acquisition.asked_before = false;
+    a.asked_before = false;
     agent.send(request, n.whole->deadline_at_node());
 }
 
@@ -125,6 +148,12 @@ milliseconds next_poll(node_agent& agent, node_hold& n, const acquire_answer& an
         const milliseconds earlier(static_cast<std::int64_t>(agent.random().next() % (half + 1)));
         wait = std::min(wait, a.foreign_poll - earlier);
     }
+    if (a.polls_within > 0ms) {
+        a.own_poll = std::clamp(2 * a.own_poll, own_poll_shortest, longest_own_poll(answer.place));
+        wait = std::min({wait, a.polls_within, a.own_poll});
+    } else if (agent.wakes(n) == woken_by::poll) {
+        wait = 0ms;  // it told a channel, and nobody listens there
+    }
     if (wire::mark_of(answer.holder) != wire::mark::none) {
         a.kept_poll = std::max(2 * a.kept_poll, kept_poll_shortest);
         wait = std::min(wait, a.kept_poll + stagger * static_cast<int>(std::min(answer.place, most_staggered)));
@@ -144,6 +173,7 @@ void on_queued(node_agent& agent, node_hold& n, const call& asked, const acquire
     a.trouble.reset();
     a.unknown_since = never;
     a.ticket = answer.ticket;
+    a.before = answer.place;
     a.fence_then = answer.fence;
     a.last_answered_poll = asked.written_at();
     a.polled_on_this_link = !a.asked_before;
@@ -151,7 +181,7 @@ void on_queued(node_agent& agent, node_hold& n, const call& asked, const acquire
     a.holder = answer.holder;
     a.holder_until = answer.holder_left ? std::optional(now + *answer.holder_left) : std::nullopt;
     const milliseconds wait = next_poll(agent, n, answer, same_holder);
-    a.poll_at = a.polled_on_this_link ? now + wait : now;
+    a.poll_at = a.polled_on_this_link && !a.was_hinted ? now + wait : now;
     agent.set_timer(n, now);
     agent.tell(node_event::kind::queued, n);
 }
@@ -227,6 +257,7 @@ void granted(node_agent& agent, node_hold& n, const proof& shown, instant now) {
 
 void on_refused(node_agent& agent, node_hold& n, const acquire_answer& answer, instant now) {
     refusal why{code_for(answer.why), "", answer.holder_left, std::string(answer.holder)};
+    if (answer.limit != 0) why.detail = "its limit is " + std::to_string(answer.limit);
     node_acquisition& a = agent.busy(n).acquisition;
     const bool asks_again = answer.is_kept && a.kept_tries < kept_tries.size() && n.whole->is_asked_for();
     if (!asks_again) return refuse(agent, n, std::move(why), now);
@@ -369,14 +400,16 @@ void on_failure(node_agent& agent, node_hold& n, const failure& why, instant now
 
 void on_push(node_agent& agent, node_hold& n, const wire::push_reader::item& pushed, instant now) {
     const fencing_token token = pushed.token;
+    const bool proves = agent.wakes(n) == woken_by::push;
     if (n.phase == node_phase::leaving) return releasing::give_back(agent, n, token, now);
     if (n.counts() && !n.asks()) {
-        if (token <= n.token) return;
+        if (token <= n.token || !proves) return;  // a renewal shows it, too
         hold_answer unasked;
         unasked.held = shape::both;
         unasked.token = token;
         return changing::notice(agent, n, unasked, now);
     }
+    if (!proves) return on_hint(agent, n, now);
     const node_acquisition& a = n.acquisition();
     if (a.at != stage::queued || !a.polled_on_this_link || token <= a.fence_then) return;
     if (n.counts() && token <= n.token) return;  // of the lock's former server, from before
@@ -385,6 +418,13 @@ void on_push(node_agent& agent, node_hold& n, const wire::push_reader::item& pus
     // The lease is fresh, but by our cautious reckoning little of it is left: a poll makes it full and proves it.
     if (end - now < lease / 3) return poll(agent, n, now);
     granted(agent, n, {token, a.last_answered_poll, how::handed_over, pushed.ceiling}, now);
+}
+
+void on_hint(node_agent& agent, node_hold& n, instant now) {
+    if (!n.asks() || !waits(n)) return;
+    if (!n.is_being_asked()) return n.is_queued() ? poll(agent, n, now) : void();
+    // Where messages come on the link of the requests, what is in flight runs after whatever sent this one.
+    agent.busy(n).acquisition.was_hinted = agent.wakes(n) != woken_by::push;
 }
 
 void on_renewed(node_agent& agent, node_hold& n, const hold_answer& answer, instant proved_at, instant now) {

@@ -63,7 +63,9 @@ public:
         is_orphan_ = true;
         abandon();
     }
-    // The node hold that waits for the answer, which no longer lists this call as pending; null for an orphan.
+    // The node hold that waits for the answer; null for an orphan.
+    const node_hold* subject() const noexcept { return subject_; }
+    // The same, which no longer lists this call as pending; null for an orphan.
     node_hold* take_subject() noexcept;
     // Nothing of it is in flight: its agent may use it again.
     void end();

@@ -3,6 +3,7 @@
 #include "engine/node/parts.hpp"
 #include "redis/resp/error_reply.hpp"
 #include "wire/push.hpp"
+#include "wire/together.hpp"
 
 namespace holdfast::engine {
 
@@ -31,7 +32,7 @@ void call::on_failure(const failure& why, instant now) {
 // Less than was proved, if the server that has it now took over from the one that proved it, and was behind.
 void call::on_shown(milliseconds left, instant asked_at) {
     if (subject_ == nullptr) return;
-    shown_.at = std::min(shown_.at, asked_at + left - subject_->whole->options().lease);
+    shown_.at = std::min(shown_.at, asked_at + left - subject_->whole->options().lease_at_server());
 }
 
 node_agent::node_agent(node_link link, const node_surroundings& where)
@@ -70,7 +71,8 @@ wire::lock_terms node_agent::lock_of(const node_hold& n, instant now) const {
             .kind = terms.options.kind,
             .prefer = terms.options.prefer,
             .fence_retention = where_.settings.fence_retention,
-            .proposal = where_.clock.proposal(now)};
+            .proposal = where_.clock.proposal(now),
+            .limit = terms.options.limit};
 }
 
 node_requests& node_agent::busy(node_hold& n) {
@@ -116,7 +118,73 @@ void node_agent::end(call& ended) {
 
 void node_agent::send(call& request, instant give_up_at) {
     request.give_up_at(give_up_at);
+    if (collects_ && goes_together(request)) return collected_.push_back(&request);
     todo().add(effects::send{&out_, &request});
+}
+
+// --- several locks together
+
+// Plain mutexes on one server that answers. Whatever is special about a lock is left to its own scripts.
+bool node_agent::goes_together(const call& request) const {
+    const node_hold& n = *request.subject();
+    const lock_options& options = options_of(n);
+    const bool is_plain = options.kind == wire::lock_kind::mutex && options.replicas == 0 && !keys_of(n).is_raw() &&
+                          !n.is_marked() && listens() == channels::one && link_is_up(n);
+    const bool is_try = request.what() == call::purpose::acquire && n.acquisition().wait == waiting::not_at_all &&
+                        n.acquisition().gives_way == 0;
+    const bool is_end = request.what() == call::purpose::release && n.token != 0;
+    return is_plain && (is_try || is_end);
+}
+
+void node_agent::end_together() {
+    collects_ = false;
+    const auto ends = std::ranges::stable_partition(
+        collected_, [](const call* each) { return each->what() == call::purpose::acquire; });
+    send_together({collected_.begin(), ends.begin()});
+    send_together({ends.begin(), ends.end()});
+    collected_.clear();
+}
+
+void node_agent::send_together(std::vector<call*> parts) {
+    if (parts.size() < 2 || parts.size() > wire::most_together) {
+        for (call* const part : parts) todo().add(effects::send{&out_, part});
+        return;
+    }
+    if (idle_bundles_.empty()) {
+        bundles_.push_back(std::make_unique<bundle>(*this));
+        idle_bundles_.push_back(bundles_.back().get());
+    }
+    bundle& whole = *idle_bundles_.back();
+    idle_bundles_.pop_back();
+    whole.begin(std::move(parts));
+    todo().add(effects::send_together{&out_, &whole});
+}
+
+void node_agent::write_together(bundle& out, const std::vector<call*>& parts) {
+    boost::container::small_vector<hold_id::spelled, wire::most_together> ids;
+    for (const call* const part : parts) ids.push_back(id_of(*part->subject()));
+    if (parts.front()->what() == call::purpose::acquire) {
+        boost::container::small_vector<wire::acquire_part, wire::most_together> all;
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            const node_hold& n = *parts[i]->subject();
+            all.push_back({keys_of(n), ids[i], options_of(n).lease_at_server(), clock().floor()});
+        }
+        return wire::write_acquire_all(out, settings().fence_retention, all);
+    }
+    boost::container::small_vector<wire::release_part, wire::most_together> all;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const node_hold& n = *parts[i]->subject();
+        all.push_back({keys_of(n), ids[i], n.token});
+    }
+    wire::write_release_all(out, all);
+    out.send_text_at_first();
+}
+
+void node_agent::send_alone(call& part, instant now) {
+    if (part.is_orphan()) return part.end();
+    redis::routing::set_idle(part);
+    todo().add(effects::send{&out_, &part});
+    todo().run(now);
 }
 
 void node_agent::drop(node_hold& n, call* node_requests::*which) {
@@ -296,6 +364,17 @@ void node_agent::on_subscription_refused(const failure& why, const lock_set& whi
     }
 }
 
+// What was pushed meanwhile may be lost, as after a new link.
+void node_agent::on_wakes_changed(const lock_set& which, instant now) {
+    for (auto next = holds_.begin(); next != holds_.end();) {
+        node_hold& n = *next++;
+        if (!which.has(keys_of(n))) continue;
+        keeping::on_link_up(*this, n, now);
+        if (keeping::lacks_proof(n)) renewing::prove_anew(*this, n, now);
+        acquiring::on_hint(*this, n, now);
+    }
+}
+
 // ["message" or "smessage", channel, text]
 void node_agent::on_push(const redis::reply_view& message, instant now) {
     if (message.size() < 3 || message[0].text() != wakes_.push_kind()) return;
@@ -313,7 +392,7 @@ void node_agent::on_push(const redis::reply_view& message, instant now) {
 
 void node_agent::to_waiter(node_hold& n, wire::push_kind kind, const wire::push_reader::item& item, instant now) {
     if (kind == wire::push_kind::wanted) return keeping::note_waiters(*this, n, 1);
-    if (kind == wire::push_kind::poll) return n.is_queued() ? acquiring::poll(*this, n, now) : void();
+    if (kind == wire::push_kind::poll) return acquiring::on_hint(*this, n, now);
     if (kind == wire::push_kind::grant_block) keeping::note_waiters(*this, n, item.waiters);
     acquiring::on_push(*this, n, item, now);
 }

@@ -12,7 +12,7 @@
 
 #include "base/errc_table.hpp"
 #include "engine/hold.hpp"
-#include "engine/node/call.hpp"
+#include "engine/node/bundle.hpp"
 #include "engine/node/wake_channels.hpp"
 #include "engine/quorum/common_clock.hpp"
 #include "engine/spares.hpp"
@@ -70,6 +70,9 @@ public:
     // Listens on the wake-up channel of that lock for as long as this client lives, whether anybody waits or not: a
     // holder that never waited hears a recall, too.
     void keep_listening(const lock_keys& lock);
+    // What is asked for from now until then goes out as one call, where that can be.
+    void begin_together() noexcept { collects_ = true; }
+    void end_together();
     void want_link(const node_hold& n) { todo().add(effects::want_link{&out_, &keys_of(n)}); }
 
     // --- events
@@ -77,6 +80,7 @@ public:
     void on_link_down(const lock_set& which);
     // Nobody can be woken: every waiter is refused for that reason.
     void on_subscription_refused(const failure& why, const lock_set& which, instant now);
+    void on_wakes_changed(const lock_set& which, instant now);
     void on_push(const redis::reply_view& message, instant now);
     void on_timer(instant now);
     void on_outcome(call& asked, const call_outcome& got, instant now);
@@ -98,6 +102,7 @@ public:
     // Questions only: what should be done there is an effect.
     const outbox& node() const noexcept { return out_; }
     wake_channels& wakes() noexcept { return wakes_; }
+    woken_by wakes(const node_hold& n) { return out_.wakes(wakes_.of(keys_of(n))); }
     std::size_t renewals_in_flight() const noexcept { return renewals_; }
     timer_heap& timers() noexcept { return timers_; }
     node_hold_list& holds() noexcept { return holds_; }
@@ -123,6 +128,11 @@ public:
     void send(call& request, instant give_up_at);
     // Nothing of it is in flight.
     void end(call& ended);
+    void end(bundle& ended) { idle_bundles_.push_back(&ended); }
+    // Of a bundle: its parts in one call.
+    void write_together(bundle& out, const std::vector<call*>& parts);
+    // A part that the bundle's script has left alone.
+    void send_alone(call& part, instant now);
     void confirm(call& request, const node_hold& n) {
         todo().add(effects::confirm{&out_, &request, &keys_of(n), options_of(n).acknowledged_by()});
     }
@@ -182,6 +192,8 @@ private:
     void to_waiter(node_hold& n, wire::push_kind kind, const wire::push_reader::item& item, instant now);
     bool is_meant(const node_hold& n, const pushed_grant& which);
     void rest_if_idle(node_hold& n) noexcept;
+    bool goes_together(const call& request) const;
+    void send_together(std::vector<call*> parts);
     void enter_channel(node_hold& n);
     void stop_listening(node_hold& n);
 
@@ -196,6 +208,10 @@ private:
     boost::unordered_flat_map<std::uint64_t, node_hold*> waiters_;
     std::vector<std::unique_ptr<call>> calls_;
     std::vector<call*> idle_calls_;
+    std::vector<std::unique_ptr<bundle>> bundles_;
+    std::vector<bundle*> idle_bundles_;
+    std::vector<call*> collected_;
+    bool collects_ = false;
     std::size_t renewals_ = 0;
     bool was_reached_ = false;
 };

@@ -41,6 +41,7 @@ struct node_acquisition_facts {
     bool may_have_run = false;         // a copy of the request may have run without our knowing
     bool polled_on_this_link = false;  // so a push can be believed
     bool asked_before = false;         // the link came up: the lock's former server may answer what is in flight
+    bool was_hinted = false;           // since what is in flight was sent
     unsigned repeats = 0;
     fencing_token gives_way = 0;   // the grant that was given up for the first waiter
     fencing_token fence_then = 0;  // as the last answered poll saw it
@@ -50,6 +51,9 @@ struct node_acquisition_facts {
     instant poll_at = never;
     milliseconds foreign_poll{0};  // the last interval of polling one holder of another program
     milliseconds kept_poll{0};     // and of polling beside marked holders
+    milliseconds own_poll{0};      // and of polling where nobody can push
+    milliseconds polls_within{0};  // the interval that the last poll has told, of a waiter to which nobody can push
+    std::size_t before = 0;        // that many waiters, by the last answered poll
     unsigned kept_tries = 0;       // of one that does not wait, refused by marked holders alone
 };
 

@@ -30,6 +30,13 @@ inline const lock_set& all_locks() noexcept {
     return all;
 }
 
+// How a waiter learns that something is for it.
+enum class woken_by : std::uint8_t {
+    push,  // messages come on the link of the requests, in one order with the answers
+    hint,  // messages come on a link of their own, perhaps from another server: they say when to poll and prove nothing
+    poll,  // nobody can tell it
+};
+
 class outbox {
 public:
     virtual void submit(redis::command& request) = 0;
@@ -41,6 +48,8 @@ public:
     virtual void subscribe(const std::string& channel) = 0;
     // A subscription is confirmed where that channel's locks are: what is published there comes here.
     virtual bool hears(const std::string& channel) const = 0;
+    // Of the waiters that have this channel. A change from or to `poll` is told, see node_input::on_wakes_changed().
+    virtual woken_by wakes(const std::string& /*channel*/) const { return woken_by::push; }
     // Nobody waits to hear of it any more.
     virtual void unsubscribe(const std::string& channel) = 0;
     virtual bool link_is_up(const lock_keys& lock) const = 0;

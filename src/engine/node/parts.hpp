@@ -141,6 +141,11 @@ void on_timer(node_agent& agent, node_hold& n, instant now);
 
 // Asking a node for a lock, or for an upgrade, and waiting in its queue.
 //
+// Where nobody can push to this client a waiter polls after 50 ms and then after twice as long each time: so a grant
+// waits for its holder no longer than that one has waited. The longest interval is 250 ms for each waiter up to itself:
+// many waiters cost few polls, and each is often enough there when its turn comes. Where messages come on a link of
+// their own a waiter that gets one polls, and believes the answer.
+//
 // Invariants:
 //  (1) A pushed grant is proved by the last poll that was answered "queued": its lease began after that.
 //  (2) Whatever was written on a link that broke is repeated on the next one, or undone there.
@@ -164,6 +169,8 @@ void on_confirmation(node_agent& agent, node_hold& n, const call& asked, const c
 void on_timer(node_agent& agent, node_hold& n, instant now);
 void on_link_up(node_agent& agent, node_hold& n, instant now);
 void on_push(node_agent& agent, node_hold& n, const wire::push_reader::item& pushed, instant now);
+// A waiter polls, also if a poll is in flight that may have run too early.
+void on_hint(node_agent& agent, node_hold& n, instant now);
 // A renewal was answered. If it shows the upgrade that is waited for, that is how the client hears of it.
 void on_renewed(node_agent& agent, node_hold& n, const hold_answer& answer, instant proved_at, instant now);
 // An operator has ended a grant whose replicas are being asked for: ask where it stands.

@@ -3,6 +3,11 @@
 namespace holdfast::engine::raising {
 namespace {
 
+// A marked grant of a mutex: any token up to the last one means it. A read-write lock remembers each grant's token.
+bool is_named_by_its_ceiling(node_agent& agent, const node_hold& n) {
+    return n.is_marked() && !agent.kind_of(n).has_shared_mode();
+}
+
 void send(node_agent& agent, node_hold& n, instant now) {
     if (n.requests) n.requests->raise_again_at = never;
     agent.drop(n, &node_requests::raising);
@@ -32,10 +37,10 @@ void has_it(node_agent& agent, node_hold& n) {
 
 }  // namespace
 
-// A marked grant that may use this token has it already.
 void raise(node_agent& agent, node_hold& n, fencing_token to, instant now) {
     n.raise_to = to;
-    keeping::ceiling_of(n) < to ? send(agent, n, now) : has_it(agent, n);
+    const bool has_it_already = is_named_by_its_ceiling(agent, n) && keeping::ceiling_of(n) >= to;
+    has_it_already ? has_it(agent, n) : send(agent, n, now);
 }
 
 void on_reply(node_agent& agent, node_hold& n, const redis::reply_view& reply, instant now) {
@@ -43,7 +48,7 @@ void on_reply(node_agent& agent, node_hold& n, const redis::reply_view& reply, i
     const auto answer = wire::read_hold(reply);
     if (!answer) return on_failure(agent, n, {agent.nonsense().code, agent.nonsense().detail}, now);
     // A renewal came before it, and the hold has more numbers now: it is named by the last one.
-    const bool has_more = n.is_marked() && answer->holder == std::string_view(agent.id_of(n));
+    const bool has_more = is_named_by_its_ceiling(agent, n) && answer->holder == std::string_view(agent.id_of(n));
     if (has_more && !n.ran_out(now))
         return keeping::ceiling_of(n) < n.raise_to ? send_later(agent, n, now) : has_it(agent, n);
     if (answer->what != hold_answer::verdict::done) return agent.lose(n, errc::held_by_other);

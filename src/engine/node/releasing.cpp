@@ -99,7 +99,7 @@ void leave(node_agent& agent, node_hold& n, instant now) {
     n.release_may_have_run = false;
     n.release_repeats = 0;
     // After this the server has forgotten the hold by itself.
-    n.valid_until = std::max(n.valid_until, now + agent.options_of(n).lease);
+    n.valid_until = std::max(n.valid_until, now + agent.options_of(n).lease_at_server());
     agent.timers().set(n, n.valid_until);
     send(agent, n, now);
 }

@@ -39,13 +39,16 @@ void send(node_agent& agent, node_hold& n, instant now, purpose how_asked = purp
         wire::write(request, agent.lock_of(n, now),
                     wire::renew_alone_request{.id = agent.id_of(n), .lease = terms.options.lease});
     } else if (n.is_marked() && !is_alone) {
-        wire::write(
-            request, agent.lock_of(n, now),
-            wire::renew_block_request{
-                .id = agent.id_of(n), .lease = terms.options.lease, .ceiling = n.whole->ceiling() + numbers_ahead});
+        wire::write(request, agent.lock_of(n, now),
+                    wire::renew_block_request{.id = agent.id_of(n),
+                                              .lease = terms.options.lease_at_server(),
+                                              .delay = milliseconds(terms.options.delay_ms),
+                                              .ceiling = n.whole->ceiling() + numbers_ahead});
     } else {
         wire::write(request, agent.lock_of(n, now),
-                    wire::renew_request{.id = agent.id_of(n), .lease = terms.options.lease});
+                    wire::renew_request{.id = agent.id_of(n),
+                                        .lease = terms.options.lease_at_server(),
+                                        .delay = milliseconds(terms.options.delay_ms)});
     }
     if (how_asked == purpose::renew) request.tell_if_moving();
     if (how_asked != purpose::renew_again) request.pass_others();
@@ -138,7 +141,7 @@ std::optional<hold_answer> on_reply(node_agent& agent, node_hold& n, const call&
     const bool is_loss =
         answer->what == hold_answer::verdict::not_held || answer->what == hold_answer::verdict::held_by_other;
     // A slot that moves back and forth: the member to which it moves again may not have the key yet.
-    const bool may_be_elsewhere = is_loss && asked.was_redirected() && asked.what() == purpose::renew;
+    const bool may_be_elsewhere = is_loss && asked.was_redirected() && asked.what() != purpose::renew_again;
     if (may_be_elsewhere || answer->what == hold_answer::verdict::unclear) {
         send(agent, n, now, purpose::renew_again);
     } else if (is_loss) {

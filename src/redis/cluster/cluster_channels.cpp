@@ -131,6 +131,11 @@ bool cluster_channels::hears(const std::string& name) const {
     return at != found->second.at.end() && at->second->life() == command::state::done;
 }
 
+bool cluster_channels::can_be_heard(const std::string& name) const {
+    const cluster_link* const owner = links_.to_owner(slot_of(name));
+    return owner == nullptr || !owner->up() || owner->may_be_listened_to();
+}
+
 bool cluster_channels::needs(const cluster_link& which) const {
     return std::any_of(channels_.begin(), channels_.end(), [&](const entry& each) {
         const channel& it = each.second;

@@ -34,6 +34,8 @@ public:
     void forget(const cluster_link& which);
     // The present owner has confirmed it.
     bool hears(const std::string& name) const;
+    // False: the link to the present owner is up, and nothing can be heard there.
+    bool can_be_heard(const std::string& name) const;
     // Wanted channels are heard on this link. What a replica pushes does not count.
     bool needs(const cluster_link& which) const;
 

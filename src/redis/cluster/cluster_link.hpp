@@ -60,8 +60,9 @@ public:
     bool up() const noexcept { return session_ != nullptr && !is_dropped && session_->up(); }
     // It takes commands for the slots that the map assigns to it.
     bool serves() const noexcept { return up() && session_->facts().role != "replica"; }
-    // Scripts wake a listener by SPUBLISH. Where that would crash the server nobody listens, and waiters poll.
-    bool may_be_listened_to() const noexcept { return session_->facts().in_a_shard; }
+    // Scripts wake a listener by SPUBLISH. Where that would crash the server nobody listens, and waiters poll. So they
+    // do where the link speaks RESP2, which would have to be a second one to listen.
+    bool may_be_listened_to() const noexcept { return session_->facts().in_a_shard && session_->facts().resp == 3; }
     void hurry(instant now) const {
         if (session_ != nullptr) session_->hurry(now);
     }

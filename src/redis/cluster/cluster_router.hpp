@@ -90,6 +90,8 @@ public:
 
     // The present owner of its slot has confirmed that.
     bool hears(const std::string& channel) const { return channels_.hears(channel); }
+    // False: the link to its owner is up, and nothing can be heard there.
+    bool can_be_heard(const std::string& channel) const { return channels_.can_be_heard(channel); }
 
     // Connects to the present owner, or asks for the map. Not remembered: ask again when there is another map.
     void want_link(hash_slot slot, instant now);

@@ -9,9 +9,10 @@
 namespace holdfast::redis {
 namespace {
 
-// The value of a field in a RESP3 map; none if there is no such field.
+// The value of a field in a map of RESP3, or in the list that RESP2 makes of it; none if there is no such field.
 std::optional<reply_view> find_field(const reply_view& map, std::string_view name) {
-    if (map.type() != resp_type::map) return std::nullopt;
+    const bool is_list = map.type() == resp_type::array && map.size() % 2 == 0;
+    if (map.type() != resp_type::map && !is_list) return std::nullopt;
     for (auto at = map.begin(); at != map.end(); ++at) {
         const bool is_it = (*at).text() == name;
         ++at;

@@ -149,6 +149,11 @@ struct routing {
 
     // It waits for its server to be known or reached, in no multiplexer's queue yet.
     static void set_waiting(command& request) noexcept { request.state_ = command::state::waiting; }
+    // It is a part of another command, which may have been written.
+    static void set_written(command& request, instant at) noexcept {
+        request.state_ = command::state::written;
+        request.written_at_ = at;
+    }
     static void set_idle(command& request) noexcept {
         request.state_ = command::state::idle;
         request.asking_ = false;

@@ -75,9 +75,17 @@ void hide(std::string& text, std::string_view password) {
     }
 }
 
+// Each proxy words it differently.
+bool is_unknown_command(std::string_view text) {
+    const std::string lower = to_lower(text);
+    const auto says = [&](std::string_view words) { return lower.find(words) != std::string::npos; };
+    return says("unknown command") || says("unsupported") || says("not supported") || says("invalid command");
+}
+
 std::optional<failure> refused_hello(std::string_view text, const server_settings& settings) {
     failure why = refused_login(text, settings, settings.password);
-    if (text.find("unknown command") != std::string_view::npos) why.code = errc::too_old;
+    if (is_unknown_command(text)) why.code = errc::too_old;
+    if (why.code == errc::too_old) why.detail += "; say resp=2 in the URL instead of resp=3";
     return why;
 }
 
@@ -88,9 +96,15 @@ failure without_atomic_scripts(const server_settings& settings) {
             settings.display() + " is Garnet, whose scripts are not atomic; locks are scripts: use Redis or Valkey"};
 }
 
+// What a server does not tell is no reason to refuse it: without HELLO the user needs the right to INFO.
 std::optional<failure> refuse_use(const server_settings& settings, const server_facts& facts) {
     const bool in_cluster = facts.mode == "cluster";
+    const bool is_told = facts.resp == 3 || !facts.version.empty();
+    if (is_told && read_version(facts.version) < oldest) {
+        return failure{errc::too_old, settings.display() + " runs version " + facts.version};
+    }
     if (settings.use == link_use::cluster) {
+        if (!is_told) return std::nullopt;
         if (!in_cluster) {
             return failure{errc::bad_topology, settings.display() + " is not a member of a Cluster; use redis://"};
         }
@@ -149,10 +163,32 @@ std::optional<failure> read_hello(const reply_view& reply, const server_settings
         if (field == "mode") facts.mode = value.text();
         if (field == "id") facts.client_id = value.to_integer().value_or(0);
     }
-    if (read_version(facts.version) < oldest) {
-        return failure{errc::too_old, settings.display() + " runs version " + facts.version};
-    }
     return refuse_use(settings, facts);
+}
+
+bool lacks_hello(const reply_view& reply) {
+    if (!reply.is_error()) return false;
+    const std::string_view text = reply.text();
+    return text.starts_with("NOPROTO") || text.starts_with("NOPERM") || is_unknown_command(text);
+}
+
+std::vector<question> in_resp2(const server_settings& settings) {
+    std::vector<question> all;
+    if (settings.has_login()) all.push_back({auth(settings.user, settings.password), read_auth});
+    if (!settings.client_name.empty()) {
+        all.push_back({encoded_command({"CLIENT", "SETNAME", settings.client_name}), nullptr});
+    }
+    const bool only_listens = settings.use == link_use::wakes;
+    if (settings.database != 0 && !only_listens) all.push_back({select(settings), read_select});
+    all.push_back({encoded_command({"CLIENT", "INFO"}), read_client_info});
+    all.push_back({encoded_command({"INFO", "server"}), read_server_info});
+    if (!only_listens) all.push_back({encoded_command({"INFO", "replication"}), read_replication_info});
+    return all;
+}
+
+std::optional<failure> read_auth(const reply_view& reply, const server_settings& settings, server_facts&) {
+    if (!reply.is_error()) return std::nullopt;
+    return refused_login(reply.text(), settings, settings.password);
 }
 
 std::optional<failure> read_select(const reply_view& reply, const server_settings& settings, server_facts&) {
@@ -163,7 +199,9 @@ std::optional<failure> read_select(const reply_view& reply, const server_setting
 }
 
 std::optional<failure> read_client_info(const reply_view& reply, const server_settings&, server_facts& facts) {
-    if (!reply.is_error() && !reply.is_aggregate()) facts.client_address = find_field(reply.text(), "addr=");
+    if (reply.is_error() || reply.is_aggregate()) return std::nullopt;
+    facts.client_address = find_field(reply.text(), "addr=");
+    if (facts.resp == 2) facts.client_id = number_in<std::int64_t>(find_field(reply.text(), "id=")).value_or(0);
     return std::nullopt;
 }
 
@@ -174,7 +212,19 @@ std::optional<failure> read_server_info(const reply_view& reply, const server_se
     const auto number = [&](const char* field) { return number_in<std::int64_t>(find_field(reply.text(), field)); };
     if (const auto up = number("uptime_in_seconds:")) facts.up_at_least = least_uptime(std::chrono::seconds(*up));
     if (const auto clock = number("server_time_usec:")) facts.clock = std::chrono::microseconds(*clock);
+    if (facts.resp == 2) {
+        facts.version = find_field(reply.text(), "redis_version:");
+        facts.mode = find_field(reply.text(), "redis_mode:");
+    }
     return std::nullopt;
+}
+
+std::optional<failure> read_replication_info(const reply_view& reply, const server_settings& settings,
+                                             server_facts& facts) {
+    if (!reply.is_error() && !reply.is_aggregate()) {
+        facts.role = read_replication(reply).is_replica ? "replica" : "master";
+    }
+    return refuse_use(settings, facts);
 }
 
 std::string kill_previous(const server_facts& previous, const server_facts& present) {

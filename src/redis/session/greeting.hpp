@@ -6,6 +6,10 @@
 //
 // Only HELLO and SELECT must succeed. An ACL may forbid the rest, which costs precision, not safety.
 //
+// Without HELLO the first burst is AUTH, CLIENT SETNAME, SELECT, CLIENT INFO, INFO server, INFO replication, and the
+// link speaks RESP2: by the URL, or after the server has refused HELLO 3. A link that only listens asks no more than it
+// needs to be recognized.
+//
 // Sans-I/O.
 #pragma once
 
@@ -18,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace holdfast::redis {
 
@@ -35,6 +40,7 @@ struct server_facts {
     std::optional<std::chrono::microseconds> clock = std::nullopt;
     // False: a member of a Cluster that does not survive SPUBLISH; see is_in_a_shard().
     bool in_a_shard = true;
+    unsigned resp = 3;  // which protocol the link speaks: 2 or 3
 };
 
 // What INFO replication tells.
@@ -62,10 +68,22 @@ using reader = std::optional<failure>(const reply_view& reply, const server_sett
 // Also refuses a server that does not suit the purpose of the link: a replica, a Cluster before 7.0 (it has no sharded
 // channels), a Cluster where the URL says a single server, or the other way round.
 reader read_hello;
+reader read_auth;
 reader read_select;
 reader read_client_info;
 reader read_server_info;
+reader read_replication_info;
 reader read_shards;
+
+// The server does not know HELLO 3, or the user may not send it: RESP2 may do.
+bool lacks_hello(const reply_view& reply);
+
+// The first burst without HELLO, in order.
+struct question {
+    std::string command;
+    reader* read;  // null: nothing is to be learnt from the answer
+};
+std::vector<question> in_resp2(const server_settings& settings);
 
 // Why a server refuses a login. No server's text may show the password: one that does not know a command shows its
 // arguments.

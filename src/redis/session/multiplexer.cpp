@@ -90,6 +90,13 @@ bool multiplexer::filter_takes(command& request, const reply_view& reply, instan
     return filter_->takes(request, reply, now);
 }
 
+bool multiplexer::is_push(const reply_view& reply) const {
+    if (reply.type() == resp_type::push) return true;
+    if (!listens_in_resp2_ || reply.type() != resp_type::array || reply.size() != 3) return false;
+    const std::string_view kind = reply[0].text();
+    return kind == "message" || kind == "subscribe" || kind == "unsubscribe";
+}
+
 bool multiplexer::confirms_subscription(const reply_view& push) const {
     if (written_.empty() || !written_.front()->confirmed_by_push_ || push.size() < 2) return false;
     const std::string_view kind = push[0].text();
@@ -130,7 +137,7 @@ std::optional<failure> multiplexer::deliver(push_listener& pushes, instant now) 
             case resp_status::reply:
                 break;
         }
-        if (reply.type() == resp_type::push && !confirms_subscription(reply)) {
+        if (is_push(reply) && !confirms_subscription(reply)) {
             pushes.on_push(reply, now);
         } else if (auto why = answer(reply, now)) {
             return why;

@@ -23,7 +23,9 @@
 //  (7) ASKING precedes its command in the same write, and its answer is dropped. It is valid for one command only, so a
 //      command that is sent again has it again.
 //  (8) A filter may take a command that was answered by an error, but no abandoned one: its undo may have run already.
-//  (9) Commands, filter and listener are called when a change is complete: they may submit, withdraw or end the link.
+//  (9) A link that listens by RESP2 gets pushes as arrays, and sends nothing else than PING that is answered by one. So
+//      an array that begins with a word of pub/sub is a push.
+// (10) Commands, filter and listener are called when a change is complete: they may submit, withdraw or end the link.
 #pragma once
 
 #include "base/clock.hpp"
@@ -73,6 +75,8 @@ public:
     bool is_waiting(const command& request) const { return waiting_.contains(request); }
     // The commands of submit(), idle again.
     std::deque<command*> take_waiting();
+    // The link only listens, by RESP2.
+    void listen_in_resp2() noexcept { listens_in_resp2_ = true; }
     // There is none at first. It does not see commands of submit_first().
     void filter_refusals(refusal_filter* by) noexcept { filter_ = by; }
     // While the gate is closed only submit_first() commands are written.
@@ -117,6 +121,7 @@ private:
     static void fail_all(const std::deque<command*>& ended, const failure& why, instant now);
     void write(command& request, instant now);
     bool brings_script(const command& request);
+    bool is_push(const reply_view& reply) const;
     bool confirms_subscription(const reply_view& push) const;
     bool retry_with_text(command& request, const reply_view& reply);
     bool filter_takes(command& request, const reply_view& reply, instant now);
@@ -131,6 +136,7 @@ private:
     std::string output_;
     std::vector<const script*> brought_;  // sent with their text on this link
     bool gate_open_ = false;
+    bool listens_in_resp2_ = false;
     unsigned link_ = 0;  // counts link_down(); deliver() stops when a callback has ended its link
 };
 

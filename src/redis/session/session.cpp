@@ -27,13 +27,17 @@ void session_listener::on_stranded(std::deque<command*> unwritten, const failure
 // One command of the greeting, or a PING. end_link() handles the loss of the link.
 class session::greeting_command final : public command {
 public:
-    greeting_command(session& owner, greeting::reader* read) : owner_(owner), read_(read) {}
-    void on_reply(const reply_view& reply, instant now) override { owner_.answered(read_, reply, now); }
+    greeting_command(session& owner, greeting::reader* read) : owner_(owner), read_(read), speaks_(owner.facts_.resp) {}
+    // What follows a refused HELLO in the same burst may fail for want of a login.
+    void on_reply(const reply_view& reply, instant now) override {
+        owner_.answered(speaks_ == owner_.facts_.resp ? read_ : nullptr, reply, now);
+    }
     void on_failure(const failure&, instant) override {}
 
 private:
     session& owner_;
     greeting::reader* const read_;
+    const unsigned speaks_;
 };
 
 class session::subscribe_command final : public command {
@@ -70,6 +74,7 @@ session::session(server_settings settings, session_listener& listener, std::uint
       wires_(resp_limits{.max_bulk_bytes = settings_.max_reply_bytes}),
       jitter_(jitter_seed),
       ping_(std::make_unique<greeting_command>(*this, nullptr)) {
+    if (settings_.use == link_use::wakes) wires_.listen_in_resp2();
     ping_->set_payload(encoded_command({"PING"}));
 }
 
@@ -93,7 +98,7 @@ void session::hurry(instant now) {
 
 void session::subscribe(std::string channel) {
     const auto [address, is_new] = channels_.try_emplace(std::move(channel), false);
-    if (!is_new || (state_ != state::up && state_ != state::settling)) return;
+    if (!is_new || !may_subscribe() || (state_ != state::up && state_ != state::settling)) return;
     send_subscription(address->first);
     if (state_ == state::settling) ++greetings_open_;  // the others are in flight
 }
@@ -240,10 +245,16 @@ void session::connected(instant now) {
     heard_bytes_ = false;
     last_heard_ = now;
     facts_ = {};
+    if (settings_.resp == resp_choice::resp2) return greet_in_resp2();
     send_greeting(greeting::hello(settings_), greeting::read_hello);
     if (settings_.database != 0) send_greeting(greeting::select(settings_), greeting::read_select);
     send_greeting(encoded_command({"CLIENT", "INFO"}), greeting::read_client_info);
     send_greeting(encoded_command({"INFO", "server"}), greeting::read_server_info);
+}
+
+void session::greet_in_resp2() {
+    facts_.resp = 2;
+    for (greeting::question& each : greeting::in_resp2(settings_)) send_greeting(std::move(each.command), each.read);
 }
 
 void session::send_greeting(std::string payload, greeting::reader* read) {
@@ -256,7 +267,9 @@ void session::send_greeting(std::string payload, greeting::reader* read) {
 // A null reader: nothing is to be learnt from the answer.
 void session::answered(greeting::reader* read, const reply_view& reply, instant now) {
     if (state_ == state::up) return;  // a PING
-    if (read != nullptr) {
+    if (read == greeting::read_hello && settings_.resp == resp_choice::either && greeting::lacks_hello(reply)) {
+        greet_in_resp2();
+    } else if (read != nullptr) {
         if (const auto why = read(reply, settings_, facts_)) return greeting_refused(*why, now);
     }
     greeting_answered(now);
@@ -294,6 +307,7 @@ void session::settle(instant now) {
     if (std::string question = greeting::shards(settings_, facts_); !question.empty()) {
         send_greeting(std::move(question), greeting::read_shards);
     }
+    if (!may_subscribe()) return greetings_open_ == 0 ? come_up(now) : void();
     for (auto& [channel, is_confirmed] : channels_) {
         is_confirmed = false;
         send_subscription(channel);
@@ -404,6 +418,10 @@ failure session::why_too_slow() const {
     return {errc::unreachable, settings_.display() + ": no connection" + within};
 }
 
+failure session::due_for_login() const {
+    return {errc::unreachable, settings_.display() + ": the connection for wake-ups logs in anew"};
+}
+
 void session::check_health(instant now) {
     const instant oldest = wires_.oldest_unanswered();
     if (oldest != never && now >= oldest + settings_.request_timeout) {
@@ -411,7 +429,11 @@ void session::check_health(instant now) {
                                                        std::to_string(settings_.request_timeout.count()) + " ms"},
                          now);
     }
-    if (now >= ask_login_at_) ask_for_login();
+    if (now >= ask_login_at_) {
+        // A link that listens by RESP2 cannot log in anew.
+        if (settings_.use == link_use::wakes) return end_link(due_for_login(), news::moved, now);
+        ask_for_login();
+    }
     const bool idle = oldest == never && now >= last_heard_ + settings_.health_interval;
     if (idle && ping_->life() != command::state::waiting) wires_.submit_first(*ping_);
 }

@@ -13,6 +13,10 @@
 // the server refuses that, the link stays as it is, and the session asks again until it succeeds or the server ends the
 // link. If they cannot be had, the session uses those that it has.
 //
+// A link speaks RESP3, or RESP2 where the settings say so or the server refuses HELLO 3. In RESP2 a link that
+// subscribes can send nothing else: so only one of link_use::wakes does, and it is made anew where another would log in
+// anew.
+//
 // Sans-I/O: the driver calls take_login_wish(), take_connect_wish(), take_hang_up_wish() and has_output() after every
 // event and does what they say. Time is an argument. Lives in the client's serial section.
 //
@@ -89,7 +93,8 @@ public:
     bool is_waiting(const command& request) const { return wires_.is_waiting(request); }
     void filter_refusals(refusal_filter* by) noexcept { wires_.filter_refusals(by); }
     bool withdraw(command& request) { return wires_.withdraw(request); }
-    // Subscribes now if the link is up, and again on every later link before it counts as up.
+    // Subscribes now if the link is up, and again on every later link before it counts as up. Not on a link that speaks
+    // RESP2, unless it only listens.
     void subscribe(std::string channel);
     // The server has confirmed that on the present link.
     bool hears(std::string_view channel) const;
@@ -140,6 +145,8 @@ private:
     void ask_before_expiry(const std::optional<std::chrono::milliseconds>& expires_in, instant now);
     void ask_again_later(const std::string& why, instant now);
     void send_greeting(std::string payload, greeting::reader* read);
+    void greet_in_resp2();
+    bool may_subscribe() const noexcept { return facts_.resp == 3 || settings_.use == link_use::wakes; }
     void answered(greeting::reader* read, const reply_view& reply, instant now);
     void subscribed(const std::string& channel, const reply_view& reply, instant now);
     void greeting_answered(instant now);
@@ -155,6 +162,7 @@ private:
     }
     void check_health(instant now);
     failure why_too_slow() const;
+    failure due_for_login() const;
     std::chrono::nanoseconds next_rest();
 
     server_settings settings_;

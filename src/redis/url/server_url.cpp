@@ -111,16 +111,19 @@ std::string parse_ipv6(const examined_url& url, std::string_view text) {
     return whole;
 }
 
+void refuse_several(const examined_url& url, std::string_view text) {
+    if (text.find_first_of(", ") == text.npos) return;
+    url.refuse(
+        "this is more than one server: a ',' separates the hosts of a redis+sentinel:// or redis+cluster:// URL only; "
+        "several servers, of which a majority decides, are several URLs: --url once for each, or separated by blanks "
+        "in HOLDFAST_URL");
+}
+
 std::string parse_host(const examined_url& url, std::string_view text) {
     if (text.starts_with('[')) return parse_ipv6(url, text.substr(1, text.size() - 2));
     const bool plain = std::ranges::all_of(
         text, [](char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '_' || c == '.'; });
-    if (text.find(',') != text.npos) {
-        url.refuse(
-            "a ',' separates the hosts of a redis+sentinel:// or redis+cluster:// URL only; several servers, of which "
-            "a "
-            "majority decides, are several URLs: --url once for each, or separated by blanks in HOLDFAST_URL");
-    }
+    refuse_several(url, text);
     if (!plain) {
         url.refuse(
             "the host has a character that host names do not have; "
@@ -145,7 +148,7 @@ void read_host_and_port(const examined_url& url, std::string_view text, server_a
     if (!rest.empty()) {
         const auto port = parse_number(rest.substr(1), std::numeric_limits<std::uint16_t>::max());
         if (!rest.starts_with(':') || !port || *port == 0) {
-            if (text.find(',') != text.npos) parse_host(url, ",");  // which says what a comma is
+            refuse_several(url, text);
             url.refuse(
                 "what follows the host is not a port: a port is ':' and a number from 1 to 65535, an IPv6 "
                 "address "
@@ -272,6 +275,9 @@ server_settings parse_url(std::string_view text) {
     }
     options.apply(settings);
     if (of == layout::cluster && settings.database != 0) url.refuse("a Cluster has one database only, which is 0");
+    if (of == layout::cluster && settings.resp == resp_choice::resp2 && settings.wake == wake_choice::push) {
+        url.refuse("on a Cluster wake=push needs RESP3: with resp=2 waiters poll");
+    }
     return settings;
 }
 
@@ -312,7 +318,16 @@ server_settings server_settings::for_sentinel(const server_address& which) const
     link.host = which.host;
     link.port = which.port;
     link.database = 0;
+    link.resp = resp_choice::either;
     link.sentinels.reset();
+    return link;
+}
+
+server_settings server_settings::for_wakes() const {
+    server_settings link = *this;
+    link.sentinels.reset();
+    link.use = link_use::wakes;
+    link.resp = resp_choice::resp2;
     return link;
 }
 

@@ -10,8 +10,8 @@
 //
 // The default host is 127.0.0.1, the default port 6379. User, password, path and option values are percent-decoded ('+'
 // stays '+'). Options: timeout (connect and request), connect_timeout, request_timeout, health_interval, backoff_min,
-// backoff_max (durations, `500ms`); db, client_name, user, password_file, password_env; on rediss:// also
-// verify=true|false, ca_file, ca_dir, cert, key, server_name.
+// backoff_max (durations, `500ms`); db, client_name, user, password_file, password_env; resp=2|3, wake=push|poll; on
+// rediss:// also verify=true|false, ca_file, ca_dir, cert, key, server_name.
 //
 // With sentinels, whose default port is 26379, user and password are those of the primary. Options that begin with
 // sentinel_ give those of the sentinels, and their TLS. Of a Cluster one reachable member is enough: it names the
@@ -81,7 +81,14 @@ enum class link_use : std::uint8_t {
     server,   // a primary outside of a Cluster
     cluster,  // a member of a Cluster, for its own slots
     member,   // a member of a Cluster that a tool inspects like a single server
+    wakes,    // only subscriptions, beside a link that speaks RESP2
 };
+
+// `either`: RESP3, or RESP2 where the server refuses HELLO.
+enum class resp_choice : std::uint8_t { either, resp2, resp3 };
+
+// How waiters are woken. `either`: by messages, or by their own polls where the server refuses subscriptions.
+enum class wake_choice : std::uint8_t { either, push, poll };
 
 struct server_settings : server_access {
     std::string host = "127.0.0.1";  // IPv6 without brackets; with sentinels empty until they name it
@@ -93,6 +100,8 @@ struct server_settings : server_access {
     // Members of a Cluster to ask first, without duplicates; `host` and `port` are unused then. Empty: not a Cluster.
     std::vector<server_address> seeds;
     link_use use = link_use::server;
+    resp_choice resp = resp_choice::either;
+    wake_choice wake = wake_choice::either;
     std::chrono::milliseconds connect_timeout{2000};
     std::chrono::milliseconds request_timeout{2000};
     std::chrono::milliseconds health_interval{5000};
@@ -107,6 +116,8 @@ struct server_settings : server_access {
 
     /// For a link to one of the sentinels.
     server_settings for_sentinel(const server_address& which) const;
+    /// For a second link to the same server, which only listens.
+    server_settings for_wakes() const;
     /// For a link to one member of a Cluster: all have the same users and the same TLS.
     server_settings for_member(const server_address& which) const;
 

@@ -67,6 +67,16 @@ void set_client_name(server_settings& settings, const option& given) {
     settings.client_name = given.value;
 }
 
+void set_resp(server_settings& settings, const option& given) {
+    if (given.value != "2" && given.value != "3") given.refuse("is neither 2 nor 3");
+    settings.resp = given.value == "2" ? resp_choice::resp2 : resp_choice::resp3;
+}
+
+void set_wake(server_settings& settings, const option& given) {
+    if (given.value != "push" && given.value != "poll") given.refuse("is neither push nor poll");
+    settings.wake = given.value == "push" ? wake_choice::push : wake_choice::poll;
+}
+
 void set_user(server_access& access, const option& given) {
     if (!access.user.empty()) given.refuse("is given twice: the URL names a user in front of the '@' too");
     require_printable(given.url, "the option " + std::string(given.name), given.value);
@@ -151,6 +161,8 @@ constexpr std::array rules{
     rule{"backoff_max", scope::everywhere, set_duration<&server_settings::backoff_max>},
     rule{"db", scope::everywhere, set_database},
     rule{"client_name", scope::everywhere, set_client_name},
+    rule{"resp", scope::everywhere, set_resp},
+    rule{"wake", scope::everywhere, set_wake},
     rule{"user", scope::everywhere, server<set_user>},
     rule{"password_file", scope::everywhere, server<read_password_file>},
     rule{"password_env", scope::everywhere, server<read_password_variable>},

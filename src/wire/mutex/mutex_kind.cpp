@@ -50,17 +50,18 @@ public:
 
     void write(redis::command& out, const lock_terms& lock, const renew_request& request) const override {
         static const script& source = find("mutex/renew");
-        payload(lock.keys, {}).text(request.id).time(request.lease).write(out, source);
+        payload call(lock.keys, {});
+        call.text(request.id).time(request.lease);
+        if (request.delay > milliseconds(0)) call.time(request.delay);
+        call.write(out, source);
     }
 
     void write(redis::command& out, const lock_terms& lock, const renew_block_request& request) const override {
         static const script& source = find("mutex/renew_block");
-        payload(lock.keys, {side::queue, side::fence})
-            .text(request.id)
-            .time(request.lease)
-            .token(request.ceiling)
-            .time(lock.fence_retention)
-            .write(out, source);
+        payload call(lock.keys, {side::queue, side::fence});
+        call.text(request.id).time(request.lease).token(request.ceiling).time(lock.fence_retention);
+        if (request.delay > milliseconds(0)) call.time(request.delay);
+        call.write(out, source);
     }
 
     // The fence holds the token of an unmarked grant, and the ceiling of a marked one.

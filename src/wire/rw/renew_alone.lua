@@ -14,7 +14,7 @@ if not lease then return redis.error_reply('ERR holdfast: lease out of range') e
 
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
---@include rw/common/deadlines.lua
+--@include common/deadlines.lua
 
 local ends = redis.call('ZSCORE', KEYS[2], id)
 local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]

@@ -21,12 +21,6 @@ payload rw_payload(const lock_terms& lock, std::string_view id) {
     return call;
 }
 
-payload holders_payload(const lock_keys& keys, std::string_view id) {
-    payload call(keys, {side::leases, side::grants});
-    call.text(id);
-    return call;
-}
-
 bool starts_like_redisson(std::string_view field) {
     constexpr std::string_view hex = "0123456789abcdefABCDEF";
     for (int part = 0; part < 5; ++part) {

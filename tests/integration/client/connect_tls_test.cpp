@@ -5,6 +5,8 @@
 #include <holdfast/holdfast.hpp>
 
 #include "integration/refusal.hpp"
+#include "support/eventually.hpp"
+#include "support/in_background.hpp"
 #include "support/redis_server.hpp"
 #include "support/sockets.hpp"
 
@@ -30,6 +32,24 @@ TEST_F(ConnectTls, LocksWork) {
     mutex lock{subject, "stock"};
     EXPECT_TRUE(lock.try_acquire());
     EXPECT_THAT(subject.server(), ::testing::Not(::testing::HasSubstr(password)));
+}
+
+TEST_F(ConnectTls, WaitersAreWokenOverASecondConnectionWhereTheServerSpeaksResp2) {
+    redis_server server{{.tls = true, .requirepass = password}};
+    const std::string url = server.tls_url() + "?resp=2&ca_file=" + server.tls().ca.string();
+    client subject{url};
+    client other{url};
+    mutex lock{subject, "stock", {.lease = an_age}};
+    mutex theirs{other, "stock", {.lease = an_age}};
+    lease held = theirs.acquire();
+    auto waiting = in_background([&] { return lock.try_acquire_for(an_age); });
+    EXPECT_TRUE(eventually(
+        [&] {
+            return server.call({"PUBSUB", "CHANNELS", "hf:wake:*"}).elements.size() == 2;
+        },
+        an_age));
+    held.release();
+    EXPECT_TRUE(waiting.get());
 }
 
 TEST_F(ConnectTls, CertificateNotTrusted) {

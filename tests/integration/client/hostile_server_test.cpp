@@ -34,9 +34,9 @@ TEST(HostileServer, OlderThan62) {
     expect_from_the_start(errc::too_old, behaviours::after_hello(&answers::nothing, {.version = "6.0.16"}));
 }
 
-TEST(HostileServer, WithoutHello) {
+TEST(HostileServer, WithoutHelloAndWithoutAuth) {
     expect_from_the_start(
-        errc::too_old,
+        errc::unsupported,
         behaviours::each_command(answers::with("-ERR unknown command `HELLO`, with args beginning with: `3`, \r\n")));
 }
 

@@ -87,6 +87,20 @@ public:
         const lock_all both{stock, shelf};
     }
 
+    void use_semaphores() {
+        const semaphore_options terms{.lease = spans_.lease};
+        semaphore pool{subject_, "pool", 2, terms};
+        semaphore theirs{other_, "pool", 2, terms};
+        lease held = pool.acquire(2);
+        must(held.renew());
+        auto waiting = std::async(std::launch::async, [&] { return theirs.try_acquire_for(spans_.patience); });
+        wait_for_a_line("pool", waiting);
+        must(held.release());
+        if (!waiting.get()) throw std::runtime_error{"nobody was served"};
+        pool.resize(3);
+        if (theirs.available() > 3 || theirs.holders().size() > 1) throw std::logic_error{"wrong count"};
+    }
+
     void use_replicas(milliseconds within) {
         mutex lock{subject_, "important", {.lease = spans_.lease, .replicas = 1, .replica_timeout = within}};
         lease held = lock.acquire();
@@ -191,6 +205,7 @@ TEST(LeastRights, OfLocksOnAServer) {
         program all{url, spans, [&](const std::string&) -> redis_server& { return set.primary; }};
         all.use_mutexes();
         all.use_read_write_locks();
+        all.use_semaphores();
         all.use_replicas(2s);
     });
 }
@@ -205,6 +220,7 @@ TEST(LeastRights, OfLocksOnACluster) {
         program all{url, spans, [&](const std::string& key) -> redis_server& { return cluster.owner_of(key); }};
         all.use_mutexes();
         all.use_read_write_locks();
+        all.use_semaphores();
         if (where.refused() == "") all.wait_for_many_locks();  // takes long
     });
     expect_client_refused(errc::wrong_password, cluster.url(user.name + ":" + password), user.name + "@");

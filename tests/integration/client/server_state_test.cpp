@@ -78,11 +78,13 @@ TEST(AclUser, WhateverIsRefusedInsideOfAScriptIsAMissingRight) {
 }
 
 // Only waiting needs the channel: who does not wait is not disturbed, and no hold is put at risk.
-TEST(AclUser, WithoutTheChannelCannotWaitButLoseNothing) {
+TEST(AclUser, WithoutTheChannelCannotWaitUnlessItMayPollButLosesNothing) {
     for (const std::string& lacking : {enough + " resetchannels", enough + " -subscribe"}) {
         SCOPED_TRACE(lacking);
         redis_server server = server_with(lacking);
-        client subject{bob(server)};
+        client polls{bob(server)};
+        EXPECT_TRUE((mutex{polls, "other"}.try_acquire_for(an_age)));
+        client subject{bob(server) + "?wake=push"};
         mutex lock{subject, "stock"};
         mutex other{subject, "other"};
         lease held = lock.try_acquire();

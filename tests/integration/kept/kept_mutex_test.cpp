@@ -303,6 +303,35 @@ TEST_F(KeptMutex, TheChildOfAForkHoldsNothingAndSendsNothing) {
     EXPECT_EQ(script_calls(), before) << "the parent goes on";
 }
 
+TEST_F(KeptMutex, TheChildOfAForkIsNotHeldUpByWhatOtherThreadsDidThen) {
+    std::atomic<bool> is_over = false;
+    std::thread busy([&] {
+        while (!is_over) {
+            mutex lock{*subject, "stock", kept};
+            lock.lock();
+            lock.unlock();
+        }
+    });
+    for (int i = 0; i < 20; ++i) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            ::alarm(60);
+            try {
+                mutex lock{*subject, "stock", kept};
+                lock.lock();
+            } catch (const error& why) {
+                if (why.condition() == errc::forked) ::_exit(0);
+            }
+            ::_exit(1);
+        }
+        int status = 0;
+        ASSERT_EQ(::waitpid(child, &status, 0), child);
+        EXPECT_EQ(status, 0);
+    }
+    is_over = true;
+    busy.join();
+}
+
 TEST_F(KeptMutex, ExitGivesItBack) {
     child_process program{HOLDFAST_LEAVER, {.arguments = {server.url(), "kept"}, .after_input = input_end::open}};
     ASSERT_TRUE(eventually([&] { return program.output() == "kept\n"; }));
@@ -310,6 +339,16 @@ TEST_F(KeptMutex, ExitGivesItBack) {
     program.write_input("\n");
     EXPECT_EQ(program.wait(), exit_result{.status = 0});
     EXPECT_TRUE(becomes_free());
+}
+
+TEST_F(KeptMutex, ExitGivesItBackThoughOtherThreadsUseTheClient) {
+    for (int i = 0; i < 10; ++i) {
+        child_process program{HOLDFAST_LEAVER, {.arguments = {server.url(), "busy"}, .after_input = input_end::open}};
+        ASSERT_TRUE(eventually([&] { return program.output() == "kept\n"; }));
+        program.write_input("\n");
+        EXPECT_EQ(program.wait(), exit_result{.status = 0});
+        ASSERT_TRUE(becomes_free()) << "program " << i;
+    }
 }
 
 TEST_F(KeptMutex, WhatCannotBeAskedBackIsRefused) {

@@ -6,6 +6,7 @@
 
 #include <boost/asio/use_future.hpp>
 
+#include <atomic>
 #include <mutex>
 #include <shared_mutex>
 #include <thread>
@@ -169,6 +170,116 @@ TEST_F(KeptSharedMutex, TwoClientsThatKeepItLoseNoUpdate) {
     }
     for (auto& each : all) each.join();
     EXPECT_EQ(value, 4 * 34);
+}
+
+// --- the fast path of threads, and what closes it
+
+TEST_F(KeptSharedMutex, ThreadsThatReadByTheFastPathExcludeWritersHereAndElsewhere) {
+    shared_mutex mine{subject, "stock", kept};
+    shared_mutex theirs{other, "stock", kept};
+    warm_up(mine);
+    int value = 0;
+    std::atomic<int> reading = 0;
+    const auto use = [&](shared_mutex& lock, int turns, int write_every) {
+        for (int i = 1; i <= turns; ++i) {
+            if (i % write_every == 0) {
+                const std::lock_guard held(lock);
+                EXPECT_EQ(reading, 0);
+                ++value;
+            } else {
+                const std::shared_lock held(lock);
+                ++reading;
+                EXPECT_GE(value, 0);
+                --reading;
+            }
+        }
+    };
+    std::vector<std::thread> all;
+    for (int t = 0; t < 3; ++t) all.emplace_back([&] { use(mine, 2000, 100); });
+    all.emplace_back([&] { use(theirs, 50, 2); });
+    for (auto& each : all) each.join();
+    EXPECT_EQ(value, 3 * 20 + 25);
+}
+
+TEST_F(KeptSharedMutex, ALossMeetsThreadsOnTheFastPath) {
+    shared_mutex lock{subject, "stock", kept};
+    warm_up(lock);
+    std::atomic<bool> is_over = false;
+    std::vector<std::thread> all;
+    for (int t = 0; t < 3; ++t) {
+        all.emplace_back([&] {
+            while (!is_over) {
+                lock.lock_shared();
+                try {
+                    lock.lock_shared();
+                    boost::system::error_code of_inner;
+                    lock.unlock_shared(of_inner);
+                } catch (const error& why) {
+                    EXPECT_EQ(why.condition(), errc::lost) << why.what();
+                }
+                boost::system::error_code of_outer;
+                lock.unlock_shared(of_outer);
+                EXPECT_TRUE(!of_outer || of_outer == errc::lost) << of_outer.message();
+            }
+        });
+    }
+    for (int i = 0; i < 20; ++i) {
+        lease seen = lock.acquire_shared();
+        server.call({"DEL", "hf:{stock}"});
+        EXPECT_TRUE(seen.renew());
+    }
+    is_over = true;
+    for (auto& each : all) each.join();
+    EXPECT_TRUE(lock.try_acquire_for(20s));
+}
+
+TEST_F(KeptSharedMutex, ALockObjectThatIsDestroyedReleasesWhatThreadsReadByIt) {
+    shared_mutex stays{subject, "stock", kept};
+    warm_up(stays);
+    std::vector<std::thread> all;
+    for (int t = 0; t < 3; ++t) {
+        all.emplace_back([&] {
+            for (int i = 0; i < 100; ++i) {
+                auto mine = std::make_unique<shared_mutex>(subject, "stock", kept);
+                mine->lock_shared();
+                if (i % 2 == 0) mine->unlock_shared();
+            }
+        });
+    }
+    for (auto& each : all) each.join();
+    EXPECT_TRUE(stays.try_lock());
+    stays.unlock();
+}
+
+TEST_F(KeptSharedMutex, AThreadThatEndsReadingByTheFastPathLeavesTheHoldToItsLease) {
+    shared_mutex lock{subject, "stock", {.lease = 1s, .keep = 60s}};
+    warm_up(lock);
+    std::thread([&] { lock.lock_shared(); }).join();
+    EXPECT_TRUE(shared_mutex(other, "stock").try_lock_for(20s));
+}
+
+TEST_F(KeptSharedMutex, AThreadReentersAndUpgradesWhatItReadsByTheFastPath) {
+    shared_mutex lock{subject, "stock", kept};
+    shared_mutex same{subject, "stock", kept};
+    shared_mutex different{subject, "stock", {.lease = 5s}};
+    warm_up(lock);
+    lock.lock_shared();
+    same.lock_shared();
+    different.lock_shared();
+    lock.lock();
+    boost::system::error_code result;
+    for (shared_mutex* const each : {&lock, &same}) {
+        each->unlock_shared(result);
+        EXPECT_FALSE(result);
+    }
+    lock.unlock(result);
+    EXPECT_FALSE(result);
+    EXPECT_FALSE(shared_mutex(other, "stock").try_lock()) << "one level is left";
+    different.unlock_shared(result);
+    EXPECT_FALSE(result);
+    lock.unlock_shared(result);
+    EXPECT_EQ(result, errc::not_held);
+    EXPECT_TRUE(shared_mutex(other, "stock").try_lock_for(20s));
 }
 
 }  // namespace

@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	bsm "github.com/bsm/redislock"
 	"github.com/go-redsync/redsync/v4"
 	goredispool "github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
+	"github.com/redis/rueidis/rueidislock"
 	"github.com/zeromicro/go-zero/core/logx"
 	gozero "github.com/zeromicro/go-zero/core/stores/redis"
 )
@@ -67,6 +70,23 @@ func of(library string, words map[string]string) acquire {
 				return nil, err
 			}
 			return func() error { return lock.Release(background) }, nil
+		}
+	case "rueidislock": // one key; its locks are at prefix:0:name, and renew themselves
+		prefix, name, ok := strings.Cut(key, ":0:")
+		if !ok {
+			fail(fmt.Errorf("%q is no key of rueidislock", key))
+		}
+		locks, err := rueidislock.NewLocker(rueidislock.LockerOption{
+			ClientOption: rueidis.ClientOption{InitAddress: []string{address}},
+			KeyPrefix:    prefix, KeyMajority: 1, KeyValidity: lease, NoLoopTracking: true,
+			TryNextAfter: lease, // of one try: a machine that stalls must not fail it
+		})
+		if err != nil {
+			fail(err)
+		}
+		return func() (func() error, error) {
+			_, release, err := locks.WithContext(background, name)
+			return func() error { release(); return nil }, err
 		}
 	}
 	fail(fmt.Errorf("no library %q", library))

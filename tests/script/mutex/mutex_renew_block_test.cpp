@@ -56,6 +56,22 @@ TEST_F(MutexRenewBlock, GrantsTheWishOnlyWhereTheClockIsBehindTheFence) {  // R5
     EXPECT_EQ(mark(), far + 200) << "nobody knows which tokens were used";
 }
 
+// R57
+TEST_F(MutexRenewBlock, WithNoMoreThanTheDelayLeftTheHoldHasExpired) {
+    hold("keeper");
+    must({"PEXPIRE", lock, "20000"});
+    const keyspace before = everything();
+    const redis_reply late =
+        run("mutex/renew_block", {lock, queue, fence}, {"keeper", text(minute), "0", text(hour), "20000"});
+    ASSERT_EQ(late.elements.size(), 1U);
+    EXPECT_EQ(code(late), 0);
+    EXPECT_EQ(everything(), before);
+    must({"PEXPIRE", lock, "30000"});
+    expect_renewed(run("mutex/renew_block", {lock, queue, fence}, {"keeper", text(minute), "0", text(hour), "1000"}),
+                   0);
+    EXPECT_GT(left(lock), 30000);
+}
+
 TEST_F(MutexRenewBlock, MakesTheLeaseFullAgainAndNeverShortens) {
     hold("keeper");
     renew_block("keeper", "0", hour);

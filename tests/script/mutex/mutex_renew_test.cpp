@@ -44,6 +44,32 @@ TEST_F(MutexRenew, NeverRevivesAHoldThatIsGone) {  // R06, §4.5
     EXPECT_EQ(everything(), before);
 }
 
+// R57
+TEST_F(MutexRenew, WithNoMoreThanTheDelayLeftTheHoldHasExpired) {
+    hold("me");
+    must({"PEXPIRE", lock, "20000"});
+    const keyspace before = everything();
+    const redis_reply reply = run("mutex/renew", {lock}, {"me", text(minute), "20000"});
+    EXPECT_EQ(code(reply), 0);
+    EXPECT_EQ(reply.elements.size(), 1U);
+    EXPECT_EQ(everything(), before);
+    EXPECT_LE(left(lock), 20000);
+}
+
+TEST_F(MutexRenew, WithMoreThanTheDelayLeftTheLeaseIsFullAgain) {
+    hold("me");
+    must({"PEXPIRE", lock, "30000"});
+    EXPECT_EQ(code(run("mutex/renew", {lock}, {"me", text(minute), "1000"})), 1);
+    EXPECT_THAT(left(lock), AllOf(Gt(30000), Le(minute)));
+}
+
+TEST_F(MutexRenew, OfALockWithoutExpiryTheDelayDoesNotMatter) {
+    hold("me");
+    must({"PERSIST", lock});
+    EXPECT_EQ(code(run("mutex/renew", {lock}, {"me", text(minute), "1000"})), 1);
+    EXPECT_THAT(left(lock), AllOf(Gt(0), Le(minute)));
+}
+
 TEST_F(MutexRenew, OfAnothersLockChangesNothing) {  // R06
     hold("me");
     lease_ends();

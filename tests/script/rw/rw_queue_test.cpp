@@ -281,5 +281,27 @@ TEST_F(RwQueue, DeadHolderIsFoundOutByAPollWhichServesEverybody) {  // R46
     expect_silence(ears.at(cid), cid);  // the caller has its answer
 }
 
+// They listen nowhere; the order is that of everybody.
+TEST_F(RwQueue, WaitersThatPollComeInWithThoseWhoListen) {
+    const listener ear = listens(cid);
+    std::string token = writes(ann);
+    for (const std::string& id : {bob, dan}) wait_to(wish::read, id, {.channel = "-"});
+    wait_to_read(cid);
+    wait_to(wish::write, eve, {.channel = "-"});
+    release(ann, token);
+    EXPECT_EQ(held(), read_by({bob, cid, dan}));
+    EXPECT_THAT(wait_to(wish::read, bob, {.channel = "-"}), IsGranted(grant_of(bob).substr(2)));
+    for (const std::string& id : {bob, cid, dan}) release(id, grant_of(id).substr(2));
+    EXPECT_EQ(held(), written_by(eve));
+}
+
+TEST_F(RwQueue, AWriterThatPollsKeepsNewReadersOutUntilItMissesTwoPolls) {
+    reads(ann);
+    wait_to(wish::write, bob, {.channel = "-", .interval = 1000});
+    EXPECT_THAT(read(cid), IsRefusedFor("reserved", minute, ann));
+    pass(2001);
+    EXPECT_EQ(code(read(cid)), 1);
+}
+
 }  // namespace
 }  // namespace holdfast::testing::rw_queue_test

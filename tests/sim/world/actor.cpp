@@ -20,6 +20,7 @@ std::shared_ptr<engine::hold_listener> borrowed(engine::hold_listener& listener)
 actor::actor(environment where, random_stream random, std::string name, std::uint64_t owner)
     : env_(std::move(where)),
       random_(random),
+      permits_random_(random_stream(random).next() ^ 0x9e371f5U),
       rw_random_(random_stream(random).next() ^ 0x5ead0717eU),
       name_(std::move(name)),
       owner_(static_cast<engine::owner_id>(owner)) {}
@@ -50,7 +51,15 @@ engine::acquire_terms actor::draw_terms() {
     if (lock.kind == wire::lock_kind::read_write && rw_random_.percent(load.read_percent))
         out.want = engine::access::shared;
     out.options.lease = load.leases[random_.below(load.leases.size())];
+    if (!load.delay_ignored) out.options.delay_ms = static_cast<std::uint32_t>(load.delay_of(lock.kind).count());
     if (random_.percent(load.owner_percent)) out.owner = owner_;
+    if (lock.kind == wire::lock_kind::semaphore) {
+        out.owner = engine::owner_id::nobody;
+        out.options.limit = lock.limit;
+        if (load.limits_differ && permits_random_.percent(3)) ++out.options.limit;
+        const bool wants_many = permits_random_.percent(30);
+        out.options.permits = 1 + static_cast<std::uint32_t>(permits_random_.below(wants_many ? lock.limit : 1));
+    }
     if (random_.percent(load.fixed_percent)) out.options.renewing = engine::renewal::none;
     out.limit = load.draw_patience(random_, env_.process.now());
     out.options.replicas = load.replicas;
@@ -114,6 +123,7 @@ void actor::acquired(engine::hold& held) {
     asking_ = false;
     note("acquired " + held.terms().keys->lock() + " by " + held.id().text(env_.process.engine().id()) + " token " +
          std::to_string(held.token()));
+    const bool is_counted = held.options().kind == wire::lock_kind::semaphore;
     if (held_ == nullptr) {
         held_ = &held;
         granted_at_ = env_.time.now();
@@ -122,9 +132,12 @@ void actor::acquired(engine::hold& held) {
                                        .id = held.id().text(env_.process.engine().id()),
                                        .token = held.token(),
                                        .until = held.valid_until() + env_.process.slept(),
-                                       .mode = held.terms().want,
+                                       .mode = is_counted ? engine::access::shared : held.terms().want,
                                        .lease = held.options().lease,
-                                       .asked = asked_at_});
+                                       .delay = env_.load.delay_of(held.options().kind),
+                                       .asked = asked_at_,
+                                       .permits = is_counted ? held.options().permits : 0,
+                                       .limit = held.options().limit});
         if (held.valid_until() <= env_.process.now())
             env_.check.fail(name_ + " acquired a hold whose validity has ended");
     } else if (held.levels(engine::access::exclusive) > 0 && belief_->mode == engine::access::shared) {
@@ -147,6 +160,9 @@ bool actor::is_expected(errc why) const {
             return patience_.deadline <= env_.process.now() || !env_.process.calm_since(asked_at_);
         case errc::not_replicated:
             return env_.load.replicas_may_lag;
+        case errc::limit_differs:
+        case errc::over_limit:
+            return env_.load.limits_differ;
         case errc::cancelled:
             return cancelled_;
         case errc::would_deadlock:

@@ -22,6 +22,7 @@ struct lock_plan {
     std::shared_ptr<const wire::lock_keys> keys;
     wire::lock_kind kind = wire::lock_kind::mutex;
     wire::preference prefer = wire::preference::arrival;
+    std::uint32_t limit = 1;  // of a semaphore
 };
 
 /// How the actors of a scenario behave.
@@ -34,6 +35,8 @@ struct workload {
     std::uint16_t replica_timeout_ms = 0;
     std::uint16_t yield_after_ms = 50;
     bool replicas_may_lag = false;
+    bool limits_differ = false;  // of semaphores: a few declare another one, and operators resize
+    milliseconds delay{0};       // of mutexes, after a hold has expired
     unsigned try_percent = 15;
     unsigned deadline_percent = 40;  // of the requests that wait in the queue
     unsigned cancel_percent = 10;
@@ -50,6 +53,7 @@ struct workload {
     bool deadlines_ignored = false;
     bool answers_ignored = false;
     bool cancellations_ignored = false;
+    bool delay_ignored = false;
 
     engine::patience draw_patience(random_stream& random, instant now) const {
         engine::patience out;
@@ -61,7 +65,11 @@ struct workload {
         }
         return out;
     }
-    milliseconds longest_lease() const { return *std::max_element(leases.begin(), leases.end()); }
+    // At the servers.
+    milliseconds longest_lease() const { return *std::max_element(leases.begin(), leases.end()) + delay; }
+    milliseconds delay_of(wire::lock_kind kind) const {
+        return kind == wire::lock_kind::mutex ? delay : milliseconds(0);
+    }
 };
 
 class actor final : public user, public engine::acquire_completion, public engine::hold_listener {
@@ -144,6 +152,7 @@ private:
 
     environment env_;
     random_stream random_;
+    random_stream permits_random_;
     random_stream rw_random_;  // a stream of its own: scenarios without read-write locks draw what they drew before
                                // these locks existed
     std::string name_;

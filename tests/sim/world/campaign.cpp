@@ -134,10 +134,12 @@ private:
             const std::string_view line = left.substr(0, left.find('\n'));
             left.remove_prefix(std::min(left.size(), line.size() + 1));
             constexpr std::string_view begin = "--@from ";
+            constexpr std::string_view copy = "--@again ";  // of the file before it
             if (line == "--@end") open.pop_back();
-            if (line != "--@end") ++open.back().line;
+            if (line != "--@end" && !line.starts_with(copy)) ++open.back().line;
             out.push_back(open.back());
             if (line.starts_with(begin)) open.push_back({std::string(line.substr(begin.size())), 0});
+            if (line.starts_with(copy)) open.push_back({std::string(line.substr(copy.size())), 0});
         }
         return out;
     }

@@ -18,6 +18,7 @@ void checker::data_lost(bool mistrusted) {
     excused.data_lost = true;
     if (!mistrusted) excused.overlap = true;
     read_write_.data_lost();
+    semaphores_.data_lost();
     for (auto& [name, state] : locks_) {
         state.last_step.clear();
         state.queue.clear();
@@ -32,6 +33,7 @@ void checker::clock_jumped(nanoseconds by) {
     if (by < nanoseconds(0)) excused.set_back = true;
     if (by > nanoseconds(0)) excused.overlap = true;
     read_write_.clock_jumped(by);
+    semaphores_.data_lost();
     for (auto& [name, state] : locks_) {
         if (state.free_from != never) state.free_from = std::max(state.free_from - by, now());
     }
@@ -47,6 +49,7 @@ std::shared_ptr<belief> checker::believes(belief fresh) {
     fresh.kept_until = std::max(fresh.until, now() + fresh.lease);
     check_made(fresh);
     check_overlap(fresh);
+    check_delay(fresh);
     check_growth(fresh);
     check_arrival(fresh);
     return remember(std::move(fresh));
@@ -55,7 +58,7 @@ std::shared_ptr<belief> checker::believes(belief fresh) {
 std::shared_ptr<belief> checker::remember(belief fresh) {
     auto kept = std::make_shared<belief>(std::move(fresh));
     auto& all = beliefs_[kept->lock];
-    std::erase_if(all, [this](const auto& b) { return b->over || b->kept_until < now(); });
+    std::erase_if(all, [this](const auto& b) { return b->over || b->kept_until + b->delay < now(); });
     all.push_back(kept);
     return kept;
 }
@@ -89,11 +92,9 @@ void checker::upgraded_locally(belief& held, instant asked) {
 void checker::numbered(belief& held, std::uint64_t token) {
     held.token = token;
     if (held.over || held.until <= now()) return;
-    const auto found = blocks.find(held.id);
     const bool is_plain = wire::mark_of(held.id) == wire::mark::none;
     if (seen_ == view::of_the_server && is_plain) check_made(held);
-    const bool is_covered = found != blocks.end() && found->second.first <= token && token <= found->second.last;
-    if (seen_ == view::of_the_server && !is_plain && !is_covered && !excused.data_lost && !excused.corrupted)
+    if (seen_ == view::of_the_server && !is_plain && !is_in_a_block(held) && !excused.data_lost && !excused.corrupted)
         fail("the server's fence does not cover the number " + std::to_string(token) + " of " + held.id);
     check_growth(held);
 }
@@ -138,7 +139,19 @@ void checker::upgraded(belief& held, std::uint64_t token, instant asked) {
     if (!held.over && held.until > now()) check_overlap(held);
 }
 
+// At every instant, as the holders believe. A resize takes nothing from those who hold.
+void checker::check_permits(const belief& fresh) {
+    if (excused.overlap || excused.corrupted) return;
+    std::int64_t sum = fresh.permits;
+    for (const auto& other : beliefs_[fresh.lock]) {
+        if (!other->over && other->until > now() && other.get() != &fresh) sum += other->permits;
+    }
+    if (sum > std::max(fresh.limit, semaphores_.greatest_limit(fresh.lock)))
+        fail("the holders of " + fresh.lock + " believe in more permits than its limit, with " + fresh.id);
+}
+
 void checker::check_overlap(const belief& fresh) {
+    if (fresh.permits != 0) return check_permits(fresh);
     constexpr auto shared = engine::access::shared;
     for (const auto& other : beliefs_[fresh.lock]) {
         if (other->over || other->until <= now() || other.get() == &fresh) continue;
@@ -153,6 +166,16 @@ void checker::check_overlap(const belief& fresh) {
     }
 }
 
+// A released hold is over; one that is not has expired. The rates of two clocks differ by at most one percent.
+void checker::check_delay(const belief& fresh) {
+    if (excused.overlap || excused.data_lost || excused.corrupted || !is_among_us(fresh)) return;
+    for (const auto& other : beliefs_[fresh.lock]) {
+        if (other->over || other->delay == milliseconds(0)) continue;
+        if (now() >= other->until + other->delay * 98 / 100 - milliseconds(1)) continue;
+        fail(fresh.id + " acquired " + fresh.lock + " within the delay after the hold of " + other->id);
+    }
+}
+
 // After a fault outside the promise both may believe. But the resource must be able to tell them apart and to refuse
 // the older one: the holder that asked after the other had acquired has the larger token. Otherwise the holder that
 // learns of its grant last may have the older one.
@@ -163,11 +186,20 @@ bool checker::may_overlap(const belief& fresh, const belief& other) const {
     return fresh.token != other.token;
 }
 
+bool checker::is_in_a_block(const belief& fresh) const {
+    const auto covers = [&](const auto& known) {
+        return known.second.first <= fresh.token && fresh.token <= known.second.last;
+    };
+    const auto found = blocks.find(fresh.id);
+    if (found != blocks.end() && covers(*found)) return true;
+    const auto [from, to] = former_blocks.equal_range(fresh.id);
+    return std::any_of(from, to, covers);
+}
+
 // A client believes only in grants that the server made, with that token.
 void checker::check_made(const belief& fresh) {
-    if (seen_ == view::of_beliefs || fresh.token == 0 || made.contains({fresh.id, fresh.token})) return;
-    const auto found = blocks.find(fresh.id);
-    if (found == blocks.end() || fresh.token < found->second.first || fresh.token > found->second.last)
+    if (seen_ == view::of_the_server && fresh.token != 0 && !made.contains({fresh.id, fresh.token}) &&
+        !is_in_a_block(fresh))
         fail(fresh.id + " believes in a grant that no server made: token " + std::to_string(fresh.token));
 }
 
@@ -180,7 +212,9 @@ void checker::check_growth(const belief& fresh) {
     // Where the server is seen, a holder that learns of its grant late is none the worse; but one that takes its number
     // by itself is told nothing late.
     const bool is_told_late = seen_ == view::of_the_server && made.contains({fresh.id, fresh.token});
-    if (!is_told_late && fresh.token <= (reads ? highest.exclusive : highest.any) && !excused.overlap &&
+    // A corrupting client removed a hold, so another was granted beside it: its users may take their numbers later.
+    const bool may_overlap = excused.overlap || read_write_.is_corrupted(fresh.lock);
+    if (!is_told_late && fresh.token <= (reads ? highest.exclusive : highest.any) && !may_overlap &&
         !tokens_may_repeat())
         fail("a token did not grow: " + std::to_string(fresh.token) + " for " + fresh.id);
     highest.any = std::max(highest.any, fresh.token);
@@ -287,6 +321,27 @@ checker::call checker::read(std::string_view script, const words& command) const
     return out;
 }
 
+// A script of several locks does to each what the script of one lock would. `2 + 4 * n` arguments are keys; then
+// acquire_all: number, retention, (id, lease, floor) ...; release_all: number, (id, token) ...
+std::vector<checker::call> checker::read_all(std::string_view script, const words& command) const {
+    const bool acquires = script == "mutex/acquire_all";
+    if (!acquires && script != "mutex/release_all") return {read(script, command)};
+    std::vector<call> all;
+    const std::size_t keys = std::stoul(std::string(command[2]));
+    for (std::size_t i = 0; i < keys / 4; ++i) {
+        const std::size_t first_key = 3 + 4 * i;
+        const std::size_t given = 3 + keys + (acquires ? 2 + 3 * i : 1 + 2 * i);
+        call& one = all.emplace_back();
+        one.what = acquires ? step::acquire : step::release;
+        one.lock = command[first_key];
+        one.queue = command[first_key + 1];
+        one.fence = command[first_key + 3];
+        one.id = command[given];
+        if (acquires) one.lease = to_ms(command[given + 1]);
+    }
+    return all;
+}
+
 std::string checker::get(const std::string& key) {
     const entry* const there = watched->peek(key);
     if (there == nullptr) return {};
@@ -299,12 +354,14 @@ void checker::before_script(server& at, const words& command) {
     watched = &at;
     const std::string_view script = script_of(command);
     if (script.starts_with("rw/")) return read_write_.before_script(script, command);
-    const call asked = read(script, command);
-    lock_state& state = locks_[asked.lock];
-    state.name = asked.lock;
-    state.holder = get(asked.lock);
-    if (!has_one_key(asked.what)) state.fence = get(asked.fence);
-    state.gap_end_us = asked.gap.empty() ? 0 : gap_end_us(at, asked.gap);
+    if (script.starts_with("semaphore/")) return semaphores_.before_script(script, command);
+    for (const call& asked : read_all(script, command)) {
+        lock_state& state = locks_[asked.lock];
+        state.name = asked.lock;
+        state.holder = get(asked.lock);
+        if (!has_one_key(asked.what)) state.fence = get(asked.fence);
+        state.gap_end_us = asked.gap.empty() ? 0 : gap_end_us(at, asked.gap);
+    }
 }
 
 void checker::after_script(const words& command, const value& answer) {
@@ -316,7 +373,16 @@ void checker::after_script(const words& command, const value& answer) {
         return trace(told + ": " + answer.to_string());
     }
     if (script.starts_with("rw/")) return read_write_.after_script(script, command, answer);
-    const call asked = read(script, command);
+    if (script.starts_with("semaphore/")) return semaphores_.after_script(script, command, answer);
+    const std::vector<call> all = read_all(script, command);
+    if (all.size() == 1) return after_call(all.front(), answer);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const value& part = answer.is_error() ? answer : answer.items.at(i);
+        if (part.type != value::kind::nil) after_call(all[i], part);
+    }
+}
+
+void checker::after_call(const call& asked, const value& answer) {
     if (trace) {
         constexpr std::string_view names[] = {"acquire", "release", "release alone", "renew"};
         trace("  " + std::string(names[static_cast<std::size_t>(asked.what)]) + " " + asked.lock + " by " + asked.id +
@@ -331,7 +397,8 @@ void checker::after_script(const words& command, const value& answer) {
     const bool said_done = !answer.items.empty() && answer.items[0].integer == 1;
     if (asked.what == step::renew && said_done && holder == asked.id) done[asked.id].renewed = now();
     if (asked.what == step::release || asked.what == step::release_alone) {
-        if (holder != asked.id) done[asked.id].left = now();
+        // A position that lost data brought back may be served by the release that found nothing: by another grant.
+        if (holder != asked.id || state.holder != asked.id) done[asked.id].left = now();
         if (holder != asked.id && state.holder == asked.id) done[asked.id].released = now();
     }
     if (asked.brings_numbers && said_done) {
@@ -414,10 +481,13 @@ void checker::check_turns(const call& asked, lock_state& state, const std::strin
 
 void checker::granted(const call& asked, lock_state& state, const std::string& id) {
     if (trace) trace("  grant to " + id + " token " + state.fence);
-    check_token(asked, state, id);
+    check_token(state, id);
     check_order(state, id);
     if (id == asked.id) return;
-    if (!listens(asked.lock, wire::client_of(id)))
+    const auto known = state.known.find(id);
+    const bool may_be_late =
+        known != state.known.end() && may_learn_late(wire::client_of(id), known->second.interval, known->second.asked);
+    if (!may_be_late && !listens(asked.lock, wire::client_of(id)))
         fail("the lock was handed over to a waiter without subscription: " + id);
     // An older snapshot may restore a queue position that a release by token does not remove.
     if (!excused.data_lost && state.last_step[id] == step::release)
@@ -425,7 +495,7 @@ void checker::granted(const call& asked, lock_state& state, const std::string& i
     if (calm(state, id)) expect_entry(asked.lock, id);
 }
 
-void checker::check_token(const call&, lock_state& state, const std::string& id) {
+void checker::check_token(lock_state& state, const std::string& id) {
     double token = 0;
     std::from_chars(state.fence.data(), state.fence.data() + state.fence.size(), token);
     if (token <= state.highest_token && !tokens_may_repeat())
@@ -434,6 +504,9 @@ void checker::check_token(const call&, lock_state& state, const std::string& id)
     state.highest_token = std::max(token, state.highest_token);
     // The fence shows the last number of a marked grant.
     if (wire::mark_of(id) != wire::mark::none) {
+        // After a corrupted mark or a jump of the clock the id's own poll may make its grant anew. The message that
+        // told of the first one may come later than that, and tells the truth.
+        if (const auto former = blocks.find(id); former != blocks.end()) former_blocks.insert(*former);
         blocks[id] = {tokens_may_repeat() ? 0 : before + 1, static_cast<std::uint64_t>(token)};
     } else {
         made.insert({id, static_cast<std::uint64_t>(token)});
@@ -458,7 +531,8 @@ void checker::check_order(const lock_state& state, const std::string& id) {
 }
 
 void checker::expect_entry(const std::string& lock, const std::string& id) {
-    time().after(entered_within, [this, lock, id, since = now()] {
+    const milliseconds learns_within = polls(wire::client_of(id)) ? longest_told_interval : milliseconds(0);
+    time().after(entered_within + learns_within, [this, lock, id, since = now()] {
         if (holders_.contains(id) || locks_[lock].last_step[id] == step::release) return;
         if (tokens_may_repeat()) return;  // clients rightly ignore a push whose token is not new
         watched = &server_of(lock);
@@ -476,7 +550,10 @@ void checker::update_queue(const call& asked, lock_state& state) {
         state.known[item.text] = {now(), next_number++, asked.interval};
     }
     const auto asker = state.known.find(asked.id);
-    if (asker != state.known.end() && asked.what == step::acquire) asker->second.asked = now();
+    if (asker != state.known.end() && asked.what == step::acquire) {
+        asker->second.asked = now();
+        asker->second.interval = asked.interval;  // of those who poll it depends on their position
+    }
 }
 
 }  // namespace holdfast::sim

@@ -6,6 +6,8 @@
 // Rules:
 //   - Two holders of conflicting modes never believe at the same instant. After a fault outside the promise (lost data,
 //     clock set forward) the later grant must at least have the larger token.
+//   - What the holders of a semaphore believe to have is never more than its limit.
+//   - After a hold has expired, nobody else acquires the lock before its delay is over.
 //   - Tokens grow in the order of grants.
 //   - A waiter without trouble is not overtaken by a later one. With several servers: not by one that came half a
 //     second later.
@@ -16,7 +18,7 @@
 //   - A marked hold that nobody uses is given back as soon as its client can know that somebody waits.
 //   - What a caller is told of a release or a renewal is what the server did.
 //   - No automatic renewal fails without a reason. No caller receives an error that is not about the lock.
-// The rules of read-write locks on the server's side are in rw_checker.
+// The rules of read-write locks on the server's side are in rw_checker, those of semaphores in semaphore_checker.
 #pragma once
 
 #include <map>
@@ -29,6 +31,7 @@
 #include "wire/keys.hpp"
 #include "world/checks.hpp"
 #include "world/rw_checker.hpp"
+#include "world/semaphore_checker.hpp"
 
 namespace holdfast::sim {
 
@@ -39,10 +42,13 @@ struct belief {
     std::uint64_t token = 0;  // 0: a foreign client's
     instant until{};
     engine::access mode = engine::access::exclusive;
-    milliseconds lease{0};  // 0: a foreign client's
-    instant asked{};        // when its owner asked for it
-    instant since{};        // when its owner learnt of it
-    instant kept_until{};   // the latest time at which servers still keep the hold if its owner does not release it
+    milliseconds lease{0};     // 0: a foreign client's
+    milliseconds delay{0};     // nobody else acquires the lock for this long after the hold has expired
+    instant asked{};           // when its owner asked for it
+    instant since{};           // when its owner learnt of it
+    instant kept_until{};      // the latest time at which servers still keep the hold if its owner does not release it
+    std::int64_t permits = 0;  // of a semaphore, whose holders are told as if they read
+    std::int64_t limit = 0;    // of a semaphore: as it was declared
     bool over = false;
 };
 
@@ -50,13 +56,14 @@ class checker final : public checks, public script_watcher {
 public:
     /// With one server the checker sees everything. With several, only what the clients conclude counts.
     enum class view : std::uint8_t { of_the_server, of_beliefs };
-    checker(timeline& time, view seen) : checks(time), seen_(seen), read_write_(*this) {}
+    checker(timeline& time, view seen) : checks(time), seen_(seen), read_write_(*this), semaphores_(*this) {}
 
     // --- faults outside the promise
     void data_lost(bool mistrusted);
     void clock_jumped(nanoseconds by);
     void waiters_corrupted() { excused.corrupted = true; }
     rw_checker& read_write() { return read_write_; }
+    semaphore_checker& semaphores() { return semaphores_; }
 
     // --- the clients' side
     std::shared_ptr<belief> believes(belief fresh);
@@ -131,9 +138,14 @@ private:
     std::shared_ptr<belief> remember(belief fresh);
     void watch_keeper(const lock_state& state);
     call read(std::string_view script, const words& command) const;
+    std::vector<call> read_all(std::string_view script, const words& command) const;
+    void after_call(const call& asked, const value& answer);
     std::string get(const std::string& key);
     void check_overlap(const belief& fresh);
+    void check_permits(const belief& fresh);
+    void check_delay(const belief& fresh);
     bool may_overlap(const belief& fresh, const belief& other) const;
+    bool is_in_a_block(const belief& fresh) const;
     void check_made(const belief& fresh);
     void check_growth(const belief& fresh);
     void check_arrival(const belief& fresh);
@@ -141,7 +153,7 @@ private:
     void check_slow(const lock_state& was);
     void check_turns(const call& asked, lock_state& state, const std::string& holder);
     void granted(const call& asked, lock_state& state, const std::string& id);
-    void check_token(const call& asked, lock_state& state, const std::string& id);
+    void check_token(lock_state& state, const std::string& id);
     void check_order(const lock_state& state, const std::string& id);
     void expect_entry(const std::string& lock, const std::string& id);
     void update_queue(const call& asked, lock_state& state);
@@ -156,6 +168,7 @@ private:
     const view seen_;
     std::map<std::string, tokens, std::less<>> believed_;
     rw_checker read_write_;
+    semaphore_checker semaphores_;
     std::map<std::string, lock_state, std::less<>> locks_;
     std::map<std::string, std::vector<std::shared_ptr<belief>>> beliefs_;
     std::set<std::string, std::less<>> holders_;  // ids that ever acquired

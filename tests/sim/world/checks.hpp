@@ -22,6 +22,8 @@ namespace holdfast::sim {
 // After a holder's lease ends: the stagger of the polls of the whole queue, then a round trip.
 inline constexpr milliseconds found_out_within{320};
 inline constexpr milliseconds entered_within{120};
+// Of waiters that poll: leases here are at most 4 s long.
+inline constexpr milliseconds longest_told_interval{1400};
 
 inline milliseconds to_ms(std::string_view text) {
     std::int64_t number = 0;
@@ -49,6 +51,15 @@ public:
     /// The channel on which this client receives grants of this lock.
     std::function<std::string(const std::string& lock, std::string_view client)> channel_of =
         [](const std::string&, std::string_view client) { return "hf:wake:" + std::string(client); };
+
+    /// Clients that listen nowhere and poll, by their ids.
+    std::set<std::string, std::less<>> pollers;
+    bool polls(std::string_view client) const { return pollers.contains(client); }
+    /// A waiter that polls is handed the lock while it polls, by the server's clock, and learns that by its next poll.
+    bool may_learn_late(std::string_view client, milliseconds interval, instant last_poll) const {
+        const bool clock_is_sound = !excused.jumped && !excused.data_lost && !excused.corrupted;
+        return polls(client) && (!clock_is_sound || now() - last_poll <= 2 * interval + interval / 10);
+    }
 
     bool listens(const std::string& lock, std::string_view client) const {
         return watched->listens(channel_of(lock, client));
@@ -90,6 +101,8 @@ public:
         std::uint64_t last = 0;
     };
     std::map<std::string, block, std::less<>> blocks;
+    /// Those of an earlier grant of the same id, of which a message may still tell.
+    std::multimap<std::string, block, std::less<>> former_blocks;
 
     /// When a script last did this for an id.
     struct steps_done {

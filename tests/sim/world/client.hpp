@@ -25,9 +25,10 @@ struct client_setup {
     redis::server_settings server;  // with seeds: a Cluster, which is then the only node
     std::vector<std::shared_ptr<const wire::lock_keys>> locks = {};  // all locks of the scenario
     engine::engine_settings engine;
-    milliseconds max_lease{0};              // not zero: a restarted server is not trusted for this long
-    bool clock_stops_in_pauses = false;     // mutant: CLOCK_MONOTONIC instead of CLOCK_BOOTTIME
-    bool first_failure_ends_waits = false;  // mutant: the first failed attempt to connect ends every wait
+    engine::woken_by wakes = engine::woken_by::push;  // a Cluster client goes by `server.wake`
+    milliseconds max_lease{0};                        // not zero: a restarted server is not trusted for this long
+    bool clock_stops_in_pauses = false;               // mutant: CLOCK_MONOTONIC instead of CLOCK_BOOTTIME
+    bool first_failure_ends_waits = false;            // mutant: the first failed attempt to connect ends every wait
 };
 
 class client final : private engine::observer {
@@ -42,6 +43,7 @@ public:
     nanoseconds slept() const { return slept_; }
     milliseconds mistrusts_for() const { return setup_.max_lease; }
     milliseconds first_connect() const { return setup_.engine.first_connect; }
+    engine::woken_by wakes() const { return setup_.wakes; }
     bool waits_for_first_links() const { return !setup_.first_failure_ends_waits; }
     const std::vector<std::shared_ptr<const wire::lock_keys>>& locks() const { return setup_.locks; }
 

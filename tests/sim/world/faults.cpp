@@ -318,6 +318,7 @@ void scenario::foreign_acquire(fault kind) {
     const lock_plan& plan = workload_.locks[random_.below(workload_.locks.size())];
     const nanoseconds stay = random_.within({5ms, 1500ms});
     const bool for_ever = kind == fault::foreign_forever;
+    if (plan.kind == wire::lock_kind::semaphore) return;  // no other program knows its keys
     if (plan.kind == wire::lock_kind::read_write) {
         if (cluster_) return;  // foreign clients know one server only
         return foreign_clients_.start_session(
@@ -346,6 +347,7 @@ void scenario::foreign_release(const lock_plan& plan) {
     const std::string& lock = plan.keys->lock();
     server& home = server_of(lock);
     if (!home.accepts()) return time_.after(100ms, [this, plan] { foreign_release(plan); });
+    if (plan.kind == wire::lock_kind::semaphore) return;
     if (plan.kind == wire::lock_kind::read_write) return cluster_ ? void() : foreign_clients_.end_sessions(plan);
     if (home.run({"GET", lock}).text != "foreign") return;
     home.run({"DEL", lock});
@@ -361,6 +363,7 @@ void scenario::corrupt() {
     constexpr std::uint64_t calls_with_garbage = 4;  // change nothing, so they excuse nothing
     if (to_holders || to_the_mark || how != calls_with_garbage) checker_.waiters_corrupted();
     if (to_holders) return corrupt_rw(*plan.keys);
+    if (plan.kind == wire::lock_kind::semaphore && semaphore_random_.percent(60)) return corrupt_semaphore(*plan.keys);
     corrupt_queue(*plan.keys, how);
     if (to_the_mark) corrupt_queue(*plan.keys, 2);
 }
@@ -393,12 +396,84 @@ void scenario::corrupt_queue(const wire::lock_keys& keys, std::uint64_t how) {
                                                  keys.grants(), "id"};
                 command.insert(command.end(), 12, "x");
                 const bool takes_anything = script.name == "mutex/renew" || script.name == "mutex/release_alone" ||
-                                            script.name.ends_with("/confirm");
+                                            script.name.ends_with("/confirm") || script.name.ends_with("/look");
                 if (takes_anything || servers_[0]->run({"TYPE", keys.lock()}).text != "none") continue;
                 if (!servers_[0]->run(command).is_error())
                     checker_.fail("garbage was accepted by " + std::string(script.name));
             }
     }
+}
+
+// Loses or spoils a part of what only a semaphore has. Nobody knows then how many permits are out.
+void scenario::corrupt_semaphore(const wire::lock_keys& keys) {
+    checker_.waiters_corrupted();
+    const auto holders = servers_[0]->run({"HKEYS", keys.grants()});
+    const std::string holder = holders.items.empty() ? "" : holders.items[0].text;
+    switch (semaphore_random_.below(5)) {
+        case 0:
+            if (!holder.empty()) servers_[0]->run({"HSET", keys.grants(), holder, "many"});
+            break;
+        case 1:
+            if (!holder.empty()) servers_[0]->run({"HDEL", keys.grants(), holder});
+            break;
+        case 2:
+            if (!holder.empty()) servers_[0]->run({"ZREM", keys.leases(), holder});
+            break;
+        case 3:
+            if (servers_[0]->run({"TYPE", keys.lock()}).text == "hash")
+                servers_[0]->run({"HSET", keys.lock(), "out", "many"});
+            break;
+        default:
+            servers_[0]->run({"HSET", keys.lock(), "limit", "none"});
+            servers_[0]->run({"PEXPIRE", keys.lock(), "500"});
+    }
+    checker_.semaphores().changed(keys.lock());
+}
+
+// An operator sets another limit from time to time, sends a request again, or sends an old one.
+void scenario::plan_resize() {
+    time_.after(semaphore_random_.within({50ms, 900ms}), [this] {
+        if (draining_) return;
+        const lock_plan& plan = workload_.locks[semaphore_random_.below(workload_.locks.size())];
+        if (plan.kind == wire::lock_kind::semaphore && servers_[0]->accepts()) resize(plan);
+        plan_resize();
+    });
+}
+
+void scenario::resize(const lock_plan& plan) {
+    server& where = *servers_[0];
+    const wire::lock_keys& keys = *plan.keys;
+    const auto eval = [&](const char* script, std::vector<std::string> more) {
+        std::string text(wire::find(script).text);
+        const auto replaced = options_.replaced_scripts.find(text);
+        if (replaced != options_.replaced_scripts.end()) text = replaced->second;
+        std::vector<std::string> command{"EVAL", std::move(text)};
+        command.insert(command.end(), more.begin(), more.end());
+        return command;
+    };
+    const bool again = !resizes_.empty() && semaphore_random_.percent(30);
+    const std::size_t which = again ? semaphore_random_.below(resizes_.size()) : resizes_.size();
+    if (!again) {
+        const value known =
+            where.run(eval("semaphore/look", {"4", keys.lock(), keys.queue(), keys.leases(), keys.grants()}));
+        const std::string version = known.items.at(1).items.at(2).text;
+        const std::string limit = std::to_string(plan.limit + (semaphore_random_.percent(5) ? 1 : 0));
+        resizes_.push_back(
+            eval("semaphore/resize",
+                 {"6", keys.lock(), keys.queue(), keys.waiters(), keys.fence(), keys.leases(), keys.grants(),
+                  "v" + std::to_string(resizes_.size()), "60000", limit, std::to_string(1 + semaphore_random_.below(7)),
+                  semaphore_random_.percent(10) ? "v0" : version}));
+    }
+    const auto& command = resizes_[which];
+    const value answer = where.run(command);
+    if (!answer.is_error() && answer.items.at(0).integer == 1) {
+        std::size_t& last = last_resize_.try_emplace(command[3], which).first->second;
+        if (which < last && !checker_.excused.data_lost) checker_.fail("a late copy undid a later resize");
+        last = std::max(last, which);
+    }
+    note("  RESIZE " + command[3] + " to " + command[12] + ": " + answer.to_string());
+    if (answer.is_error() && !checker_.excused.corrupted) checker_.fail("a resize failed: " + answer.text);
+    checker_.semaphores().resized(where, wire::make_keys(wire::lock_name(command[3]), wire::key_naming::raw, ""));
 }
 
 // Corrupts the keys that only a read-write lock has.

@@ -358,7 +358,52 @@ void keeper::take(const local::outcome& got, kept_claim& wish) {
     }
 }
 
+// Every second acquisition that may go by the fast path does. It is opened and closed here for one user.
+bool keeper::acquire_fast(kept_claim& wish) {
+    const instant now = process_.now();
+    const auto terms = machine_.fast_path(now);
+    if (!terms || wish.want != machine_.fast_mode() || ++acquisitions_ % 2 == 0) return false;
+    if (machine_.find(wish.owner) != nullptr) return false;
+    const auto is_here = [&](const auto& user) { return user.second == terms->hold; };
+    const auto there = static_cast<unsigned>(std::ranges::count_if(fast_, is_here));
+    kept_hold* const from = find(terms->hold);
+    if (from == nullptr || (wish.want == access::exclusive && there > 0)) return false;
+    if (setup_.mutant != kept_mutant::fast_users_are_not_counted) {
+        machine_.count_out(terms->hold);
+        machine_.count_in(terms->hold, there + 1, now);
+        fast_[&wish] = terms->hold;
+        wish.is = local::claim::state::holding;
+    }
+    wish.levels(wish.want) = 1;
+    note_user(*from, wish);
+    wish.whose->granted(wish);
+    return true;
+}
+
+void keeper::release_fast(kept_claim& mine) {
+    hear([&](local::effects& out) {
+        const std::uint64_t hold = fast_.extract(&mine).mapped();
+        mine.levels(machine_.fast_mode()) = 0;
+        mine.is = local::claim::state::over;
+        machine_.release_fast(hold, process_.now(), out);
+        note_over(mine);
+    });
+}
+
+// It needs a claim of the machine.
+void keeper::adopt(kept_claim& mine) {
+    if (const auto found = fast_.extract(&mine)) machine_.adopt(found.mapped(), mine, 1);
+}
+
+void keeper::adopt(engine::owner_id owner) {
+    if (owner == engine::owner_id::nobody) return;
+    const auto found = std::ranges::find_if(fast_, [owner](const auto& user) { return user.first->owner == owner; });
+    if (found != fast_.end()) adopt(*found->first);
+}
+
 void keeper::acquire(kept_claim& wish) {
+    adopt(wish.owner);
+    if (acquire_fast(wish)) return;
     if (setup_.mutant == kept_mutant::writers_share && setup_.options.kind == wire::lock_kind::mutex)
         wish.want = access::shared;
     local::effects out;
@@ -369,6 +414,7 @@ void keeper::acquire(kept_claim& wish) {
 }
 
 void keeper::upgrade(kept_claim& reading, kept_claim& waiter) {
+    adopt(reading);
     local::effects out;
     const local::outcome got = machine_.upgrade(reading, waiter, process_.now(), out);
     take(got, waiter);
@@ -383,6 +429,7 @@ void keeper::cancel(kept_claim& waiter) {
 void keeper::release(kept_claim& mine, access level) {
     if (setup_.mutant == kept_mutant::writers_share && setup_.options.kind == wire::lock_kind::mutex)
         level = access::shared;
+    if (fast_.contains(&mine)) return release_fast(mine);
     hear([&](local::effects& out) {
         machine_.release(mine, level, process_.now(), out);
         if (mine.is_released()) note_over(mine);
@@ -390,10 +437,12 @@ void keeper::release(kept_claim& mine, access level) {
 }
 
 void keeper::downgrade(kept_claim& mine) {
+    adopt(mine);
     hear([&](local::effects& out) { machine_.downgrade(mine, process_.now(), out); });
 }
 
 void keeper::take_number(kept_claim& mine) {
+    adopt(mine);
     hear([&](local::effects& out) { machine_.token_of(mine, out); });
 }
 
@@ -406,11 +455,14 @@ void keeper::close() {
 void keeper::note_granted(kept_claim& mine) {
     if (mine.of == nullptr || users_.contains(&mine)) return;  // an upgrade, or lost in the same moment
     kept_hold* const from = find(mine.of->number);
-    if (from == nullptr) return;
-    users_[&mine] = from->number;
-    ++from->users;
-    check_grant(*from, mine);
-    from->early.erase(&mine);
+    if (from != nullptr) note_user(*from, mine);
+}
+
+void keeper::note_user(kept_hold& from, kept_claim& mine) {
+    users_[&mine] = from.number;
+    ++from.users;
+    check_grant(from, mine);
+    from.early.erase(&mine);
 }
 
 void keeper::note_over(kept_claim& mine) {

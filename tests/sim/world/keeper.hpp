@@ -37,6 +37,7 @@ enum class kept_mutant : std::uint8_t {
     validity_lasts_longer,
     unmarked_holds_are_kept,
     holds_outlive_their_release,
+    fast_users_are_not_counted,
 };
 
 class kept_user;
@@ -87,6 +88,7 @@ public:
     void close();
 
     // --- about a claim that holds
+    bool is_known(const kept_claim& mine) const { return users_.contains(&mine); }
     instant valid_until(const kept_claim& mine) const;
     std::string id_of(const kept_claim& mine) const;
     /// The belief that goes with it: its validity is that of the hold.
@@ -108,7 +110,12 @@ private:
     void expire_at(std::uint64_t number, instant deadline);
     void release_hold(std::uint64_t number);
     void take(const local::outcome& got, kept_claim& wish);
+    bool acquire_fast(kept_claim& wish);
+    void release_fast(kept_claim& mine);
+    void adopt(kept_claim& mine);
+    void adopt(engine::owner_id owner);
     void note_granted(kept_claim& mine);
+    void note_user(kept_hold& from, kept_claim& mine);
     void note_over(kept_claim& mine);
     void check_grant(kept_hold& from, const kept_claim& mine);
     void acquired(std::uint64_t number, engine::hold& held);
@@ -133,6 +140,8 @@ private:
     std::vector<std::unique_ptr<request>> past_requests_;
     std::map<const kept_claim*, std::uint64_t> users_;  // the numbers of their holds
     std::set<const kept_claim*> waiting_;
+    std::map<kept_claim*, std::uint64_t> fast_;  // users by the fast path: the numbers of their holds
+    unsigned acquisitions_ = 0;
 };
 
 }  // namespace holdfast::sim

@@ -97,7 +97,7 @@ void kept_actor::granted(kept_claim& what) {
     asking_ = false;
     if (!mine_) {
         mine_ = std::move(wish_);
-        is_lost_ = mine_->of == nullptr;  // in the same moment
+        is_lost_ = !at_->is_known(*mine_);  // in the same moment
         number_ = 0;
         if (is_lost_) {
             belief_ = std::make_shared<belief>();

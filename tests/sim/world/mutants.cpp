@@ -68,6 +68,22 @@ mutant of_keepers(std::string rule, std::string name, kept_mutant what) {
                       {std::move(name), [what](scenario_options& scenario) { scenario.broken_keeper = what; }});
 }
 
+// A mutant that shows only where clients poll.
+mutant of_pollers(mutant one) {
+    return {std::move(one.name), [apply = std::move(one.apply)](scenario_options& scenario) {
+                scenario.polls = scenario_options::polling::always;
+                apply(scenario);
+            }};
+}
+
+// A mutant that shows only where locks are semaphores.
+mutant of_semaphores(std::string rule, mutant one) {
+    return breaking(std::move(rule), {std::move(one.name), [apply = std::move(one.apply)](scenario_options& scenario) {
+                                          scenario.semaphores = scenario_options::counting::always;
+                                          apply(scenario);
+                                      }});
+}
+
 // A mutant that shows only with several servers.
 mutant of_several(mutant one) {
     return {std::move(one.name), [apply = std::move(one.apply)](scenario_options& scenario) {
@@ -118,6 +134,9 @@ void forge_old_grants(scenario_options& scenario) {
 
 std::vector<mutant> mutants() {
     return {
+        of_pollers(in_scripts("WaitersThatPollLookDead", "", "if channel == by_polls then return true end", "")),
+        of_pollers(in_scripts("WaitersThatPollNeverDie", "",
+                              "if now_us - wants.seen_us > 2000 * wants.interval_ms then return false end", "")),
         in_scripts("ReleaseEndsAnyHold", "mutex/release", "if holder == id then", "if holder then"),
         in_scripts("PollDoesNotRefresh", "mutex/acquire", "if channel ~= '' then",
                    "if channel ~= '' and not redis.call('ZSCORE', KEYS[2], id) then"),
@@ -237,6 +256,12 @@ std::vector<mutant> mutants() {
              forge_old_grants(scenario);
              replace_in_scripts(scenario, "mutex/acquire", "ticket, position, mark or '0',", "ticket, position, '0',");
          }},
+        in_scripts("LocksTakenTogetherAreTakenFromTheirHolder", "mutex/acquire_all",
+                   "redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[3]) > 0", "redis.call('EXISTS', KEYS[2], KEYS[3]) > 0"),
+        in_scripts("LocksTakenTogetherIgnoreTheQueue", "mutex/acquire_all",
+                   "redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[3]) > 0", "redis.call('EXISTS', KEYS[1]) > 0"),
+        in_scripts("LocksReleasedTogetherAreNotHandedOver", "mutex/release_all",
+                   "is_held and redis.pcall('EXISTS', KEYS[2], KEYS[3]) == 0", "is_held"),
         in_scripts("TicketsFromClientsClocks", "mutex/acquire", "math.max(now_us, last + 1)",
                    "now_us + string.byte(id, 6) * 20000"),
         // One mutant for one rule.
@@ -251,6 +276,8 @@ std::vector<mutant> mutants() {
         breaking(
             "still waits for an acquisition that it has cancelled",
             {"CancellationsAreIgnored", [](scenario_options& scenario) { scenario.cancellations_ignored = true; }}),
+        breaking("within the delay",
+                 {"DelaysAreIgnored", [](scenario_options& scenario) { scenario.delay_ignored = true; }}),
         breaking("before its time", {"FirstFailureToConnectEndsEveryWait",
                                      [](scenario_options& scenario) { scenario.first_failure_ends_waits = true; }}),
         breaking("a key outlives every retention",
@@ -341,8 +368,12 @@ std::vector<mutant> mutants() {
         of_keepers("", in_scripts("RenewingABlockRevives", "mutex/renew_block", "if not holder then return {0} end",
                                   "if not holder then redis.call('SET', KEYS[1], id, 'PX', lease) holder = id end")),
         of_keepers("two conflicting holders",
-                   in_scripts("RenewingABlockDoesNotExtend", "mutex/renew_block",
-                              "math.max(redis.call('PTTL', KEYS[1]), lease)", "redis.call('PTTL', KEYS[1])")),
+                   in_scripts("RenewingABlockDoesNotExtend", "mutex/renew_block", "math.max(left, lease)", "left")),
+        of_keepers("believes in a grant that no server made",
+                   in_scripts("MessagesTellOfNumbersBeforeTheBlock", "", "' ' .. who .. ' ' .. token",
+                              "' ' .. who .. ' ' .. string.format('%.0f', token - 1)")),
+        of_several(of_keepers(
+            "", in_scripts("RaisesAreForgotten", "rw/raise", "change(grant_changes, id, my_grant)", "local _ = 1"))),
         // Kept locks: the client.
         of_keepers("after its time to pass on", "WantedIsIgnored", kept_mutant::wanted_is_ignored),
         of_keepers("", "WantedIsHeardLate", kept_mutant::wanted_is_heard_late),
@@ -354,8 +385,61 @@ std::vector<mutant> mutants() {
         of_keepers("does not cover the number", "CeilingsCountWhenAsked", kept_mutant::ceilings_count_when_asked),
         of_keepers("does not cover the number", "CeilingsAreIgnored", kept_mutant::ceilings_are_ignored),
         of_keepers("two conflicting holders", "WritersShare", kept_mutant::writers_share),
+        of_keepers("", "FastUsersAreNotCounted", kept_mutant::fast_users_are_not_counted),
         of_keepers("", "ValidityLastsLonger", kept_mutant::validity_lasts_longer),
         of_keepers("", "UnmarkedHoldsAreKept", kept_mutant::unmarked_holds_are_kept),
+        // Semaphores.
+        of_semaphores("out than its limit",
+                      in_scripts("OnePermitTooManyIsGranted", "semaphore/acquire",
+                                 "if queued == 0 and out + permits <= limit", "if queued == 0 and out < limit")),
+        of_semaphores("out than its limit",
+                      in_scripts("WaitersAreAdmittedBeyondTheLimit", "", "elseif out + permits <= limit then",
+                                 "elseif out < limit then")),
+        of_semaphores("disagree", in_scripts("PermitsOfTheDeadAreLost", "", "if permits then out = out - permits else",
+                                             "if permits then out = out - permits + 1 else")),
+        of_semaphores("disagree",
+                      in_scripts("ReleaseReturnsOnePermit", "", "out - permits_of(my_grant) or 0", "out - 1 or 0")),
+        of_semaphores(
+            "was changed by",
+            in_scripts("ReleaseEndsTheHoldOfAnother", "semaphore/release", "if is_named then give_back() end",
+                       "if is_named then give_back() end\nlocal other = newest[1] or id\n"
+                       "if other ~= id and not gone[other] then\n"
+                       "    out = out - permits_of(redis.call('HGET', KEYS[6], other))\n    remove(other)\nend")),
+        of_semaphores("was overtaken", in_scripts("FewOvertakeMany", "semaphore/acquire",
+                                                  "if queued == 0 and out + permits", "if out + permits")),
+        of_semaphores("was overtaken", in_scripts("WaitersForFewOvertakeAWaiterForMany", "",
+                                                  "            else\n                break\n            end",
+                                                  "            else\n                local _ = 1\n            end")),
+        of_semaphores("could be admitted and was not",
+                      in_scripts("OneReleaseAdmitsOne", "", "news(wants, ' ' .. who .. ' ' .. token, 'grant') end",
+                                 "news(wants, ' ' .. who .. ' ' .. token, 'grant') end\n break")),
+        of_semaphores("could be admitted", in_scripts("ReleaseDoesNotServe", "semaphore/release",
+                                                      "step_out(id) end\nserve()\n", "step_out(id) end\n")),
+        of_semaphores("did not acquire them",
+                      in_scripts("AdmittedWaitersAreNotTold", "semaphore/release",
+                                 "for _, name in ipairs(channels) do tell(name, texts[name]) end", "")),
+        of_semaphores("without subscription",
+                      in_scripts("DeadWaitersGetPermits", "",
+                                 "if not wants or who ~= caller and not is_alive(wants) or", "if not wants or")),
+        of_semaphores("", in_scripts("RenewalRevivesPermits", "semaphore/renew",
+                                     "if ends + off <= now_ms then return {0} end", "")),
+        of_semaphores("lease is not full",
+                      in_scripts("RenewalOfPermitsDoesNotExtend", "semaphore/renew",
+                                 "redis.call('ZADD', KEYS[2], 'GT', string.format('%.0f', now_ms + lease), id)", "")),
+        of_semaphores("expires before a lease ends",
+                      in_scripts("TheLimitEndsBeforeTheHolders", "",
+                                 "math.max(last - now_ms, waiters_ms, version and retention or 0)",
+                                 "math.max(waiters_ms, version and retention or 1)")),
+        of_semaphores("did not grow", in_scripts("TokensOfPermitsIgnoreTheFence", "semaphore/acquire",
+                                                 "math.max(mark or 0, floor)", "tonumber(floor)")),
+        of_semaphores("a late copy", in_scripts("LateCopiesOfAResizeCount", "semaphore/resize",
+                                                "if not is_done and (version or '') ~= ARGV[5] then", "if false then")),
+        of_semaphores("too many commands",
+                      in_scripts("HandOverOfPermitsByAHint", "", "news(wants, ' ' .. who .. ' ' .. token, 'grant')",
+                                 "tell(wants.channel, 'poll ' .. who)")),
+        of_clusters(
+            of_semaphores("", in_scripts("DeadlinesOfPermitsFollowTheOldMembersClock", "",
+                                         "return at_least > 1 and at_least + later_ms() - now_ms or 0", "return 0"))),
         {"PushesOvertakeAnswers", [](scenario_options& scenario) { scenario.pushes_overtake = true; }},
         {"HoldIdsRepeat", [](scenario_options& scenario) { scenario.ids_repeat = true; }},
         {"ClockStopsInPauses", [](scenario_options& scenario) { scenario.clock_stops_in_pauses = true; }},

@@ -28,7 +28,7 @@ public:
     plug(const plug&) = delete;
     plug& operator=(const plug&) = delete;
 
-    client& owner() { return owner_; }
+    client& owner() const { return owner_; }
     /// The index of the server among those of the scenario.
     std::size_t server_number() const { return server_number_; }
     link* wire() { return link_; }

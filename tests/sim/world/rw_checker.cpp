@@ -406,7 +406,7 @@ void rw_checker::check_grants(const call& asked, lock_record& lock, const rw_sta
             continue;
         }
         check_order(asked, lock, now, {id, waited->wants});
-        if (!checks_.listens(asked.keys.lock(), wire::client_of(id)))
+        if (!may_be_handed_to(lock, *waited))
             checks_.fail("the lock was handed over to a waiter without subscription: " + id);
         if (!checks_.excused.data_lost && gave_up(lock, *waited))
             checks_.fail("the lock was handed over to a waiter that had given up: " + id);
@@ -455,17 +455,19 @@ void rw_checker::check_order(const call& asked, const lock_record& lock, const r
 void rw_checker::expect_entry(const call& asked, const rw_state& then, const std::string& id) {
     const std::uint64_t token = then.token_of(id);
     const char shape = then.held(id);
-    checks_.time().after(entered_within, [this, keys = asked.keys, id, token, shape, since = checks_.now()] {
-        const auto last = locks_[keys.lock()].last_step.find(id);
-        const bool gave_up = last != locks_[keys.lock()].last_step.end() && last->second != step::acquire;
-        if (checks_.entered.contains({id, token}) || checks_.lost.contains(id) || gave_up) return;
-        if (checks_.tokens_may_repeat()) return;  // clients rightly ignore a push whose token is not new
-        const rw_state now = read_rw_state(checks_.server_of(keys.lock()), keys);
-        const bool has_moved = checks_.settled_since(keys.lock()) > since;
-        if (now.held(id) != shape || now.token_of(id) != token || has_moved) return;
-        if (checks_.calm_since(wire::client_of(id), since))
-            checks_.fail("the lock was handed over to " + id + ", which did not acquire it");
-    });
+    const milliseconds learns_within = checks_.polls(wire::client_of(id)) ? longest_told_interval : milliseconds(0);
+    checks_.time().after(
+        entered_within + learns_within, [this, keys = asked.keys, id, token, shape, since = checks_.now()] {
+            const auto last = locks_[keys.lock()].last_step.find(id);
+            const bool gave_up = last != locks_[keys.lock()].last_step.end() && last->second != step::acquire;
+            if (checks_.entered.contains({id, token}) || checks_.lost.contains(id) || gave_up) return;
+            if (checks_.tokens_may_repeat()) return;  // clients rightly ignore a push whose token is not new
+            const rw_state now = read_rw_state(checks_.server_of(keys.lock()), keys);
+            const bool has_moved = checks_.settled_since(keys.lock()) > since;
+            if (now.held(id) != shape || now.token_of(id) != token || has_moved) return;
+            if (checks_.calm_since(wire::client_of(id), since))
+                checks_.fail("the lock was handed over to " + id + ", which did not acquire it");
+        });
 }
 
 // An upgrader without polls for a while may return before another that asked in the meantime. The latter is refused at

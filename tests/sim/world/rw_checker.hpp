@@ -62,6 +62,7 @@ private:
         instant arrived;
         std::uint64_t number = 0;
         milliseconds interval{0};
+        instant asked{};           // the last poll
         instant opens_at = never;  // when it can be admitted, as far as the state shows
     };
     struct admission {
@@ -116,6 +117,7 @@ private:
     void update_queue(const call& asked, lock_record& lock, const rw_state& now);
     void check_not_left_waiting(const call& asked, const lock_record& lock, const rw_state& now);
     void update_opening_times(lock_record& lock, const rw_state& now, std::string_view prefer);
+    bool may_be_handed_to(const lock_record& lock, const rw_state::waiter& who) const;
     instant opens_at(const lock_record& lock, const rw_state& now, std::size_t rank, std::string_view prefer);
 
     checks& checks_;

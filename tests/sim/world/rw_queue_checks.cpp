@@ -33,9 +33,17 @@ instant rw_checker::opens_at(const lock_record& lock, const rw_state& now, std::
         if (i == rank || (gave_up(lock, other) && !checks_.excused.data_lost)) continue;
         if (!comes_before({other.wants, i}, {who.wants, rank}, prefer)) continue;
         const bool stricter = other.wants != who.wants;
-        if (stricter && checks_.listens(asked_.keys.lock(), wire::client_of(other.id))) return never;
+        if (stricter && may_be_handed_to(lock, other)) return never;
     }
     return checks_.now() + milliseconds(last_ms - now.now_ms);
+}
+
+// As far as the scripts can know.
+bool rw_checker::may_be_handed_to(const lock_record& lock, const rw_state::waiter& who) const {
+    const std::string_view client = wire::client_of(who.id);
+    const waiter* const known = find(lock, who);
+    if (known != nullptr && checks_.may_learn_late(client, known->interval, known->asked)) return true;
+    return checks_.listens(asked_.keys.lock(), client);
 }
 
 void rw_checker::check_slow(const call& asked, lock_record& lock) {
@@ -66,7 +74,10 @@ void rw_checker::update_queue(const call& asked, lock_record& lock, const rw_sta
     for (std::size_t rank = 0; rank < now.queue.size(); ++rank) {
         const auto [found, fresh] = lock.known.try_emplace(key_of(now.queue[rank]));
         waiter& known = found->second;
-        if (fresh) known = {checks_.now(), checks_.next_number++, asked.interval, never};
+        if (fresh) known = {.arrived = checks_.now(), .number = checks_.next_number++, .interval = asked.interval};
+        if (now.queue[rank].id != asked.id || asked.what != step::acquire) continue;
+        known.asked = checks_.now();
+        known.interval = asked.interval;
     }
     update_opening_times(lock, now, asked.prefer);
 }

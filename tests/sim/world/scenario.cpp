@@ -5,6 +5,7 @@
 #include "wire/keys.hpp"
 #include "wire/scripts.hpp"
 #include "world/scenario_impl.hpp"
+#include "world/set_actor.hpp"
 
 namespace holdfast::sim {
 
@@ -19,6 +20,8 @@ constexpr std::uint64_t replica_salt = 0x7265706c696361;
 constexpr std::uint64_t partition_salt = 0x7061727469;
 // These leave the regression seeds without what they draw.
 constexpr std::uint64_t max_lease_salt = 0x6d61786ce6;
+constexpr std::uint64_t set_salt = 0x736574;
+constexpr std::uint64_t delay_salt = 0x64656c6179;
 constexpr std::uint64_t clocks_salt = 0x636c6f636b86;
 
 // The percentage of scenarios that have a kind of fault at all. Faults outside the promise are rarer. The faults of a
@@ -59,6 +62,15 @@ constexpr std::uint64_t foreign_traffic_residue = 0;
 // In half of all scenarios clients keep locks. The salt leaves the regression seeds without.
 constexpr std::uint64_t kept_salt = 0x6b657114;
 
+// In one of seven scenarios some clients poll, or take messages for hints. The residue leaves the regression seeds
+// without.
+constexpr std::uint64_t polling_salt = 0x706f6c6c;
+constexpr std::uint64_t polling_one_in = 7;
+constexpr std::uint64_t polling_residue = 5;
+
+// In one of five scenarios some locks are semaphores. The salt leaves the regression seeds without.
+constexpr std::uint64_t semaphore_salt = 0x73656d61;
+
 // One scenario in five has three servers, one in twenty-five has five.
 std::size_t servers_on(const scenario_options& scenario) {
     if (scenario.replicated) return 1;
@@ -87,6 +99,18 @@ bool has_keepers(const scenario_options& scenario) {
     return random_stream(scenario.seed ^ kept_salt).percent(50);
 }
 
+bool has_pollers(const scenario_options& scenario) {
+    using polling = scenario_options::polling;
+    if (scenario.polls != polling::by_seed) return true;
+    return scenario.seed % polling_one_in == polling_residue;
+}
+
+bool has_semaphores(const scenario_options& scenario) {
+    using counting = scenario_options::counting;
+    if (scenario.semaphores != counting::by_seed) return scenario.semaphores == counting::always;
+    return random_stream(scenario.seed ^ semaphore_salt).percent(20);
+}
+
 bool is_seen_by_beliefs(const scenario_options& scenario) {
     return is_acknowledged(scenario) || (!has_cluster(scenario) && servers_on(scenario) > 1);
 }
@@ -103,6 +127,8 @@ scenario::scenario(const scenario_options& options)
       clocks_random_(options.seed ^ clocks_salt),
       foreign_random_(options.seed ^ foreign_traffic_salt),
       kept_random_(options.seed ^ kept_salt),
+      polling_random_(options.seed ^ polling_salt),
+      semaphore_random_(random_stream(options.seed ^ semaphore_salt).fork()),
       is_kept_(has_keepers(options)),
       is_acknowledged_(is_acknowledged(options)),
       checker_(time_, is_seen_by_beliefs(options) ? checker::view::of_beliefs : checker::view::of_the_server),
@@ -182,6 +208,7 @@ void scenario::draw_plan() {
     workload_.deadlines_ignored = options_.deadlines_ignored;
     workload_.answers_ignored = options_.answers_ignored;
     workload_.cancellations_ignored = options_.cancellations_ignored;
+    workload_.delay_ignored = options_.delay_ignored;
     const std::size_t locks = 1 + random_.below(3);
     for (std::size_t i = 0; i < locks; ++i) {
         const auto naming = random_.percent(70) ? wire::key_naming::tagged : wire::key_naming::raw;
@@ -206,9 +233,14 @@ void scenario::draw_plan() {
         if (random_.percent(40)) workload_.hold = {100us, 900ms};
         draw_faults();
     }
+    // In a fourth of the scenarios mutexes have a delay.
+    random_stream delay_random(options_.seed ^ delay_salt);
+    if (!fault_free_ && delay_random.percent(25)) workload_.delay = 100ms * static_cast<int>(1 + delay_random.below(4));
+    has_sets_ = !fault_free_ && random_stream(options_.seed ^ set_salt).percent(25);
     const nanoseconds busy = random_.within({2s, 6s});
     workload_.stop = begin_ + busy;
     draw_read_write();
+    if (has_semaphores(options_) && !several()) draw_semaphores();
     draw_foreign_traffic();
     if (is_acknowledged_) draw_acknowledged();
     if (cluster_) draw_cluster();
@@ -273,6 +305,19 @@ void scenario::draw_read_write() {
     for (const auto& one : servers_) one->forbid_kill();
 }
 
+// Other programs know no semaphores.
+void scenario::draw_semaphores() {
+    for (std::size_t i = 0; i < workload_.locks.size(); ++i) {
+        lock_plan& lock = workload_.locks[i];
+        if (i != 0 && semaphore_random_.percent(50)) continue;
+        lock.keys = std::make_shared<wire::lock_keys>(
+            wire::make_keys(wire::lock_name("pool" + std::to_string(i)), wire::key_naming::tagged, "hf:"));
+        lock.kind = wire::lock_kind::semaphore;
+        lock.limit = 1 + static_cast<std::uint32_t>(semaphore_random_.below(5));
+    }
+    workload_.limits_differ = !fault_free_ && !is_acknowledged_ && !cluster_ && semaphore_random_.percent(50);
+}
+
 void scenario::draw_faults() {
     for (const auto& [kind, percent] : likelihoods) {
         if (random_.percent(percent)) fault_mix_.push_back(kind);
@@ -322,10 +367,12 @@ client& scenario::add_client() {
     if (mistrusted_ && !options_.forgetful_servers_vote) setup.max_lease = max_lease();
     setup.clock_stops_in_pauses = options_.clock_stops_in_pauses;
     setup.first_failure_ends_waits = options_.first_failure_ends_waits;
+    draw_wake_up(setup);
     ids_.push_back(std::make_unique<random_stream>(options_.ids_repeat ? options_.seed : random_.next()));
     clients_.push_back(std::make_unique<client>(time_, random_.fork(), *ids_.back(), setup, *this));
     client& fresh = *clients_.back();
     by_id_[fresh.engine().id().text()] = &fresh;
+    if (setup.wakes == engine::woken_by::poll) checker_.pollers.insert(fresh.engine().id().text());
     const std::vector<keeper*> kept = is_kept_ ? add_keepers(fresh) : std::vector<keeper*>();
     const std::size_t actors = 1 + random_.below(4);
     for (std::size_t i = 0; i < actors; ++i) {
@@ -339,8 +386,26 @@ client& scenario::add_client() {
         }
         actors_.back().self->start();
     }
+    if (has_sets_) {
+        const actor::environment where{time_, fresh, checker_, workload_, checker_.trace};
+        const std::string name = "c" + std::to_string(setup.number) + ".set";
+        actors_.push_back(
+            {&fresh, std::make_unique<set_actor>(where, random_stream(options_.seed ^ setup.number), name)});
+        actors_.back().self->start();
+    }
     fresh.start();
     return fresh;
+}
+
+void scenario::draw_wake_up(client_setup& setup) {
+    if (!has_pollers(options_)) return;
+    const bool all_hinted = options_.polls == scenario_options::polling::all_hinted;
+    if (!all_hinted && polling_random_.percent(50)) {
+        setup.wakes = engine::woken_by::poll;
+        setup.server.wake = redis::wake_choice::poll;
+    } else if (all_hinted || (!cluster_ && polling_random_.percent(50))) {
+        setup.wakes = engine::woken_by::hint;
+    }
 }
 
 std::vector<keeper*> scenario::add_keepers(client& process) {
@@ -348,6 +413,7 @@ std::vector<keeper*> scenario::add_keepers(client& process) {
     for (const lock_plan& lock : workload_.locks) {
         // Other programs cannot ask.
         if (lock.keys->is_raw() || !kept_random_.percent(80)) continue;
+        if (lock.kind == wire::lock_kind::semaphore) continue;
         keeper_setup setup;
         setup.keys = lock.keys;
         setup.mutant = options_.broken_keeper;
@@ -417,6 +483,7 @@ bool scenario::all_idle() const {
 scenario_result scenario::run() {
     if (!fault_mix_.empty()) plan_fault();
     if (has_foreign_traffic_) plan_foreign_session();
+    if (workload_.limits_differ) plan_resize();
     if (fault_free_ && several()) check_progress({});
     run_until(workload_.stop);
     draining_ = true;
@@ -452,7 +519,8 @@ scenario_result scenario::run() {
 // A contended cycle costs two commands, an upgrade or downgrade one each. A script that a server does not know costs
 // one more, once per client and script, on each member of a Cluster.
 void scenario::check_commands() {
-    if (!fault_free_ || is_kept_) return;  // who waits beside a keeper polls more often
+    // Who waits beside a keeper polls more often, and so does who hears of nothing.
+    if (!fault_free_ || is_kept_ || has_pollers(options_)) return;
     const std::size_t members = cluster_ ? servers_.size() : 1;
     std::uint64_t allowed = 2 * checker_.cycles() + checker_.changes() + 4 * members * actors_.size();
     // A split vote costs more: node holds are given up and granted again, and tokens raised.
@@ -483,7 +551,8 @@ std::vector<std::string> scenario::waiting_since(const std::string& lock, instan
 
 // Without faults a wanted lock is acquired soon: no split vote lasts.
 void scenario::check_progress(std::map<std::string, instant> idle_since) {
-    constexpr milliseconds soon{250};
+    // What a server has handed over to a waiter that polls, it learns late.
+    const milliseconds soon = milliseconds(250) + (has_pollers(options_) ? longest_told_interval : milliseconds(0));
     for (const lock_plan& lock : workload_.locks) {
         const std::string& name = lock.keys->lock();
         const bool wanted = std::any_of(actors_.begin(), actors_.end(), [&](const placed_actor& p) {
@@ -517,8 +586,12 @@ void scenario::check_final_state() {
     // The last lease, then the lifetime of a queue without polls: six intervals of a third of a lease.
     run_until(time_.now() + patience_ + 3 * workload_.longest_lease() + 60s);
     check([this](const auto& item) {
-        const bool is_mark = std::any_of(workload_.locks.begin(), workload_.locks.end(),
-                                         [&](const lock_plan& lock) { return item.first == lock.keys->fence(); });
+        const bool is_mark = std::any_of(workload_.locks.begin(), workload_.locks.end(), [&](const lock_plan& lock) {
+            // The limit of a semaphore that was resized is kept as long as the mark.
+            const bool is_limit =
+                workload_.limits_differ && lock.kind == wire::lock_kind::semaphore && item.first == lock.keys->lock();
+            return is_limit || item.first == lock.keys->fence();
+        });
         if (!is_mark) checker_.fail("a key is left after all clients ended: " + item.first);
     });
     // Other servers remember longer a token that came from a server whose clock is ahead.

@@ -82,10 +82,16 @@ struct scenario_options {
     bool deadlines_ignored = false;
     bool answers_ignored = false;
     bool cancellations_ignored = false;
+    bool delay_ignored = false;
     bool first_failure_ends_waits = false;
     /// Whether clients keep locks and share them among their actors. `by_seed`: in half of the scenarios.
     enum class keeping : std::uint8_t { by_seed, always, never } kept = keeping::by_seed;
     kept_mutant broken_keeper = kept_mutant::none;
+    /// Whether some clients poll, and for some a message proves nothing. `by_seed`: in one scenario of seven.
+    /// `all_hinted`: for all clients of a single server a message proves nothing.
+    enum class polling : std::uint8_t { by_seed, always, all_hinted } polls = polling::by_seed;
+    /// Whether some locks are semaphores. `by_seed`: in a fifth of the scenarios with one server or a Cluster.
+    enum class counting : std::uint8_t { by_seed, always, never } semaphores = counting::by_seed;
 };
 
 struct scenario_result {

@@ -35,6 +35,7 @@ private:
     std::vector<std::unique_ptr<server>> make_servers();
     void draw_plan();
     void draw_read_write();
+    void draw_semaphores();
     void draw_foreign_traffic();
     void draw_faults();
     void draw_newcomers();
@@ -46,6 +47,7 @@ private:
     milliseconds max_lease() const;
     client& add_client();
     std::vector<keeper*> add_keepers(client& process);
+    void draw_wake_up(client_setup& setup);
     void note(const std::string& what) const;
     void connect(plug& from) override;
     bool run_until(instant end);
@@ -80,6 +82,9 @@ private:
     void corrupt();
     void corrupt_queue(const wire::lock_keys& keys, std::uint64_t how);
     void corrupt_rw(const wire::lock_keys& keys);
+    void corrupt_semaphore(const wire::lock_keys& keys);
+    void plan_resize();
+    void resize(const lock_plan& plan);
     client* random_client();
     bool several() const { return cluster_ == nullptr && servers_.size() > 1; }
     server& random_server();
@@ -124,7 +129,11 @@ private:
     random_stream clocks_random_;
     random_stream foreign_random_;  // foreign clients that come again and again
     random_stream kept_random_;
-    const bool is_kept_;  // clients keep locks
+    random_stream polling_random_;
+    random_stream semaphore_random_;
+    std::vector<std::vector<std::string>> resizes_;                // as they were sent
+    std::map<std::string, std::size_t, std::less<>> last_resize_;  // by semaphore: of those that were carried out
+    const bool is_kept_;                                           // clients keep locks
     const bool is_acknowledged_;
     checker checker_;
     random_stream cluster_random_;
@@ -135,6 +144,7 @@ private:
     instant begin_;
     bool fault_free_ = false;
     bool mistrusted_ = false;
+    bool has_sets_ = false;  // each client has a user of several locks at once
     bool newcomers_ = false;
     bool has_foreign_traffic_ = false;
     bool draining_ = false;

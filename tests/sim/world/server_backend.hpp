@@ -7,6 +7,7 @@
 #include "engine/engine.hpp"
 #include "world/ack_plug.hpp"
 #include "world/backend.hpp"
+#include "world/client.hpp"
 
 namespace holdfast::sim {
 
@@ -37,7 +38,10 @@ private:
     void submit(redis::command& request) override;
     bool withdraw(redis::command& request) override;
     void distrust(const failure& why) override { session().distrust(why, now()); }
-    void subscribe(const std::string& channel) override { session().subscribe(channel); }
+    void subscribe(const std::string& channel) override {
+        if (owner().wakes() != engine::woken_by::poll) session().subscribe(channel);
+    }
+    engine::woken_by wakes(const std::string&) const override { return owner().wakes(); }
     bool hears(const std::string& channel) const override { return session().hears(channel); }
     void unsubscribe(const std::string&) override {}
     bool link_is_up(const engine::lock_keys&) const override { return up(); }

@@ -21,8 +21,8 @@ using redis::testing::two_halves;
 constexpr milliseconds mistrusted_for = 60s;
 constexpr int long_ago_s = 1000;
 
-inline redis::server_settings two_seeds() {
-    return redis::parse_url("redis+cluster://one:7001,two:7002");
+inline redis::server_settings two_seeds(const std::string& options) {
+    return redis::parse_url("redis+cluster://one:7001,two:7002" + options);
 }
 
 inline std::string map_of(const redis::server_address& lower, const redis::server_address& upper,
@@ -48,6 +48,7 @@ private:
         seen_.push_back("up " + which.host);
     }
     void on_member_down(const failure&) override { seen_.emplace_back("down"); }
+    void on_wakes_refused(const failure&) override { seen_.emplace_back("polls"); }
     void confirm(redis::command& request, const redis::server_address* at, redis::acknowledgement) override {
         redis::routing::set_waiting(request);
         seen_.push_back("confirm at " + (at == nullptr ? "nobody" : at->host));
@@ -67,7 +68,8 @@ private:
 /// Member `one` has the lock b, `two` the lock a. The Cluster is the first of the nodes, the others are single servers.
 class cluster_node_fixture : public played_cluster {
 protected:
-    explicit cluster_node_fixture(std::size_t single_servers) : singles(single_servers) {
+    explicit cluster_node_fixture(std::size_t single_servers, const std::string& options = {})
+        : singles(single_servers), node(two_seeds(options), host, mistrusted_for, 42) {
         node.attach(subject.node(0));
         for (std::size_t i = 0; i < singles.size(); ++i) singles[i].belong_to(subject, i + 1);
     }
@@ -129,7 +131,7 @@ protected:
     std::vector<testing::played_server> singles;
     std::vector<std::string> seen;
     played_host host{members, now, seen};
-    cluster_node node{two_seeds(), host, mistrusted_for, 42};
+    cluster_node node;
     testing::counting_random random;
     testing::silent_observer nobody;
     engine subject{{.max_depth = 10}, nodes(), random, nobody};

@@ -6,6 +6,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using namespace redis::testing;
+using ::testing::AllOf;
 using testing::cluster_node_fixture;
 using ::testing::HasSubstr;
 using testing::keys_for;
@@ -100,13 +101,61 @@ TEST_F(ClusterNode, ReplicasAreAskedForAtTheOwnerOfTheLock) {
     EXPECT_EQ(seen.back(), "confirm at " + two.host);
 }
 
-TEST_F(ClusterNode, WhoMayNotListenIsRefusedAndNobodyElse) {
+/// Of a client that must not poll.
+class ClusterNodeThatPushes : public cluster_node_fixture {
+protected:
+    ClusterNodeThatPushes() : cluster_node_fixture(0, "?wake=push") {}
+};
+
+TEST_F(ClusterNodeThatPushes, WhoMayNotListenIsRefusedAndNobodyElse) {
     start();
     ask(first, "a");
     wait_in_queue(second, "b", one);
     say(two, "-NOPERM no permissions to access a channel\r\n");
     EXPECT_EQ(first.refusal_code, errc::no_permission);
     EXPECT_FALSE(second.refusal_code);
+}
+
+const std::string polls = bulk("-");
+
+TEST_F(ClusterNode, WhoMayNotListenPollsAndNobodyElse) {
+    start();
+    ask(first, "a");
+    wait_in_queue(second, "b", one);
+    sent(two);
+    say(two, "-NOPERM no permissions to access a channel\r\n");
+    EXPECT_EQ(seen.back(), "polls");
+    say(two, list({"2", "900", "other", "77", "0", "41"}));
+    subject.on_timer(now);
+    settle();
+    EXPECT_THAT(sent(two), HasSubstr(polls)) << "at once: it had told its channel";
+    say(two, list({"1", "42"}));
+    EXPECT_NE(first.held, nullptr);
+    pass(10s);
+    subject.on_timer(now);
+    settle();
+    EXPECT_THAT(sent(one), AllOf(HasSubstr(channel("b")), Not(HasSubstr(polls))));
+}
+
+TEST_F(ClusterNode, WhoMayNotListenTriesAgainOverTheNextLink) {
+    start();
+    ask(first, "a");
+    sent(two);
+    say(two, "-NOPERM no permissions to access a channel\r\n");
+    say(two, list({"2", "900", "other", "77", "0", "41"}));
+    break_link(two, long_ago_s);
+    EXPECT_THAT(sent(two), HasSubstr(encoded({"SSUBSCRIBE", channel("a")})));
+}
+
+class ClusterNodeThatPolls : public cluster_node_fixture {
+protected:
+    ClusterNodeThatPolls() : cluster_node_fixture(0, "?wake=poll") {}
+};
+
+TEST_F(ClusterNodeThatPolls, SubscribesToNothing) {
+    start();
+    ask(first, "a");
+    EXPECT_THAT(sent(two), AllOf(HasSubstr(polls), Not(HasSubstr("SSUBSCRIBE"))));
 }
 
 // Otherwise it would wait for a link that nobody makes.
@@ -185,6 +234,42 @@ TEST_F(ClusterNode, ARenewalThatFoundNothingWhereTheSlotIsMovingToIsAskedForOnce
         say(two, list({last_answer}));
         EXPECT_EQ(life->lost.has_value(), std::string(last_answer) == "0");
     }
+}
+
+// Of a kept lock it goes alone, and that copy may be the one that came too late.
+TEST_F(ClusterNode, ARenewalAloneOfAKeptLockIsAskedForOnceMore) {
+    start();
+    wait_in_queue(second, "a", two);  // the client listens there
+    const acquire_terms terms{
+        .keys = keys_for("a"), .options = {.lease = 30s, .kept = true}, .limit = {waiting::in_queue, now + 1h}};
+    subject.acquire(first, terms, now);
+    settle();
+    sent(two);
+    say(two, list({"1", "42", "0", "", "50", "0"}));
+    ASSERT_NE(first.held, nullptr);
+    ASSERT_TRUE(first.held->is_kept());
+    subject.cancel(second, errc::cancelled, now);
+    settle();
+    sent(two);
+    say(two, list({"-1", "30000", "other"}));
+    const auto life = std::make_shared<testing::recorded_life>();
+    first.held->listen(life);
+    testing::recorded_answer renewed;
+    subject.renew(*first.held, renewed, now);
+    settle();
+    EXPECT_THAT(sent(two), HasSubstr(wire::find("mutex/renew_block").sha1));
+    say(two, try_again);
+    EXPECT_THAT(sent(two), HasSubstr(wire::find("mutex/renew").sha1));
+    say(two, "-ASK 15495 one:7001\r\n");
+    EXPECT_THAT(sent(one), HasSubstr("SSUBSCRIBE"));
+    say(one, "+OK\r\n");
+    confirm(one, channel("a"));
+    say(one, "+OK\r\n" + list({"0"}));
+    EXPECT_FALSE(life->lost) << "the move was cancelled, and the key is back";
+    EXPECT_THAT(sent(two), HasSubstr(wire::find("mutex/renew_block").sha1));
+    say(two, list({"1", "", "", "", "60", "0"}));
+    EXPECT_FALSE(life->lost);
+    EXPECT_EQ(renewed.code, errc{});
 }
 
 }  // namespace

@@ -208,6 +208,11 @@ public:
 
     /// Whether subscriptions are confirmed.
     void confirm_subscriptions(bool are) { hears_ = are; }
+    /// How waiters are woken from now on.
+    void wake_by(woken_by how, instant now) {
+        wakes_ = how;
+        subject_->node(number_).on_wakes_changed(all_locks(), now);
+    }
     /// What was subscribed ("+channel") and unsubscribed ("-channel") since the last time.
     std::vector<std::string> take_subscriptions() { return std::exchange(subscriptions_, {}); }
 
@@ -229,6 +234,7 @@ private:
     }
     void subscribe(const std::string& channel) override { subscriptions_.push_back("+" + channel); }
     bool hears(const std::string&) const override { return up_ && hears_; }
+    woken_by wakes(const std::string&) const override { return wakes_; }
     void unsubscribe(const std::string& channel) override { subscriptions_.push_back("-" + channel); }
     bool link_is_up(const lock_keys& lock) const override { return up_ && !cut_off_.contains(lock.lock()); }
     failure why_not_up(const lock_keys&) const override { return {errc::connection_refused, "nobody is there"}; }
@@ -287,6 +293,7 @@ private:
     std::vector<std::string> subscriptions_;
     bool ends_distrusted_ = false;
     bool hears_ = true;
+    woken_by wakes_ = woken_by::push;
     instant now_{};
 };
 

@@ -430,10 +430,11 @@ TEST_F(EngineKept, OfReplicasACeilingCountsOnceAcknowledged) {
 
 class EngineKeptOnThree : public quorum_engine_fixture {
 protected:
-    void ask_all(bool third_hears = true) {
+    void ask_all(bool third_hears = true, lock_kind kind = lock_kind::mutex) {
         servers[2].confirm_subscriptions(third_hears);
         acquire_terms kept = terms();
         kept.options.kept = true;
+        kept.options.kind = kind;
         subject.acquire(first, kept, now);
         for (std::size_t i = 0; i < 3; ++i) ids[i] = ask(i).arguments.at(0);
     }
@@ -540,6 +541,31 @@ TEST_F(EngineKeptOnThree, ABlockThatReachesThatFarNeedsNoRaise) {
     ASSERT_NE(first.held, nullptr);
     EXPECT_EQ(first.held->token(), 55U);
     EXPECT_EQ(first.held->ceiling(), 60U);
+}
+
+// Its release names the token that the grant remembers.
+TEST_F(EngineKeptOnThree, AGrantOfAReadWriteLockIsRaisedInAnyCase) {
+    ask_all(true, lock_kind::read_write);
+    answer(0, {"1", "42", "", "", "60", "0"});
+    answer(1, {"1", "55", "", "", "70", "0"});
+    EXPECT_EQ(first.held, nullptr);
+    const question raise = ask(0);
+    EXPECT_EQ(raise.script, "rw/raise");
+    EXPECT_EQ(raise.arguments.at(3), "42");
+    EXPECT_EQ(raise.arguments.at(4), "55");
+    answer(0, {"1", "w", "55"});
+    ASSERT_NE(first.held, nullptr);
+    EXPECT_EQ(first.held->token(), 55U);
+    EXPECT_EQ(first.held->ceiling(), 60U);
+}
+
+TEST_F(EngineKeptOnThree, ARaiseThatFindsAnotherGrantOfAReadWriteLockIsNone) {
+    ask_all(true, lock_kind::read_write);
+    answer(0, {"1", "42", "", "", "60", "0"});
+    answer(1, {"1", "55", "", "", "70", "0"});
+    EXPECT_EQ(ask(0).script, "rw/raise");
+    answer(0, {"-1", "200", ids[0]});
+    EXPECT_EQ(first.held, nullptr);
 }
 
 TEST_F(EngineKeptOnThree, ARaiseNamesWhatTheNodeToldLast) {

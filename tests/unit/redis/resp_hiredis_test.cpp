@@ -164,6 +164,34 @@ TEST(Hiredis, ReadsTheSameFromSoundBytes) {
     }
 }
 
+// All that a link gets that speaks RESP2: answers of scripts, and what comes to a link that listens.
+TEST(Hiredis, ReadsTheSameFromEveryFormOfResp2) {
+    const std::string forms[] = {
+        "$-1\r\n",
+        "*-1\r\n",
+        "*0\r\n",
+        "$0\r\n\r\n",
+        ":-9223372036854775808\r\n",
+        "-ERR unknown command 'HELLO'\r\n",
+        "*3\r\n:1\r\n$-1\r\n*-1\r\n",
+        "*2\r\n-NOPERM no\r\n*2\r\n:2\r\n*1\r\n$1\r\nx\r\n",
+        "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n",
+        "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$0\r\n\r\n",
+        "*3\r\n$11\r\nunsubscribe\r\n$-1\r\n:0\r\n",
+        "*2\r\n$4\r\npong\r\n$0\r\n\r\n",
+    };
+    std::string all;
+    for (const std::string& each : forms) all += each;
+    for (std::size_t piece = 1; piece <= all.size(); ++piece) {
+        const auto of_that_size = [piece] { return piece; };
+        const our_outcome ours = parse_with_ours(all, of_that_size);
+        const hiredis_outcome theirs = parse_with_hiredis(all, of_that_size);
+        ASSERT_EQ(ours.text, "");
+        ASSERT_EQ(ours.replies.size(), std::size(forms));
+        ASSERT_EQ(ours.replies, theirs.replies) << "in pieces of " << piece;
+    }
+}
+
 TEST(Hiredis, ReadsTheSameFromDamagedBytes) {
     std::size_t refused_by_both = 0;
     std::size_t stricter = 0;

@@ -256,7 +256,7 @@ TEST(Session, ARefusedGreetingIsToldByItsReason) {
         {"$99999999999\r\n", errc::reply_too_large},
     };
     for (const refusal_case& each : cases) {
-        session_driver link("redis://:hunter2@db.example");
+        session_driver link("redis://:hunter2@db.example?resp=3");
         recorded_command ping(link.log, "ping");
         link.submit(ping);
         link.connect();

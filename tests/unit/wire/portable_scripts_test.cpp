@@ -24,7 +24,7 @@ const std::map<std::string, int, std::less<>> keys_of{
 };
 
 bool is_key(const std::string& argument) {
-    static const std::regex form{R"(KEYS\[[1-9]\])"};
+    static const std::regex form{R"(KEYS\[[1-9]\d?\])"};
     return std::regex_match(argument, form);
 }
 
@@ -81,7 +81,7 @@ std::string fault_of(std::string_view script) {
             if (i >= words.size() || !is_key(words[i])) faults += "no literal key: " + name + "\n";
         }
     }
-    static const std::regex keys{R"(\bKEYS\b(?!\[[1-9]\]))"};
+    static const std::regex keys{R"(\bKEYS\b(?!\[[1-9]\d?\]))"};
     if (std::regex_search(text, keys)) faults += "KEYS is used as a list\n";
     return faults;
 }

@@ -139,7 +139,7 @@ private:
             if (!is_end) continue;
             const microseconds seen = end.when;
             for (const lock_event& next : events_) {
-                const bool may_share = end.mode == "read" && next.mode == "read";
+                const bool may_share = end.mode == next.mode && (end.mode == "read" || end.mode == "permits");
                 if (begins(next) && !may_share) end.when = std::min(end.when, next.when);
             }
             end.when = std::max(end.when, before_.server_time);

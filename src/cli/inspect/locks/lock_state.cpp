@@ -31,9 +31,16 @@ lock_state::lock_state(lock_ref lock, wire::look_answer seen)
       kind(seen.kind),
       is_no_lock(seen.is_no_lock),
       looks_like(std::move(seen.looks_like)),
-      fence(seen.fence) {
+      fence(seen.fence),
+      limit(std::move(seen.limit)) {
     for (wire::seen_holder& one : seen.holders) holders.push_back({std::move(one)});
     for (wire::seen_waiter& one : seen.waiters) waiters.push_back({std::move(one)});
+}
+
+std::uint64_t lock_state::permits_out() const noexcept {
+    std::uint64_t sum = 0;
+    for (const lock_holder& holder : holders) sum += holder.permits;
+    return sum;
 }
 
 microseconds lock_state::oldest_wait() const noexcept {
@@ -76,6 +83,7 @@ void keep_majorities(std::vector<lock_state>& locks) {
 std::string_view mode_of(const lock_state& lock) noexcept {
     if (lock.is_no_lock) return "not a lock";
     if (lock.is_free()) return lock.is_moving ? "moving" : "free";
+    if (lock.limit) return "semaphore";
     // Some of several servers may be behind: the best backed holders count.
     const auto writes = [&lock](const lock_holder& holder) {
         return holder.backing == lock.holders.front().backing && holder.mode != access::read;
@@ -85,7 +93,7 @@ std::string_view mode_of(const lock_state& lock) noexcept {
 }
 
 std::string_view name_of(access mode) noexcept {
-    constexpr std::array<std::string_view, 4> names{"exclusive", "read", "write", "both"};
+    constexpr std::array<std::string_view, 5> names{"exclusive", "read", "write", "both", "permits"};
     return names[static_cast<std::size_t>(mode)];
 }
 

@@ -57,6 +57,8 @@ struct lock_state {
     bool is_idle() const noexcept { return holders.empty() && waiters.empty() && !is_moving; }
     // Readers share this kind of lock.
     bool is_shared_kind() const noexcept { return kind && wire::kind_of(*kind).has_shared_mode(); }
+    // Of a semaphore: the sum of what its holders have.
+    std::uint64_t permits_out() const noexcept;
     // By a majority of the servers; of one server, always.
     bool is_backed(const lock_holder& holder) const noexcept { return holder.backing > servers / 2; }
     // The longest wait of all waiters; zero if nobody waits.
@@ -69,9 +71,10 @@ struct lock_state {
     std::string looks_like;               // what that is, if it is known: "a Redisson lock"
     bool is_moving = false;               // from one member of a Cluster to another: its holders are not visible
     std::vector<lock_holder> holders;
-    std::vector<lock_waiter> waiters;    // in the order of the queue
-    std::optional<std::uint64_t> fence;  // the last token that was granted
-    std::size_t servers = 1;             // number of servers, those included that did not answer
+    std::vector<lock_waiter> waiters;        // in the order of the queue
+    std::optional<std::uint64_t> fence;      // the last token that was granted
+    std::optional<wire::limit_facts> limit;  // of a semaphore
+    std::size_t servers = 1;                 // number of servers, those included that did not answer
 };
 
 // What several servers say of a lock, as one lock. `seen` is not empty; `servers` includes those that did not answer.
@@ -85,7 +88,7 @@ lock_state merge(std::vector<std::optional<lock_state>> answers);
 // Removes the holders that no majority backs.
 void keep_majorities(std::vector<lock_state>& locks);
 
-// "free", "exclusive", "read", "write", "moving", "not a lock".
+// "free", "exclusive", "read", "write", "semaphore", "moving", "not a lock".
 std::string_view mode_of(const lock_state& lock) noexcept;
 std::string_view name_of(access mode) noexcept;
 std::string_view name_of(wish wants) noexcept;

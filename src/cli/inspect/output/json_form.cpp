@@ -28,14 +28,16 @@ json backing(std::size_t servers, const lock_state& lock) {
 }
 
 json to_json(const lock_waiter& waiter, const lock_state& lock) {
-    return {{"id", waiter.id},
-            {"wants", name_of(waiter.wants)},
-            {"client", to_json(waiter.client)},
-            {"since", utc(lock.server_time - waiter.waited)},
-            {"waited_ms", ms(waiter.waited)},
-            {"last_seen_ms", ms(waiter.unseen)},
-            {"silent", waiter.is_silent},
-            {"backing", backing(waiter.backing, lock)}};
+    json row{{"id", waiter.id},
+             {"wants", name_of(waiter.wants)},
+             {"client", to_json(waiter.client)},
+             {"since", utc(lock.server_time - waiter.waited)},
+             {"waited_ms", ms(waiter.waited)},
+             {"last_seen_ms", ms(waiter.unseen)},
+             {"silent", waiter.is_silent},
+             {"backing", backing(waiter.backing, lock)}};
+    if (lock.limit) row["permits"] = waiter.permits;
+    return row;
 }
 
 }  // namespace
@@ -56,17 +58,19 @@ json document(const server_set& servers, const char* what, json content) {
 
 json to_json(const lock_holder& holder, const lock_state& lock) {
     const auto since = holder.held ? json(utc(lock.server_time - *holder.held)) : json();
-    return {{"id", holder.id},
-            {"mode", name_of(holder.mode)},
-            {"count", holder.count},
-            {"kept", is_kept(holder)},
-            {"foreign", holder.is_foreign},
-            {"client", to_json(holder.client)},
-            {"token", or_null(holder.token)},
-            {"since", since},
-            {"held_ms", ms(holder.held)},
-            {"lease_left_ms", holder.left ? json(holder.left->count()) : json()},
-            {"backing", backing(holder.backing, lock)}};
+    json row{{"id", holder.id},
+             {"mode", name_of(holder.mode)},
+             {"count", holder.count},
+             {"kept", is_kept(holder)},
+             {"foreign", holder.is_foreign},
+             {"client", to_json(holder.client)},
+             {"token", or_null(holder.token)},
+             {"since", since},
+             {"held_ms", ms(holder.held)},
+             {"lease_left_ms", holder.left ? json(holder.left->count()) : json()},
+             {"backing", backing(holder.backing, lock)}};
+    if (lock.limit) row["permits"] = holder.permits;
+    return row;
 }
 
 json to_json(const lock_state& lock) {
@@ -74,12 +78,17 @@ json to_json(const lock_state& lock) {
     json waiters = json::array();
     for (const lock_holder& holder : lock.holders) holders.push_back(to_json(holder, lock));
     for (const lock_waiter& waiter : lock.waiters) waiters.push_back(to_json(waiter, lock));
-    return {
+    json all{
         {"name", lock.where.name.text()},      {"keys", lock.where.naming == wire::key_naming::raw ? "raw" : "tagged"},
         {"key", lock.where.keys.lock()},       {"mode", mode_of(lock)},
         {"last_token", or_null(lock.fence)},   {"holders", std::move(holders)},
         {"waiters", std::move(waiters)},       {"oldest_wait_ms", ms(lock.oldest_wait())},
         {"server_time", utc(lock.server_time)}};
+    if (lock.limit) {
+        all["semaphore"] = {
+            {"limit", lock.limit->present}, {"declared", lock.limit->declared}, {"out", lock.permits_out()}};
+    }
+    return all;
 }
 
 json to_json(const std::vector<lock_state>& locks) {

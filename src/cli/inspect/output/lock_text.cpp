@@ -19,9 +19,18 @@ std::string backing_text(const lock_state& lock, const lock_holder& holder) {
     return fmt::format("{} of {}", holder.backing, lock.servers);
 }
 
+std::string permits_text(const lock_state& lock) {
+    return fmt::format("{} of {}", lock.permits_out(), counted(lock.limit->present, "permit"));
+}
+
 std::string heading(const lock_state& lock, const palette& colours) {
     std::string text = colours.paint(emphasis::bold, excerpt(lock.where.name.text())) + ": ";
-    if (lock.is_free()) {
+    if (lock.limit) {
+        text += lock.is_free() ? fmt::format("free, {}", counted(lock.limit->present, "permit"))
+                               : permits_text(lock) + " held";
+        if (lock.limit->present != lock.limit->declared)
+            text += fmt::format(" (resized, declared with {})", lock.limit->declared);
+    } else if (lock.is_free()) {
         text += "free";
     } else if (!lock.is_shared_kind()) {
         text += "held";
@@ -41,6 +50,7 @@ std::string holder_lines(const lock_state& lock, const lock_holder& holder, cons
     if (holder.token) facts += fmt::format(", token {}", *holder.token);
     if (lock.is_shared_kind())
         facts += fmt::format(", {}", holder.mode == access::both ? "reads and writes" : name_of(holder.mode));
+    if (lock.limit) facts += ", " + counted(holder.permits, "permit");
     if (is_kept(holder)) facts += ", kept: its client gives it back when asked and not in use";
     if (holder.count > 1) facts += fmt::format(", entered {} times", holder.count);
     if (lock.servers > 1) facts += fmt::format(", on {} servers", backing_text(lock, holder));
@@ -55,6 +65,7 @@ std::string name_text(const lock_state& lock) {
 
 std::string mode_text(const lock_state& lock) {
     const bool kept = !lock.is_free() && std::ranges::all_of(lock.holders, is_kept);
+    if (lock.limit && !lock.is_free()) return permits_text(lock);
     return std::string(mode_of(lock)) + (kept ? ", kept" : "");
 }
 
@@ -124,13 +135,14 @@ std::string report(const lock_state& lock, const palette& colours) {
     table queue({left, right, left, right, left, left});
     for (std::size_t i = 0; i < lock.waiters.size(); ++i) {
         const lock_waiter& waiter = lock.waiters[i];
-        queue.add(
-            {{i == 0 ? "  queue" : ""},
-             {std::to_string(i + 1)},
-             {person(waiter), emphasis::warning},
-             {"waits " + about(waiter.waited)},
-             {lock.is_shared_kind() || waiter.wants != wish::write ? fmt::format("to {}", name_of(waiter.wants)) : ""},
-             {waiter.is_silent ? "not heard of; will be passed over" : "", emphasis::danger}});
+        queue.add({{i == 0 ? "  queue" : ""},
+                   {std::to_string(i + 1)},
+                   {person(waiter), emphasis::warning},
+                   {"waits " + about(waiter.waited)},
+                   {lock.limit                                             ? "for " + counted(waiter.permits, "permit")
+                    : lock.is_shared_kind() || waiter.wants != wish::write ? fmt::format("to {}", name_of(waiter.wants))
+                                                                           : ""},
+                   {waiter.is_silent ? "not heard of; will be passed over" : "", emphasis::danger}});
     }
     return text + queue.text(colours);
 }
@@ -146,6 +158,7 @@ table tabulate(const std::vector<lock_state>& locks) {
     }
     table result(std::move(columns));
     result.add_heading(titles, emphasis::dim);
+    result.leave_out({5, 1});  // a narrow screen still tells who waits
     for (const lock_state& lock : locks) result.add(row(lock));
     return result;
 }

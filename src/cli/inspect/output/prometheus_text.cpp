@@ -16,6 +16,8 @@ struct totals {
     std::map<std::string_view, std::size_t> held;  // by mode
     std::size_t holders = 0;
     std::size_t waiters = 0;
+    std::uint64_t permits_out = 0;
+    std::uint64_t permits = 0;
     microseconds oldest_wait{0};
     microseconds longest_hold{0};
 };
@@ -43,6 +45,10 @@ by_prefix add_up(const std::vector<lock_state>& locks) {
         if (!lock.is_free()) ++sum.held[mode_of(lock)];
         sum.holders += lock.holders.size();
         sum.waiters += lock.waiters.size();
+        if (lock.limit) {
+            sum.permits_out += lock.permits_out();
+            sum.permits += lock.limit->present;
+        }
         sum.oldest_wait = std::max(sum.oldest_wait, lock.oldest_wait());
         for (const lock_holder& holder : lock.holders) {
             sum.longest_hold = std::max(sum.longest_hold, holder.held.value_or(microseconds(0)));
@@ -95,6 +101,10 @@ std::string prometheus_text(const scrape& seen) {
     add_family("holdfast_holders", "Number of holders; a lock held for reading may have many.",
                [](const totals& sum) { return sum.holders; });
     add_family("holdfast_waiters", "Number of waiters.", [](const totals& sum) { return sum.waiters; });
+    add_family("holdfast_permits_out", "Permits of semaphores that are held.",
+               [](const totals& sum) { return sum.permits_out; });
+    add_family("holdfast_permits_limit", "The limits of semaphores that are held or waited for.",
+               [](const totals& sum) { return sum.permits; });
     add_family("holdfast_oldest_wait_seconds", "The longest wait.",
                [](const totals& sum) { return in_seconds(sum.oldest_wait); });
     add_family("holdfast_longest_hold_seconds", "The longest hold.",

@@ -187,6 +187,7 @@ function makeRow(key) {
 }
 function modeText(row) {
   const words = { exclusive: 'mutex', read: row.holders > 1 ? plural(row.holders, 'reader') : 'read', write: 'write', free: 'free', moving: 'moving between members', 'not a lock': 'not a lock' };
+  if (row.permits) words.semaphore = row.permits.out + ' of ' + plural(row.permits.limit, 'permit');
   return (words[row.mode] || row.mode) + (row.raw ? ' · raw key' : '') + (row.backing && row.backing.servers < row.backing.of ? ' · ' + row.backing.servers + ' of ' + row.backing.of + ' servers' : '');
 }
 function showLease(text, bar, until, lease, held) {
@@ -291,7 +292,7 @@ function renderLock() {
   lock.ticks = [];
   const focus = document.activeElement?.dataset?.focus;
   page.replaceChildren(
-    title(visible(d.name), [el('span', { class: 'pill ' + (d.mode === 'free' ? '' : 'held') }, d.mode === 'exclusive' ? 'mutex' : d.mode), el('span', {}, 'key ', el('code', {}, visible(d.key))), el('span', {}, 'last token ', el('code', {}, String(d.last_token ?? '–')))]),
+    title(visible(d.name), [el('span', { class: 'pill ' + (d.mode === 'free' ? '' : 'held') }, d.semaphore ? d.semaphore.out + ' of ' + plural(d.semaphore.limit, 'permit') : d.mode === 'exclusive' ? 'mutex' : d.mode), el('span', {}, 'key ', el('code', {}, visible(d.key))), el('span', {}, 'last token ', el('code', {}, String(d.last_token ?? '–')))]),
     el('div', { class: 'columns' }, holdersCard(d), queueCard(d)),
     timelineCard(d),
     el('div', { class: 'columns' }, histogramCard(d.history), handoversCard(d.history)));
@@ -321,7 +322,7 @@ function holdersCard(d) {
       el('div', { class: 'wide' }, el('span', { class: 'sub-inline' }, 'lease left '), text, bar),
       el('span', { class: 'sub mono' }, one.token ? 'token ' + one.token : 'no token'),
       state.about?.release ? el('button', { class: 'danger', type: 'button', 'data-focus': 'release ' + one.id, onclick: () => askRelease(d, one) }, 'Release …')
-        : one.mode === 'exclusive' ? el('span') : el('span', { class: 'pill' }, one.mode));
+        : one.mode === 'exclusive' ? el('span') : el('span', { class: 'pill' }, one.permits ? plural(one.permits, 'permit') : one.mode));
   });
   const more = d.holders_total - d.holders.length;
   return el('div', { class: 'card' }, el('h2', {}, d.holders_total > 1 ? d.holders_total + ' holders' : 'Holder'),
@@ -332,7 +333,7 @@ function queueCard(d) {
     const [name, host] = who(one);
     name.prepend(el('span', { class: 'place' }, String(i + 1)));
     return el('div', { class: 'party' }, name, ticking(el('span', { class: 'num' }), () => 'for ' + span(now() - (d.now - one.waited_ms))), host,
-      one.silent ? el('span', { class: 'pill danger' }, 'silent: will be passed over') : one.wants !== 'write' ? el('span', { class: 'pill' }, 'wants to ' + one.wants) : null);
+      one.silent ? el('span', { class: 'pill danger' }, 'silent: will be passed over') : one.permits ? el('span', { class: 'pill' }, 'wants ' + plural(one.permits, 'permit')) : one.wants !== 'write' ? el('span', { class: 'pill' }, 'wants to ' + one.wants) : null);
   });
   const more = d.waiters_total - d.waiters.length;
   return el('div', { class: 'card' }, el('h2', {}, 'Queue', el('span', { class: 'muted' }, d.waiters_total ? plural(d.waiters_total, 'waiter') + ', in the order in which they are served' : '')),

@@ -15,7 +15,7 @@
 local now_ms = math.floor(now_us / 1000)
 --@include rw/common/grant_text.lua
 --@include common/hold_id.lua
---@include rw/common/deadlines.lua
+--@include common/deadlines.lua
 
 local newest = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')
 local remembered = redis.call('ZSCORE', KEYS[5], 'foreign')

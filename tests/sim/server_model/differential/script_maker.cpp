@@ -148,6 +148,8 @@ argument_kind kind_of(std::string_view description) {
     const auto about = [subject](std::initializer_list<std::string_view> any) {
         return std::any_of(any.begin(), any.end(), [subject](auto word) { return mentions(subject, word); });
     };
+    if (about({"limit", "permits"})) return argument_kind::count;
+    if (about({"version"})) return argument_kind::version;
     if (about({"preference"})) return argument_kind::preference;
     if (about({"wants"})) return argument_kind::wish;
     if (subject.starts_with("what is left")) return argument_kind::rest;
@@ -243,6 +245,10 @@ std::string script_maker::make(argument_kind kind) {
             return std::string{random_.pick(wakes)};
         case argument_kind::id:
             return std::string{random_.pick(ids)};
+        case argument_kind::count:
+            return std::to_string(random_.one_in(4) ? 1 + random_.below(4) : 3);
+        case argument_kind::version:
+            return random_.one_in(2) ? "" : std::string{random_.pick(ids)};
         case argument_kind::preference:
             return std::string{random_.pick(preferences)};
         case argument_kind::wish:

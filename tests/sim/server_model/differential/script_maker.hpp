@@ -22,6 +22,8 @@ enum class argument_kind : std::uint8_t {
     past_moment,
     later_moment,
     channel,
+    count,
+    version,
     preference,
     wish,
     rest

@@ -739,5 +739,115 @@ TEST_F(LocalGrants, GivingBackLeavesWhatIsInUse) {
     EXPECT_EQ(count(kind::release), 1U);
 }
 
+// --- the fast path
+
+TEST_F(LocalGrants, TheFastPathIsOpenWhileTheHoldIsFreshAndNobodyHasToWait) {
+    EXPECT_FALSE(machine_->fast_path(now_));
+    const auto hold = kept();
+    const auto terms = machine_->fast_path(now_);
+    ASSERT_TRUE(terms);
+    EXPECT_EQ(terms->hold, hold);
+    EXPECT_EQ(terms->until, now_ + 1500ms) << "half of the lease after the proof";
+    EXPECT_FALSE(machine_->fast_path(terms->until));
+    claim& user = wants();
+    EXPECT_FALSE(machine_->fast_path(now_)) << "a mutex in use";
+    release(user);
+    EXPECT_TRUE(machine_->fast_path(now_));
+    machine_->close(now_, out_);
+    EXPECT_FALSE(machine_->fast_path(now_));
+}
+
+TEST_F(LocalGrants, TheFastPathIsClosedWhereTheLastReleaseGivesTheHoldBack) {
+    settings chosen = usual();
+    chosen.keep = 0s;
+    use(chosen);
+    claim& user = wants();
+    claim& next = wants();
+    arrives();
+    release(user);
+    EXPECT_EQ(next.is, claim::state::holding);
+    EXPECT_FALSE(machine_->fast_path(now_));
+}
+
+TEST_F(LocalGrants, AUserWithoutAClaimHoldsOthersUpAndIsWaitedFor) {
+    const auto hold = kept();
+    machine_->count_in(hold, 1, now_);
+    claim& waiter = wants();
+    EXPECT_EQ(last_.what, verdict::waits);
+    EXPECT_FALSE(machine_->fast_path(now_)) << "somebody waits";
+    wanted(hold);
+    EXPECT_EQ(count(kind::release), 0U);
+    EXPECT_EQ(machine_->release_fast(hold, now_, out_), std::nullopt);
+    EXPECT_EQ(waiter.is, claim::state::holding);
+    release(waiter);
+    EXPECT_EQ(count(kind::release), 1U);
+}
+
+TEST_F(LocalGrants, AHoldIsKeptFromItsLastUseWithoutAClaim) {
+    const auto hold = kept();
+    machine_->count_out(hold);
+    now_ += 900ms;
+    machine_->count_in(hold, 0, now_);
+    now_ += 500ms;
+    machine_->on_timer(now_, out_);
+    EXPECT_EQ(count(kind::release), 0U);
+    now_ += 500ms;
+    machine_->on_timer(now_, out_);
+    EXPECT_EQ(count(kind::release), 1U);
+}
+
+TEST_F(LocalGrants, TheTimerGoesOnWhileUsersWithoutAClaimMayReleaseUnseen) {
+    const auto hold = kept();
+    now_ += 1s;
+    machine_->count_in(hold, 1, {});
+    machine_->on_timer(now_, out_);
+    EXPECT_EQ(count(kind::release), 0U);
+    const auto wakes = took(kind::wake);
+    ASSERT_EQ(wakes.size(), 1U);
+    EXPECT_EQ(wakes.front().at, now_ + 1s);
+}
+
+TEST_F(LocalGrants, AUserWithoutAClaimStaysWithTheHoldThatWasLost) {
+    const auto hold = kept();
+    machine_->count_in(hold, 1, now_);
+    machine_->on_lost(hold, now_, out_);
+    EXPECT_EQ(count(kind::release), 0U) << "it may have the rest of the validity for stopping work";
+    claim& next = wants();
+    arrives();
+    EXPECT_EQ(next.is, claim::state::holding);
+    EXPECT_EQ(machine_->release_fast(hold, now_, out_), errc::lost);
+    EXPECT_EQ(count(kind::release), 1U);
+    EXPECT_EQ(next.is, claim::state::holding);
+}
+
+TEST_F(LocalGrants, AUserThatGetsAClaimReentersAndReleasesByIt) {
+    const auto hold = kept();
+    machine_->count_in(hold, 1, now_);
+    claim& mine = make(access::exclusive, 7);
+    machine_->adopt(hold, mine, 2);
+    EXPECT_EQ(machine_->find(owner_id{7}), &mine);
+    wants(access::exclusive, 7);
+    EXPECT_EQ(last_.what, verdict::reentered);
+    for (int i = 0; i < 3; ++i) release(mine);
+    EXPECT_EQ(mine.is, claim::state::over);
+    EXPECT_TRUE(machine_->fast_path(now_));
+}
+
+TEST_F(LocalGrants, ReadersOfTheFastPathShareWithReadersThatHaveClaims) {
+    use(read_write());
+    const auto hold = kept();
+    claim& reader = reads();
+    EXPECT_TRUE(machine_->fast_path(now_));
+    machine_->count_in(hold, 2, now_);
+    claim& writer = wants();
+    EXPECT_EQ(last_.what, verdict::waits);
+    release(reader);
+    machine_->release_fast(hold, now_, out_);
+    EXPECT_EQ(writer.is, claim::state::waiting);
+    machine_->release_fast(hold, now_, out_);
+    EXPECT_EQ(writer.is, claim::state::holding);
+    EXPECT_FALSE(machine_->fast_path(now_));
+}
+
 }  // namespace
 }  // namespace holdfast::engine::local::local_grants_test

@@ -8,6 +8,7 @@
 #include <list>
 #include <map>
 #include <random>
+#include <set>
 
 namespace holdfast::engine::local::local_random_test {
 namespace {
@@ -91,6 +92,8 @@ private:
         local_grants machine;
         std::map<std::uint64_t, server::entry> holds;  // by the machine's number
         std::map<std::uint64_t, bool> upgrading;
+        std::vector<std::uint64_t> fast;  // the holds of those who have no claim
+        std::set<std::uint64_t> lost;
     };
     enum class what { wanted, granted };
     struct message {
@@ -103,9 +106,8 @@ private:
 
     unsigned draw(unsigned below) { return std::uniform_int_distribution<unsigned>(0, below - 1)(random_); }
     bool is_over() const {
-        return std::ranges::all_of(processes_,
-                                   [](const auto& p) { return p->waiting.empty() && p->holding.empty(); }) &&
-               !outsider_holds() && !outsider_waits_ && messages_.empty();
+        const auto is_idle = [](const auto& p) { return p->waiting.empty() && p->holding.empty() && p->fast.empty(); };
+        return std::ranges::all_of(processes_, is_idle) && !outsider_holds() && !outsider_waits_ && messages_.empty();
     }
     bool outsider_holds() const {
         return std::ranges::any_of(server_.holders, [](const auto& h) { return h.who.process == outsider; });
@@ -115,7 +117,13 @@ private:
         now_ += std::chrono::microseconds(draw(300));
         const std::size_t i = draw(2);
         process& p = *processes_[i];
-        switch (draw(12)) {
+        switch (draw(14)) {
+            case 12:
+                begin_fast(p);
+                break;
+            case 13:
+                finish_fast(i);
+                break;
             case 0:
             case 1:
             case 2:
@@ -161,13 +169,38 @@ private:
         carry_out(i, out);
     }
 
+    // The fast path is opened, some come, and it is closed.
+    void begin_fast(process& p) {
+        const auto terms = p.machine.fast_path(now_);
+        if (!terms) return;
+        p.machine.count_out(terms->hold);
+        const bool is_mutex = settings_.kind == lock_kind::mutex;
+        const auto there = static_cast<unsigned>(std::ranges::count(p.fast, terms->hold));
+        const unsigned fresh = is_mutex ? 1 - there : draw(3);
+        p.fast.insert(p.fast.end(), fresh, terms->hold);
+        p.machine.count_in(terms->hold, there + fresh, now_);
+    }
+    void finish_fast(std::size_t i) {
+        process& p = *processes_[i];
+        if (p.fast.empty()) return;
+        const auto one = p.fast.begin() + draw(static_cast<unsigned>(p.fast.size()));
+        const std::uint64_t hold = *one;
+        p.fast.erase(one);
+        effects out;
+        EXPECT_EQ(p.machine.release_fast(hold, now_, out).has_value(), p.lost.contains(hold));
+        carry_out(i, out);
+    }
+
     void finish(std::size_t i) {
         process& p = *processes_[i];
         if (p.holding.empty()) return;
         release(i, *p.holding[draw(static_cast<unsigned>(p.holding.size()))]);
     }
     void finish_somebody() {
-        for (std::size_t i = 0; i < processes_.size(); ++i) finish(i);
+        for (std::size_t i = 0; i < processes_.size(); ++i) {
+            finish(i);
+            finish_fast(i);
+        }
         if (outsider_holds()) outside();
     }
     void release(std::size_t i, claim& c) {
@@ -195,6 +228,7 @@ private:
         process& p = *processes_[i];
         if (p.holds.empty()) return;
         const auto [number, entry] = *p.holds.begin();
+        p.lost.insert(number);
         effects out;
         p.machine.on_lost(number, now_, out);
         carry_out(i, out);
@@ -377,6 +411,11 @@ private:
         std::size_t writers = outsider_holds() ? 1 : 0;
         std::size_t believers = writers;
         for (const auto& p : processes_) {
+            for (const std::uint64_t hold : p->fast) {
+                if (p->lost.contains(hold)) continue;
+                ++believers;
+                if (settings_.kind == lock_kind::mutex) ++writers;
+            }
             for (const claim* const c : p->holding) {
                 if (c->is != claim::state::holding) continue;
                 ++believers;

@@ -1,12 +1,9 @@
-// etcd's own lock (clientv3/concurrency) as a contestant; see contestants/contestant.hpp for the conversation.
-//
-// Waiters watch the key before theirs. Each caller has a session of its own, because a session that has the lock may
-// take it again; a session is kept alive in the background.
+// What the contestants in Go share; see contestants/contestant.hpp for the conversation. Each is built of this file and
+// one with its locks, which has connect() and lockOf().
 package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -16,8 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"go.etcd.io/etcd/clientv3"
-	"go.etcd.io/etcd/clientv3/concurrency"
 	"golang.org/x/sys/unix"
 )
 
@@ -49,8 +44,11 @@ func processorMicros() float64 {
 	return float64(used.Utime.Sec+used.Stime.Sec)*1e6 + float64(used.Utime.Usec+used.Stime.Usec)
 }
 
+// acquire waits until the lock is held, and returns what releases it and waits for the answer.
+type acquire func() (release func())
+
 type caller struct {
-	mutex                *concurrency.Mutex
+	acquire              acquire
 	taken, entered, left []float64
 	late                 int
 }
@@ -61,13 +59,13 @@ func (c *caller) work(end float64) {
 	rest := time.Duration(number("rest_us", 0)) * time.Microsecond
 	for nowMicros() < end {
 		asked := nowMicros()
-		must(c.mutex.Lock(context.Background()))
+		release := c.acquire()
 		inside := nowMicros()
 		if inside < end {
 			time.Sleep(section)
 		}
 		leaving := nowMicros()
-		must(c.mutex.Unlock(context.Background()))
+		release()
 		outside := nowMicros()
 		if inside >= end {
 			c.late++
@@ -126,17 +124,14 @@ func main() {
 		parts := strings.SplitN(word, "=", 2)
 		chosen[parts[0]] = parts[1]
 	}
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{chosen["url"]}, DialTimeout: 10 * time.Second})
-	must(err)
+	connect()
 	callers := make([]*caller, number("callers", 1))
 	for i := range callers {
 		name := "bench"
 		if chosen["names"] != "one" {
 			name = fmt.Sprintf("bench:%d:%d", number("process", 0), i)
 		}
-		session, err := concurrency.NewSession(client, concurrency.WithTTL(60))
-		must(err)
-		callers[i] = &caller{mutex: concurrency.NewMutex(session, name)}
+		callers[i] = &caller{acquire: lockOf(name)}
 	}
 	fmt.Println("ready")
 	input := bufio.NewScanner(os.Stdin)

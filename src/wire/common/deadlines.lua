@@ -1,4 +1,4 @@
--- Shared by the read-write scripts: the deadlines in the leases, and the clock that they belong to.
+-- Shared by the scripts of kinds with several holders: the deadlines in the leases, and the clock that they belong to.
 --
 -- A deadline is a time of the server's clock. When a Cluster moves the key to another member, the deadlines are still
 -- times of the old member's clock; but the key's expiry moved as a duration and is right at the new member. Only our

@@ -1,6 +1,4 @@
-// Curator's InterProcessMutex, or its InterProcessReadWriteLock, on ZooKeeper as a contestant; see contestants/contestant.hpp for the conversation.
-//
-// Waiters watch the node before theirs. One client for the process, a thread for each caller.
+// What the contestants in Java share; see contestants/contestant.hpp for the conversation. A thread for each caller.
 
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
@@ -12,14 +10,23 @@ import java.util.Scanner;
 import java.util.concurrent.CountDownLatch;
 import java.util.stream.Collectors;
 import java.util.stream.DoubleStream;
-import org.apache.curator.framework.CuratorFramework;
-import org.apache.curator.framework.CuratorFrameworkFactory;
-import org.apache.curator.framework.recipes.locks.InterProcessMutex;
-import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
-import org.apache.curator.retry.ExponentialBackoffRetry;
 
-public class Contestant {
+abstract class Contestant {
+    interface Lock {
+        void acquire() throws Exception;
+        void release() throws Exception;
+    }
+
+    record Locks(Lock writing, Lock reading) {} // reading: null if the lock is exclusive
+
     static final Map<String, String> chosen = new HashMap<>();
+
+    abstract void connect() throws Exception;
+    abstract Locks locks(String name);
+
+    static boolean isShared() {
+        return "shared".equals(chosen.get("kind"));
+    }
 
     static int number(String name, int otherwise) {
         return chosen.containsKey(name) ? Integer.parseInt(chosen.get(name)) : otherwise;
@@ -39,22 +46,19 @@ public class Contestant {
     }
 
     static class Caller {
-        final InterProcessMutex writing;
-        final InterProcessMutex reading; // null: the lock is exclusive
+        final Locks locks;
         final Random dice;
         List<Double> taken, entered, left;
         int late;
 
-        Caller(CuratorFramework client, String path, int number) {
-            boolean shared = "shared".equals(chosen.get("kind"));
-            var both = shared ? new InterProcessReadWriteLock(client, path) : null;
-            reading = shared ? both.readLock() : null;
-            writing = shared ? both.writeLock() : new InterProcessMutex(client, path);
+        Caller(Locks locks, int number) {
+            this.locks = locks;
             dice = new Random(number + 1);
         }
 
-        InterProcessMutex next() {
-            return reading == null || dice.nextInt(100) < number("writers", 0) ? writing : reading;
+        Lock next() {
+            boolean writes = locks.reading() == null || dice.nextInt(100) < number("writers", 0);
+            return writes ? locks.writing() : locks.reading();
         }
 
         void work(double end, int section, int rest) throws Exception {
@@ -63,13 +67,13 @@ public class Contestant {
             left = new ArrayList<>();
             late = 0;
             while (now() < end) {
-                InterProcessMutex mutex = next();
+                Lock lock = next();
                 double asked = now();
-                mutex.acquire();
+                lock.acquire();
                 double inside = now();
                 if (inside < end) pause(section);
                 double leaving = now();
-                mutex.release();
+                lock.release();
                 double outside = now();
                 if (inside >= end) {
                     late++;
@@ -135,20 +139,18 @@ public class Contestant {
         System.out.println(line.append("}"));
     }
 
-    public static void main(String[] words) throws Exception {
+    void play(String[] words) throws Exception {
         for (String word : words) {
             int sign = word.indexOf('=');
             chosen.put(word.substring(0, sign), word.substring(sign + 1));
         }
-        var client = CuratorFrameworkFactory.newClient(chosen.get("url"), 60000, 15000, new ExponentialBackoffRetry(100, 3));
-        client.start();
-        client.blockUntilConnected();
+        connect();
         var callers = new ArrayList<Caller>();
         for (int i = 0; i < number("callers", 1); i++) {
-            boolean one = "one".equals(chosen.get("names")) || "shared".equals(chosen.get("kind"));
-            callers.add(new Caller(client, one ? "/bench" : "/bench-" + number("process", 0) + "-" + i, i));
+            boolean one = "one".equals(chosen.get("names")) || isShared();
+            callers.add(new Caller(locks(one ? "bench" : "bench-" + number("process", 0) + "-" + i), i));
         }
-        new Caller(client, "/warm-" + number("process", 0), 0).work(now() + 3e6, 0, 0); // the compiler's warm-up
+        new Caller(locks("warm-" + number("process", 0)), 0).work(now() + 3e6, 0, 0); // the compiler's warm-up
         System.out.println("ready");
         for (var input = new Scanner(System.in); input.hasNextLine();) {
             run(callers, Double.parseDouble(input.nextLine().split(" ")[1]), number("section_us", 0), number("rest_us", 0));
