@@ -3,7 +3,8 @@
 //   face=blocking  callers are threads that call acquire() and release()
 //   face=async     callers are chains of async_acquire and async_release without a thread of their own
 //   names=own|one  every caller has a lock of its own, or all of them want the same
-//   kind=mutex|shared  of a shared_mutex, `writers` per cent of the cycles write and the others read
+//   kind=mutex|shared|semaphore  of a shared_mutex, `writers` per cent of the cycles write and the others read; of a
+//                  semaphore each caller takes one of `permits`
 //   end=scope|told a hold ends as at the end of a scope, or by release(), which waits for the answer
 //   url=URL        a majority of several servers: URL,URL,URL
 
@@ -95,6 +96,14 @@ void run_shared(const settings& chosen, const client& redis) {
     converse([&](double seconds) { run_blocking_slice(chosen, cycle, seconds); });
 }
 
+void run_semaphore(const settings& chosen, const client& redis) {
+    semaphore pool(redis, "bench", static_cast<std::size_t>(chosen.number("permits")), terms<semaphore_options>());
+    std::vector<lease> holds(callers_of(chosen));
+    const blocking_cycle cycle{.acquire = [&](std::size_t i) { holds[i] = pool.acquire(); },
+                               .release = [&](std::size_t i) { end(chosen, holds[i]); }};
+    converse([&](double seconds) { run_blocking_slice(chosen, cycle, seconds); });
+}
+
 // One caller without a thread: each completion starts the next step, until time is up.
 class chain {
 public:
@@ -166,6 +175,7 @@ int main(int argc, char** argv) {
         const holdfast::client redis = connect(chosen.text("url"));
         if (chosen.text("face") == "async") return run_async(chosen, redis);
         if (chosen.text("kind") == "shared") return run_shared(chosen, redis);
+        if (chosen.text("kind") == "semaphore") return run_semaphore(chosen, redis);
         run_mutex(chosen, redis);
     });
 }

@@ -1,4 +1,5 @@
 // holdfast-sim runs simulated scenarios. `--seed N --trace` prints the events of one, `--seeds N` runs many.
+// `--explore SCOPE` tries every order of events of a small world instead.
 
 #include <unistd.h>
 #include <charconv>
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <thread>
 
+#include "explore/command.hpp"
 #include "world/campaign.hpp"
 
 namespace {
@@ -18,13 +20,17 @@ using steady = std::chrono::steady_clock;
 struct settings {
     campaign_options campaign;
     bool trace = false;
+    explore::command_options explored;  // a scope: no scenarios
 };
 
 int usage() {
     std::fputs(
         "usage: holdfast-sim [--seeds N] [--first-seed N] [--jobs N] [--counted N] [--all] [--replicated] [--cluster] "
         "[--polls]\n"
-        "       holdfast-sim --seed N [--trace] [--replicated] [--cluster] [--polls]\n",
+        "       holdfast-sim --seed N [--trace] [--replicated] [--cluster] [--polls]\n"
+        "       holdfast-sim --explore list|all|SCOPE,... [--schedules N] [--jobs N] [--mutant NAME|all]\n"
+        "                    [--waits N] [--deviations N] [--horizon MS]\n"
+        "       holdfast-sim --explore SCOPE --schedule N,N,... [--mutant NAME]\n",
         stderr);
     return 2;
 }
@@ -58,6 +64,13 @@ bool read(int argc, char** argv, settings& out) {
             continue;
         }
         if (i + 1 == argc) return false;
+        if (word == "--explore" || word == "--schedule" || word == "--mutant") {
+            std::string& given = word == "--explore"    ? out.explored.scope
+                                 : word == "--schedule" ? out.explored.schedule
+                                                        : out.explored.mutant;
+            given = argv[++i];
+            continue;
+        }
         const std::string_view digits = argv[++i];
         std::uint64_t number = 0;
         const auto [end, wrong] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
@@ -71,6 +84,14 @@ bool read(int argc, char** argv, settings& out) {
             out.campaign.first_seed = number;
         } else if (word == "--counted") {
             out.campaign.counted = number;
+        } else if (word == "--waits") {
+            out.explored.most_waits = static_cast<unsigned>(number);
+        } else if (word == "--deviations") {
+            out.explored.most_deviations = static_cast<unsigned>(number);
+        } else if (word == "--horizon") {
+            out.explored.horizon_ms = static_cast<unsigned>(number);
+        } else if (word == "--schedules") {
+            out.explored.most_schedules = number;
         } else if (word == "--jobs") {
             out.campaign.jobs = static_cast<unsigned>(std::max<std::uint64_t>(number, 1));
         } else if (word == "--seed") {
@@ -131,6 +152,10 @@ void summarize_lines(const campaign_result& all) {
 int main(int argc, char** argv) {
     settings given;
     if (!read(argc, argv, given)) return usage();
+    if (!given.explored.scope.empty()) {
+        given.explored.jobs = given.campaign.jobs;
+        return explore::run(given.explored);
+    }
     const auto begin = steady::now();
     const std::uint64_t seeds = given.campaign.seeds;
     if (given.trace) given.campaign.scenario.trace = [](const std::string& line) { std::puts(line.c_str()); };

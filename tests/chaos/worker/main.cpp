@@ -54,7 +54,7 @@ int main(int count, char** words) {
         {"count", &holdfast::chaos::count},       {"hold", &holdfast::chaos::hold},
         {"crowd", &holdfast::chaos::crowd},       {"cycle", &holdfast::chaos::cycle},
         {"share", &holdfast::chaos::share},       {"share-hold", &holdfast::chaos::share_hold},
-        {"lock-set", &holdfast::chaos::lock_set},
+        {"lock-set", &holdfast::chaos::lock_set}, {"permits", &holdfast::chaos::take_permits},
     };
     const std::vector<std::string> given(words + 1, words + count);
     try {

@@ -57,6 +57,10 @@ int share(arguments given);
 /// before, "held <us>" when it has all of them, and "released" when its input has ended and they are released.
 int share_hold(arguments given);
 
+/// URL NAME LIMIT LEASE_MS THREADS: threads that take one to three permits again and again. Reports "believes <hold>
+/// <us> <permits>" repeatedly while it believes, until its input ends; then "done".
+int take_permits(arguments given);
+
 /// "URL URL..." NAME FILE MAX_LEASE_MS: reads, waits and writes the count in a store that checks tokens, under a lock
 /// on all these servers, until its input ends. Reports "interval <from us> <to us> <token>" for every belief that led
 /// to a write, "late" if the store refused the read, "told <us> <reason>" for every error, then "done <updates>".

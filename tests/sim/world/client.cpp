@@ -40,24 +40,31 @@ void client::start() {
 
 void client::pause_until(instant then) {
     if (dead_ || paused_) return;
+    pause();
+    time_.at(then, [this] {
+        if (!dead_) resume(random_.percent(50) ? first::timers : first::messages);
+    });
+}
+
+void client::pause() {
     paused_ = true;
     paused_at_ = time_.now();
-    time_.at(then, [this] {
-        if (dead_) return;
-        paused_ = false;
-        resumed_at_ = time_.now();
-        trouble_passes();
-        if (setup_.clock_stops_in_pauses) slept_ += time_.now() - paused_at_;
-        std::vector<timeline::action> late = std::exchange(postponed_, {});
-        if (random_.percent(50)) on_alarm();
-        for (auto& what : late) {
-            if (!dead_) what();
-            settle();
-        }
-        if (!dead_) on_alarm();
+}
+
+void client::resume(first what_first) {
+    paused_ = false;
+    resumed_at_ = time_.now();
+    trouble_passes();
+    if (setup_.clock_stops_in_pauses) slept_ += time_.now() - paused_at_;
+    std::vector<timeline::action> late = std::exchange(postponed_, {});
+    if (what_first == first::timers) on_alarm();
+    for (auto& what : late) {
+        if (!dead_) what();
         settle();
-        if (!dead_ && has_dead_link()) trouble_until_noticed();
-    });
+    }
+    if (!dead_) on_alarm();
+    settle();
+    if (!dead_ && has_dead_link()) trouble_until_noticed();
 }
 
 void client::die() {

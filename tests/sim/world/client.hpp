@@ -51,12 +51,17 @@ public:
     template <class Action>
     void when_awake(Action&& what) {
         if (dead_) return;
+        ++runs_;
         if (paused_) return postponed_.emplace_back(std::forward<Action>(what)), void();
         what();
         settle();
     }
     void start();
     void pause_until(instant then);
+    void pause();
+    /// What a process does first that goes on after a pause: its timers are due, and messages have arrived.
+    enum class first : std::uint8_t { timers, messages };
+    void resume(first what);
     void die();
     void close();
     bool dead() const { return dead_; }
@@ -74,6 +79,10 @@ public:
     /// finding the owner may take.
     bool may_still_be_connecting(const wire::lock_keys& lock, instant since) const;
     instant resumed_at() const { return resumed_at_; }
+    /// It holds nothing, wants nothing, and owes nothing to a server.
+    bool is_quiet() const { return engine_->holds() == 0; }
+    /// How often something has run in it.
+    std::uint64_t runs() const { return runs_; }
 
 private:
     std::unique_ptr<backend> make_backend(std::size_t node, network& net);
@@ -102,6 +111,7 @@ private:
     instant paused_at_{};
     instant resumed_at_{};
     nanoseconds slept_{0};
+    std::uint64_t runs_ = 0;
     instant trouble_until_{};
 };
 

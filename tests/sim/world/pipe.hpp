@@ -52,10 +52,22 @@ public:
 
     random_stream::span delay{microseconds(50), milliseconds(2)};
 
+    // --- where every order of arrival is explored
+    /// From now on nothing arrives by itself, but only by deliver_first().
+    void deliver_by_hand() { by_hand_ = true; }
+    void deliver_first() {
+        const packet what = std::move(under_way_.front().second);
+        under_way_.pop_front();
+        to_(what);
+    }
+    /// What has been sent and has not arrived, with the time at which it is due.
+    const std::deque<std::pair<instant, packet>>& under_way() const { return under_way_; }
+
 private:
     void put(packet what) {
         if (lost_) return;
         what.sent = time_.now();
+        if (by_hand_) return under_way_.emplace_back(time_.now(), std::move(what)), void();
         instant due = std::max(time_.now() + random_.within(delay), not_before_);
         if (!under_way_.empty()) due = std::max(due, under_way_.back().first);
         under_way_.emplace_back(due, std::move(what));
@@ -78,6 +90,7 @@ private:
     std::deque<std::pair<instant, packet>> under_way_;
     instant not_before_{};
     bool lost_ = false;
+    bool by_hand_ = false;
 };
 
 }  // namespace holdfast::sim

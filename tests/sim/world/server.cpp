@@ -49,10 +49,11 @@ server::server(timeline& time, random_stream random, server_options options, scr
       random_(random),
       options_(std::move(options)),
       watcher_(watcher),
-      model_({.undeclared_keys = key_check::strict, .engine = options_.engine}),
+      model_({.undeclared_keys = options_.undeclared_keys, .engine = options_.engine}),
       offset_us_(epoch_us + static_cast<std::int64_t>(random_.below(1'000'000'000))),
       started_us_(offset_us_ - 3600 * us_per_s),
       rate_(1.0 + (static_cast<double>(random_.below(1001)) - 500.0) / 100'000.0) {
+    if (options_.rate) rate_ = *options_.rate;
     model_.on_message([this](const message& what) { deliver(what); });
     for (const auto& [original, mutant] : options_.replaced_scripts)
         replaced_sha1_[sha1_hex(original)] = sha1_hex(mutant);

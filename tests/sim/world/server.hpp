@@ -49,11 +49,13 @@ bool is_half_run(const value& answer);
 
 struct server_options {
     std::shared_ptr<script_engine> engine;
-    bool kill_allowed = true;              // false: the ACL forbids CLIENT KILL
-    bool pushes_overtake = false;          // mutant: a push overtakes the answers before it
-    bool runs_look_alike = false;          // mutant: all runs have the same run id
-    bool uptimes_look_exact = false;       // mutant: clients round an uptime up instead of down
-    bool acks_write_nothing = false;       // mutant: no write precedes a client's WAIT
+    bool kill_allowed = true;         // false: the ACL forbids CLIENT KILL
+    bool pushes_overtake = false;     // mutant: a push overtakes the answers before it
+    bool runs_look_alike = false;     // mutant: all runs have the same run id
+    bool uptimes_look_exact = false;  // mutant: clients round an uptime up instead of down
+    bool acks_write_nothing = false;  // mutant: no write precedes a client's WAIT
+    key_check undeclared_keys = key_check::strict;
+    std::optional<double> rate = {};       // of its clock; nothing: drawn
     unsigned half_run_percent = 0;         // percentage of scripts on a leaving slot that are stopped at their very end
     bool asks_remembered = false;          // mutant: one ASK redirects all commands of its slot
     bool slots_leave_silently = false;     // mutant: clients are not told that a slot has left
@@ -135,6 +137,11 @@ public:
     const entry* peek(std::string_view key) {
         model_.set_time(now_us());
         return model_.peek(key);
+    }
+    /// Its living keys, one line each.
+    std::string dump() {
+        model_.set_time(now_us());
+        return model_.dump();
     }
     std::uint64_t scripts_run() const { return scripts_run_; }
     /// When the client sent the command that runs, or ran last.

@@ -20,6 +20,9 @@ public:
     void at(instant when, action what) { events_.push({when < now_ ? now_ : when, next_++, keep(std::move(what))}); }
     void after(boottime::duration wait, action what) { at(now_ + wait, std::move(what)); }
 
+    /// When the next event is due; `never`: there is none.
+    instant next() const { return events_.empty() ? never : events_.top().when; }
+
     /// Runs the next event that is due by `end`. Without one, advances time to `end` and returns false.
     bool step(instant end) {
         if (events_.empty() || events_.top().when > end) {
