@@ -58,7 +58,8 @@ std::int64_t most_at_a_time(const std::vector<seen_hold>& all) {
 class Permits : public chaos_fixture {
 protected:
     worker taker() {
-        return worker{{"permits", patient_url(), "pool", std::to_string(limit), std::to_string(lease_time.count()), "3"}};
+        return worker{
+            {"permits", patient_url(), "pool", std::to_string(limit), std::to_string(lease_time.count()), "3"}};
     }
 };
 
