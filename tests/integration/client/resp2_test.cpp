@@ -148,31 +148,12 @@ INSTANTIATE_TEST_SUITE_P(Each, ServerThatLacks, ::testing::ValuesIn(kinds),
                          [](const auto& each) { return each.param.name; });
 
 TEST(Resp2, RightsMayBeLackingInsteadOfCommands) {
-    redis_server server{{.acl_users = {"ann on >pw ~* &* +@all -hello", "bob on >pw ~* resetchannels +@all"}}};
+    redis_server server{{.acl_users = {"ann on >pw ~* &* +@all", "bob on >pw ~* resetchannels +@all"}}};
     const std::string at = "@127.0.0.1:" + std::to_string(server.port());
     for (const std::string login : {"ann:pw", "bob:pw"}) {
         use_all_kinds("redis://" + login + at, [&](const std::string&) -> redis_server& { return server; });
         server.call({"FLUSHALL"});
     }
-}
-
-// It is asked again at each connect.
-TEST(Resp2, AServerThatLearnsResp3NeedsNoSecondConnection) {
-    redis_server server{{.acl_users = {"ann on >pw ~* &* +@all -hello"}}};
-    client subject{"redis://ann:pw@127.0.0.1:" + std::to_string(server.port())};
-    client other{server.url()};
-    mutex lock{subject, "stock", {.lease = 60s}};
-    mutex theirs{other, "stock", {.lease = 60s}};
-    const auto connections = [&] {
-        const std::string all = server.call({"CLIENT", "LIST"}).text;
-        return std::count(all.begin(), all.end(), '\n') - 2;  // without those of `other` and the harness
-    };
-    expect_hand_over(server, theirs.acquire(), "stock", [&] { return lock.try_acquire_for(an_age); });
-    EXPECT_TRUE(eventually([&] { return connections() == 2; }, an_age));
-    server.call({"ACL", "SETUSER", "ann", "+hello"});
-    server.call({"CLIENT", "KILL", "USER", "ann"});
-    expect_hand_over(server, theirs.acquire(), "stock", [&] { return lock.try_acquire_for(an_age); });
-    EXPECT_TRUE(eventually([&] { return connections() == 1; }, an_age));
 }
 
 TEST(Resp2, PollingMayBeRuledOut) {
