@@ -24,7 +24,9 @@ class loss_of_any;
 /// A lock, and how `lock_all` is to acquire it. A lock by itself means exclusively.
 class lock_request {
 public:
+    /// Exclusively.
     lock_request(lockable& lock) noexcept : lock_(lock) {}
+    /// Exclusively.
     lock_request(std::reference_wrapper<lockable> lock) noexcept : lock_(lock) {}
 
     /// Of a read-write lock: to read.
@@ -34,7 +36,9 @@ public:
         return made;
     }
 
+    /// The lock.
     lockable& lock() const noexcept { return lock_; }
+    /// In which mode.
     holdfast::mode how() const noexcept { return mode_; }
 
 private:

@@ -181,8 +181,8 @@ void node_agent::write_together(bundle& out, const std::vector<call*>& parts) {
 }
 
 void node_agent::send_alone(call& part, instant now) {
-    if (part.is_orphan()) return part.end();
     redis::routing::set_idle(part);
+    if (part.is_orphan()) return part.end();
     todo().add(effects::send{&out_, &part});
     todo().run(now);
 }

@@ -1,6 +1,6 @@
 -- mutex/acquire_all: acquire several locks that are free and wanted by nobody else: all of them, or none.
--- KEYS  of each lock, one lock after the other (at most 8 locks):  1 lock  2 queue  3 waiters  4 fence
--- ARGV  1 number of locks  2 fence retention ms, then of each lock:  hold id, lease ms, token floor
+-- KEYS  of each lock, one lock after the other (at most 8 locks)  1 lock  2 queue  3 waiters  4 fence
+-- ARGV  1 number of locks  2 fence retention ms, and then of each lock  3 hold id  4 lease ms  5 token floor
 -- Returns  for each lock {1, token}: the caller holds all of them
 --          for each lock {0, -1, ''}: nothing was done, because some lock is held or waited for
 -- Repeatable: a second call after a lost reply finds the locks held, and does nothing.

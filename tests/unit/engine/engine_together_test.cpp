@@ -140,6 +140,19 @@ TEST_F(Together, AReleaseThatTheScriptLeftAloneGoesOutByItself) {
     EXPECT_EQ(done[1].code, errc{});
 }
 
+// Seed 4296 of a mutant: the call was used again as if it were still in flight.
+TEST_F(Together, AReleaseThatNobodyWaitsForAnyMoreEndsWithTheAnswer) {
+    acquire_all();
+    release_all();
+    send();
+    later(10s);
+    EXPECT_EQ(subject.holds(), 0U);
+    receive(list_of({nothing, nothing, nothing}));
+    EXPECT_TRUE(send().empty());
+    acquire_all();
+    for (const recorded_request& each : asked) EXPECT_NE(each.held, nullptr);
+}
+
 TEST_F(Together, ReleasesWhoseLinkBrokeAreRepeatedOneByOne) {
     acquire_all();
     release_all();

@@ -224,7 +224,13 @@ script_maker::script_maker(random_source& random, command_maker& commands) : ran
         for (const auto& role : documented(script.text, "KEYS")) {
             one.roles.push_back(role.substr(0, role.find_first_of(" ,;:(")));
         }
-        for (const auto& description : documented(script.text, "ARGV")) one.arguments.push_back(kind_of(description));
+        for (const auto& description : documented(script.text, "ARGV")) {
+            one.arguments.push_back(kind_of(description));
+            if (!description.ends_with("then of each lock")) continue;
+            one.locks = 2;
+            one.common = one.arguments.size();
+        }
+        if (one.locks == 1) one.common = one.arguments.size();
         holdfast_.push_back(std::move(one));
     }
 }
@@ -264,10 +270,21 @@ std::string script_maker::make(argument_kind kind) {
 word_list script_maker::of_holdfast() {
     const described& script = holdfast_[random_.below(holdfast_.size())];
     const std::string name{random_.pick(lock_names)};
-    word_list command{"EVALSHA", script.sha1, std::to_string(script.roles.size())};
-    // The same role has the same key in every script of a lock kind.
-    for (const auto& role : script.roles) command.push_back(script.family + ":" + name + ":" + role);
-    for (const argument_kind kind : script.arguments) command.push_back(make(kind));
+    word_list command{"EVALSHA", script.sha1, std::to_string(script.locks * script.roles.size())};
+    // The same role has the same key in every script of a lock kind. Locks that are taken together share a slot.
+    for (std::size_t i = 0; i < script.locks; ++i) {
+        const std::string lock = script.family + ":" + name + std::string(i, '+') + ":";
+        for (const auto& role : script.roles) command.push_back(lock + role);
+    }
+    for (std::size_t i = 0; i < script.common; ++i) {
+        const bool is_number_of_locks = script.locks > 1 && i == 0;
+        command.push_back(is_number_of_locks ? std::to_string(script.locks) : make(script.arguments[i]));
+    }
+    for (std::size_t i = 0; i < script.locks; ++i) {
+        for (std::size_t at = script.common; at < script.arguments.size(); ++at) {
+            command.push_back(make(script.arguments[at]));
+        }
+    }
     return command;
 }
 

@@ -51,6 +51,8 @@ private:
         std::string family;              // lock kind: mutex and rw have keys of different types
         std::vector<std::string> roles;  // roles of the keys
         std::vector<argument_kind> arguments;
+        std::size_t common = 0;  // of the arguments: those that are not of each lock
+        std::size_t locks = 1;
     };
 
     random_source& random_;
