@@ -126,10 +126,10 @@ std::vector<fast_users::user> fast_users::take_all(const thread_locks& object) {
     std::vector<user> taken;
     for (part& each : all()) {
         const guard held(each.mutex);
-        const auto rest =
-            std::ranges::partition(each.users, [&object](const user& one) { return one.object != &object; });
-        taken.insert(taken.end(), std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()));
-        each.users.erase(rest.begin(), rest.end());
+        const auto rest = std::partition(each.users.begin(), each.users.end(),
+                                         [&object](const user& one) { return one.object != &object; });
+        taken.insert(taken.end(), std::make_move_iterator(rest), std::make_move_iterator(each.users.end()));
+        each.users.erase(rest, each.users.end());
     }
     return taken;
 }

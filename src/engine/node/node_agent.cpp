@@ -138,10 +138,10 @@ bool node_agent::goes_together(const call& request) const {
 
 void node_agent::end_together() {
     collects_ = false;
-    const auto ends = std::ranges::stable_partition(
-        collected_, [](const call* each) { return each->what() == call::purpose::acquire; });
-    send_together({collected_.begin(), ends.begin()});
-    send_together({ends.begin(), ends.end()});
+    const auto ends = std::stable_partition(collected_.begin(), collected_.end(),
+                                            [](const call* each) { return each->what() == call::purpose::acquire; });
+    send_together({collected_.begin(), ends});
+    send_together({ends, collected_.end()});
     collected_.clear();
 }
 

@@ -82,7 +82,7 @@ void kept_actor::plan_cancel() {
 }
 
 void kept_actor::expect_end(instant deadline, std::uint64_t serial) {
-    env_.time.at(deadline + punctual, [this, deadline, serial] {
+    env_.time.at(deadline + punctual, [this, serial] {
         const client& process = env_.process;
         if (!asking_ || serial != serial_ || process.dead()) return;
         const instant now = env_.time.now();
