@@ -215,6 +215,7 @@ std::optional<failure> read_server_info(const reply_view& reply, const server_se
     if (facts.resp == 2) {
         facts.version = find_field(reply.text(), "redis_version:");
         facts.mode = find_field(reply.text(), "redis_mode:");
+        if (facts.mode.empty()) facts.mode = find_field(reply.text(), "server_mode:");  // Valkey
     }
     return std::nullopt;
 }

@@ -118,6 +118,18 @@ TEST(SessionResp2, WhatTheServerMustBeIsReadFromInfo) {
     }
 }
 
+// Valkey writes server_mode, and redis_mode only when it was told to be like Redis.
+TEST(SessionResp2, TheModeOfValkeyIsRead) {
+    const std::string info = "# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nserver_mode:cluster\r\n";
+    session_driver link("redis://h?resp=2");
+    recorded_command ping(link.log, "ping");
+    link.submit(ping);
+    link.connect();
+    link.receive(client_info + bulk(info) + primary);
+    EXPECT_EQ(link.subject.facts().mode, "cluster");
+    EXPECT_EQ(ping.last.code, errc::bad_topology);
+}
+
 TEST(SessionResp2, WhatTheServerDoesNotTellIsNoReasonToRefuseIt) {
     session_driver link("redis://h?resp=2");
     link.connect();
