@@ -61,7 +61,7 @@ public:
     belief(const journal& file, int thread, const std::string& lock, const std::string& kind, const lease& held)
         : file_(file), thread_(thread), held_(held), number_(next_number()) {
         const std::int64_t now = now_ns();
-        until_ms_ = valid_until_ms(now);
+        if (!reads_validity(now)) until_ms_ = now / 1'000'000;
         file_.write(now, thread_,
                     "got " + lock + ' ' + kind + ' ' + number_ + ' ' + std::to_string(held.token()) + ' ' + until());
         told_.emplace(held.lost(), [this] { file_.write(now_ns(), thread_, "lost " + number_); });
@@ -71,9 +71,7 @@ public:
 
     void look() {
         const std::int64_t now = now_ns();
-        const std::int64_t until_ms = valid_until_ms(now);
-        if (until_ms <= until_ms_) return;
-        until_ms_ = until_ms;
+        if (!reads_validity(now)) return;
         file_.write(now, thread_, "until " + number_ + ' ' + until());
     }
     /// To be called before the release is asked.
@@ -90,7 +88,13 @@ private:
         static std::atomic<std::uint64_t> last{0};
         return std::to_string(++last);
     }
-    std::int64_t valid_until_ms(std::int64_t now) const { return now / 1'000'000 + held_.validity().count(); }
+    // True if the hold is valid, and for longer than was known. `now` was read before.
+    bool reads_validity(std::int64_t now) {
+        const milliseconds left = held_.validity();
+        if (left <= 0ms || now / 1'000'000 + left.count() <= until_ms_) return false;
+        until_ms_ = now / 1'000'000 + left.count();
+        return true;
+    }
     std::string until() const { return std::to_string(until_ms_ * 1'000'000); }
 
     const journal& file_;
