@@ -127,14 +127,15 @@ class History:
         """The words that say why that rule need not hold at that time."""
         return next((words for begin, end, rules, words in self.outside if rule in rules and begin <= time <= end), None)
 
-    def quiet_times(self):
+    def waits_in_quiet_times(self):
         # A server that was started a short while ago is asked for nothing, so nothing is queued there.
         pause = 2_000_000 * int(self.settings.get("max_lease_ms", 0))
+        waits = [b for b in self.beliefs if b.queued is not None]
         begin, last = self.marks.get("start", 0) + pause, self.marks.get("closing", 1 << 62)
         for fault in sorted(self.faults.values(), key=lambda f: f[0]):
-            yield begin, min(fault[0], last)
+            yield [b for b in waits if begin <= b.asked and b.start <= min(fault[0], last)]
             begin = max(begin, (fault[1] or last) + pause)
-        yield begin, last
+        yield [b for b in waits if begin <= b.asked and b.start <= last]
 
 
 def exclusion(history):
@@ -175,10 +176,9 @@ def tokens(history):
 
 
 def order(history):
-    waits = [b for b in history.beliefs if b.queued is not None]
-    for begin, end in history.quiet_times():
+    for waits in history.waits_in_quiet_times():
         later, first_queued = None, 1 << 62
-        for belief in sorted((b for b in waits if begin <= b.asked and b.start <= end), key=lambda b: -b.token):
+        for belief in sorted(waits, key=lambda b: -b.token):
             if later and first_queued < belief.asked and not stalled(history, later.asked, later.start):
                 yield belief.start, f"{belief.lock}: {belief}, asked at {belief.asked / S:.6f}, overtook {later}, " \
                                     f"queued at {later.queued / S:.6f}"
@@ -231,30 +231,22 @@ def updates(history, suffix):
     return made, lost
 
 
-RULES = {"exclusion": exclusion, "tokens": tokens, "order": order, "liveness": liveness, "leftovers": leftovers,
-         "ends": ends}
-
-
 def judge(history):
     verdict = {"settings": history.settings, "failures": [], "excused": [], "overlaps": 0, "overlaps_outside": 0}
-    for rule, violations in RULES.items():
-        for time, text in violations(history):
-            words = history.excuse(rule, time)
-            verdict["excused" if words else "failures"].append(f"{rule}: {text}" + (f" [{words}]" if words else ""))
-            if rule == "exclusion":
+    for rule in (exclusion, tokens, order, liveness, leftovers, ends):
+        for time, text in rule(history):
+            words = history.excuse(rule.__name__, time)
+            verdict["excused" if words else "failures"].append(f"{rule.__name__}: {text}" + f" [{words}]" * bool(words))
+            if rule is exclusion:
                 verdict["overlaps_outside" if words else "overlaps"] += 1
     verdict["plain"], verdict["checked"] = updates(history, ".plain"), updates(history, ".checked")
     if verdict["checked"][1]:
         verdict["failures"].append(f"updates: {verdict['checked'][1]} were lost although tokens were checked")
-    faults = history.faults.values()
-    verdict["faults"] = collections.Counter(kind for _, _, kind, _ in faults)
-    first, last = min((f[0] for f in faults), default=0), max((f[1] or f[0] for f in faults), default=0)
-    verdict["minutes"] = (last - first) / S / 60
+    times = [time for begin, end, *_ in history.faults.values() for time in (begin, end or begin)]
+    verdict["minutes"] = (max(times, default=0) - min(times, default=0)) / S / 60
+    verdict["faults"] = collections.Counter(kind for _, _, kind, _ in history.faults.values())
     verdict["holds"] = len(history.beliefs)
-    verdict["ordered"] = sum(b.queued is not None and any(begin <= b.asked and b.start <= end
-                             for begin, end in history.quiet_times()) for b in history.beliefs)
-    verdict["refused"] = collections.Counter(answer for *_, answer in history.requests if answer not in ("got", None))
-    verdict["lost"] = sum(b.end < b.valid_until and b.ends and b.end in b.ends for b in history.beliefs)
+    verdict["ordered"] = sum(len(waits) for waits in history.waits_in_quiet_times())
     return verdict
 
 

@@ -85,7 +85,7 @@ class Server:
         with open(self.clock_file, "r+b" if os.path.exists(self.clock_file) else "wb") as file:
             file.write(struct.pack("=q", ahead_us))
 
-    def call(self, *words, seconds=5):
+    def call(self, *words, seconds=30):
         with socket.socket(socket.AF_UNIX) as link:
             link.settimeout(seconds)
             link.connect(os.path.join(self.directory, "socket"))
