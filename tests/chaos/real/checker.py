@@ -15,7 +15,7 @@ CLOCK_BOOTTIME, which all processes of a machine share. These are its rules:
   ends        every process ends by itself, without an error
   updates     no update of a store that checks tokens is lost (those of a store that does not are only counted)
 
-"outside" lines of run.history are times in which docs/guarantees.md promises less; violations in them are told, too.
+"outside" lines of run.history are times in which docs/guarantees.md promises less: what breaks then is told apart.
 """
 
 import bisect
@@ -30,19 +30,18 @@ S = 1_000_000_000
 class Belief:
     def __init__(self, lock, mode, owner, token, asked, start, until):
         self.lock, self.mode, self.owner, self.token, self.asked, self.start = lock, mode, owner, token, asked, start
-        self.queued, self.valid_until, self.ends = None, until, []
+        self.queued, self.valid_until, self.ends = None, until, []  # `ends`: what ended it before its validity
 
     @property
     def end(self):
-        return min(self.valid_until, *self.ends) if self.ends else self.valid_until
+        return min([self.valid_until, *self.ends])
 
     def conflicts_with(self, other):
         # A hold that reads and the same thread's upgrade of it are one.
         return self.owner != other.owner and "x" in (self.mode, other.mode)
 
     def __str__(self):
-        return (f"{self.owner[0]} thread {self.owner[1]} {self.mode} token {self.token} from {self.start / S:.6f} "
-                f"to {self.end / S:.6f} s")
+        return f"{self.owner} {self.mode} token {self.token} from {self.start / S:.6f} to {self.end / S:.6f} s"
 
 
 class History:
@@ -50,9 +49,8 @@ class History:
 
     def __init__(self, directory):
         self.directory = directory
-        self.beliefs, self.requests, self.stalls = [], [], []
-        self.settings, self.marks, self.faults, self.outside = {}, {}, {}, []
-        self.dead, self.closed, self.left = {}, {}, []
+        self.beliefs, self.requests, self.stalls, self.outside, self.left = [], [], [], [], []
+        self.settings, self.marks, self.faults, self.dead, self.closed = {}, {}, {}, {}, {}
         with open(os.path.join(directory, "run.history"), encoding="utf-8") as file:
             for line in file:
                 self.take_event(line.rstrip("\n").split(" "))
@@ -83,10 +81,8 @@ class History:
     def take_worker(self, process, path):
         pending, queued, holds = {}, {}, {}
         with open(path, encoding="utf-8") as file:
-            lines = file.readlines()
-        if lines and not lines[-1].endswith("\n"):
-            lines.pop()  # being written
-        for line in lines:
+            text = file.read()
+        for line in text[:text.rfind("\n") + 1].splitlines():  # the last line may be being written
             time, thread, event, *rest = line.split()
             time, owner = int(time), (process, int(thread))
             if event == "ask":
@@ -101,17 +97,17 @@ class History:
                     belief.ends.append(self.dead[process])
                 holds[rest[2]] = belief
                 self.beliefs.append(belief)
-                self.requests.append((asked, time, owner, rest[0], "got"))
+                self.requests.append((asked, time, owner, rest[0]))
             elif event == "until":
-                holds[rest[0]].valid_until = max(holds[rest[0]].valid_until, int(rest[1]))
+                holds[rest[0]].valid_until = int(rest[1])
             elif event in ("free", "lost"):
                 holds[rest[0]].ends.append(time)
             elif event == "refused":
-                self.requests.append((pending.pop((owner, rest[0])), time, owner, rest[0], rest[2]))
+                self.requests.append((pending.pop((owner, rest[0])), time, owner, rest[0]))
             elif event == "stalled":
                 self.stalls.append((int(rest[0]), time))
         if process not in self.dead:
-            self.requests += [(asked, None, owner, lock, None) for (owner, lock), asked in pending.items()]
+            self.requests += [(asked, None, owner, lock) for (owner, lock), asked in pending.items()]
 
     def unanswered(self, since):
         """The requests that were made before that time and are not answered yet."""
@@ -191,13 +187,10 @@ def stalled(history, begin, end):
 
 
 def liveness(history):
-    calm, closing = history.marks.get("calm"), history.marks.get("closing", 1 << 62)
-    if calm is None:
-        return
-    for asked, answered, owner, lock, _ in history.requests:
+    calm, closing = history.marks["calm"], history.marks["closing"]
+    for asked, answered, owner, lock in history.requests:
         if asked < calm and (answered is None or answered > closing):
-            yield asked, f"{lock}: {owner[0]} thread {owner[1]} asked {(closing - asked) / S:.1f} s before the end, and " \
-                         f"{(closing - calm) / S:.1f} s without a fault were not enough"
+            yield asked, f"{lock}: {owner} asked {(closing - asked) / S:.1f} s before the end; no answer"
     for lock, beliefs in history.of_locks().items():
         if not any(b.start > calm for b in beliefs):
             yield calm, f"{lock}: nobody has acquired it since the faults were over"
@@ -224,7 +217,7 @@ def ends(history):
 def updates(history, suffix):
     """How many updates the stores of that kind have, and how many of them were lost."""
     made = lost = 0
-    for path in glob.glob(os.path.join(history.directory, "*" + suffix + ".log")):
+    for path in glob.glob(f"{history.directory}/*{suffix}.log"):
         with open(path, encoding="utf-8") as file:
             for replaced, read, _ in (line.split() for line in file):
                 made, lost = made + 1, lost + (replaced != read)
@@ -239,7 +232,7 @@ def judge(history):
             verdict["excused" if words else "failures"].append(f"{rule.__name__}: {text}" + f" [{words}]" * bool(words))
             if rule is exclusion:
                 verdict["overlaps_outside" if words else "overlaps"] += 1
-    verdict["plain"], verdict["checked"] = updates(history, ".plain"), updates(history, ".checked")
+    verdict["plain"], verdict["checked"] = (updates(history, suffix) for suffix in (".plain", ".checked"))
     if verdict["checked"][1]:
         verdict["failures"].append(f"updates: {verdict['checked'][1]} were lost although tokens were checked")
     times = [time for begin, end, *_ in history.faults.values() for time in (begin, end or begin)]
@@ -252,6 +245,6 @@ def judge(history):
 
 if __name__ == "__main__":
     result = judge(History(sys.argv[1]))
-    print(*(f"outside the promise: {text}" for text in result["excused"]), sep="\n")
-    print(*(f"FAILED: {text}" for text in result["failures"]), f"{len(result['failures'])} failures", sep="\n")
-    sys.exit(1 if result["failures"] else 0)
+    for text in result["excused"] + [f"FAILED: {text}" for text in result["failures"]]:
+        print(text)
+    sys.exit(bool(result["failures"]))

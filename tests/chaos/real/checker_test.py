@@ -140,6 +140,7 @@ class Planted(unittest.TestCase):
         self.assertEqual((verdict["overlaps"], verdict["overlaps_outside"]), (0, 1))
         self.assertIn("may overlap", verdict["excused"][0])
         self.assert_rules(judge(grant(5.5, 7, 10) + LATER, grant(6, 8, 11), run=outside), "exclusion")
+        self.assert_rules(judge(grant(1, 3, 10) + LATER, grant(2, 4, 11), run=outside.replace("exclusion,", "")), "exclusion")
 
     # ---- tokens
 
@@ -160,6 +161,9 @@ class Planted(unittest.TestCase):
 
     def test_a_writer_whose_token_is_behind_a_readers(self):
         self.assert_rules(judge(grant(1, 2, 11, mode="r") + LATER, grant(3, 4, 10)), "tokens")
+
+    def test_a_writer_whose_token_is_behind_that_of_the_last_reader_but_one(self):
+        self.assert_rules(judge(grant(1, 2, 12, mode="r") + grant(4, 5, 11) + LATER, grant(3, 3.5, 10, mode="r")), "tokens")
 
     def test_a_downgrade_keeps_its_token(self):
         self.assert_clean(judge(grant(1, 2, 10, number=1) + grant(2.5, 3, 10, mode="r", number=2) + LATER))
@@ -189,8 +193,9 @@ class Planted(unittest.TestCase):
         self.assert_rules(judge(*self.waits(12, 11)), "order")
 
     def test_beside_a_fault_the_order_does_not_count(self):
-        for when in ("begin 1 cut b\n 11.4 end 1", "setting max_lease_ms 6000"):
-            self.assert_clean(judge(*self.waits(12, 11), run=RUN + f"\n 11.2 {when}"))
+        for more in ("11.2 begin 1 cut b\n 11.4 end 1", "8 begin 1 cut b\n 9.9 end 1", "0 setting max_lease_ms 6000"):
+            self.assert_clean(judge(*self.waits(12, 11), run=RUN + "\n" + more))
+        self.assert_rules(judge(*self.waits(12, 11), run=RUN + "\n6 begin 1 cut b\n7.9 end 1"), "order")
 
     def test_a_process_that_stalls_may_be_overtaken(self):
         a, b = self.waits(12, 11)

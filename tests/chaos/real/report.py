@@ -1,4 +1,4 @@
-"""What is told of a verdict of checker.py: a text, and a row of the table in docs/testing.md."""
+"""What is told of a verdict of checker.py: a text, and the table in docs/testing.md."""
 
 
 def text_of(verdict):
