@@ -38,6 +38,8 @@ class Faults:
         draw = [(3, self.kill_worker), (3, self.stop_worker), (4, self.cut_worker)]
         draw += {"one": self.of_one, "quorum": self.of_quorum, "sentinel": self.of_sentinel,
                  "cluster": self.of_cluster}[run.kind]()
+        if not run.topology.cuts:
+            draw = [(weight, make) for weight, make in draw if make not in (self.cut_worker, self.cut_server, self.split)]
         self.weights, self.makers = zip(*draw)
 
     def of_one(self):

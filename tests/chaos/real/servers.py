@@ -130,6 +130,11 @@ class Topology:
                       None if sentinel else self.clock, sentinel)
 
     @property
+    def cuts(self):
+        """Whether links can be cut. Sentinels and members of a Cluster name addresses, behind which no proxy stands."""
+        return self.network.can_cut_servers or isinstance(self, One)
+
+    @property
     def nodes(self):
         return list({server.node.name: server.node for server in [*self.servers, *self.others]}.values())
 

@@ -113,13 +113,14 @@ struct settings {
     milliseconds max_lease;
     bool with_semaphore = true;
     bool with_order = false;
+    bool trusts_restarts = false;
 };
 
 client connected(const settings& chosen) {
     client_options options;
     options.max_lease = chosen.max_lease;
-    options.after_restart = restarted_server::mistrusted;
-    // Lost keys must be gone, or marked to be, before the run ends.
+    if (!chosen.trusts_restarts) options.after_restart = restarted_server::mistrusted;
+    // What is left of a lock must be gone, or about to go, soon after the run.
     options.fence_retention = milliseconds{60'000};
     options.first_connect = milliseconds{60'000};
     if (chosen.urls.size() > 1) return client{chosen.urls, options};
@@ -357,6 +358,7 @@ int history(arguments given) {
     for (const std::string& word : given.subspan(7)) {
         if (word == "no-semaphore") chosen.with_semaphore = false;
         if (word == "order") chosen.with_order = true;
+        if (word == "trusts-restarts") chosen.trusts_restarts = true;
     }
     const auto seed = static_cast<unsigned>(std::stoul(given[3]));
     const journal file{chosen.directory + "/" + chosen.process + ".history"};
