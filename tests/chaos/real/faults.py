@@ -24,7 +24,8 @@ class Fault:
 
 
 # Not within so many seconds of each other: "Both at once: they may shrink" (data lost, and the clock set back).
-APART_S = {frozenset(("data", "clock")): 15.0,
+APART_S = {frozenset(("data", "clock back")): 4.0,
+           frozenset(("data", "clock forward")): 15.0,  # it is set back in the end, too
            # A slot that moves takes its locks to a member that nobody mistrusts for what the former one forgot.
            frozenset(("data", "move")): 10.0,
            # A client that connects for the first time cannot know that the new primary's predecessor had just forgotten.
@@ -39,25 +40,27 @@ class Faults:
         draw += {"one": self.of_one, "quorum": self.of_quorum, "sentinel": self.of_sentinel,
                  "cluster": self.of_cluster}[run.kind]()
         if not run.topology.cuts:
-            draw = [(weight, make) for weight, make in draw if make not in (self.cut_worker, self.cut_server, self.split)]
+            draw = [(weight, make) for weight, make in draw if make not in
+                    (self.cut_worker, self.cut_server, self.split, self.empty_server_beside_cut)]
         self.weights, self.makers = zip(*draw)
 
     def of_one(self):
-        return [(2, self.stop_server), (2, self.kill_server), (1.5, self.empty_server), (1, self.cut_server),
-                (1, self.clock_back), (0.5, self.clock_forward)]
+        return [(2, self.stop_server), (2, self.kill_server), (2, self.empty_server), (1, self.cut_server),
+                (2, self.empty_server_beside_cut), (1, self.clock_back), (0.3, self.clock_forward)]
 
     def of_quorum(self):
         # Fewer restarts: nothing is acquired while two of three are mistrusted.
-        return [(2, self.stop_server), (0.7, self.kill_server), (0.7, self.empty_server), (2, self.cut_server),
-                (2, self.split), (1, self.clock_back), (0.5, self.clock_forward)]
+        return [(2, self.stop_server), (0.7, self.kill_server), (0.5, self.empty_server), (2, self.cut_server),
+                (0.5, self.empty_server_beside_cut), (2, self.split), (1, self.clock_back), (0.5, self.clock_forward)]
 
     def of_sentinel(self):
         return [(2, self.stop_server), (2, self.kill_server), (1, self.empty_server), (2, self.cut_server),
                 (2, self.split), (2, self.sentinel_failover), (0.3, self.clock_forward)]
 
     def of_cluster(self):
-        return [(2, self.stop_server), (2, self.kill_server), (1, self.empty_server), (1, self.cut_server),
-                (4, self.move_slot), (2, self.cluster_failover), (1, self.crash_failover), (0.3, self.clock_forward)]
+        return [(2, self.stop_server), (2, self.kill_server), (0.7, self.empty_server),
+                (0.7, self.empty_server_beside_cut), (1, self.cut_server), (4, self.move_slot),
+                (2, self.cluster_failover), (1, self.crash_failover), (0.3, self.clock_forward)]
 
     # ---- drawing
 
@@ -159,6 +162,19 @@ class Faults:
         return Fault("restart without data", [server.name], self.seconds(0.1, 4), server.kill,
                      lambda: server.restart(False), server.name, ("server", "data"))
 
+    def empty_server_beside_cut(self):
+        """A worker is cut off, so it cannot notice that the server is restarted, empty, at the same time."""
+        server, slot = self.server(), self.chance.choice(self.run.slots)
+        _, pairs = self.between([slot.node], [server.node])
+        hidden = self.cut("", [server.name, slot.name], pairs, self.seconds(1, 6))
+
+        def begin():
+            hidden.begin()
+            server.kill()
+            server.restart(False)
+        return Fault("cut, and restart without data", hidden.targets, hidden.seconds, begin, hidden.end, hidden.text,
+                     ("server", "data", "network"))
+
     def clock_back(self):
         """It stays set back. Several servers differ by less than max_lease, as the page asks for."""
         server, by_s = self.server(), self.chance.uniform(0.2, 1.5)
@@ -166,14 +182,14 @@ class Faults:
             return None
         return Fault("clock set back", [server.name], 0.1,
                      lambda: server.set_clock(server.ahead_us - int(by_s * 1e6)),
-                     text=f"{server.name} {by_s:.1f}s", tags=("clock",))
+                     text=f"{server.name} {by_s:.1f}s", tags=("clock", "clock back"))
 
     def clock_forward(self):
         """For a while."""
         server, by_us = self.server(), int(self.seconds(1, 10) * 1e6)
         before = server.ahead_us
         return Fault("clock set forward", [server.name], self.seconds(0.5, 4), lambda: server.set_clock(before + by_us),
-                     lambda: server.set_clock(before), f"{server.name} {by_us / 1e6:.1f}s", ("clock",),
+                     lambda: server.set_clock(before), f"{server.name} {by_us / 1e6:.1f}s", ("clock", "clock forward"),
                      ("data", "failover"), ("exclusion,tokens", self.run.max_lease + by_us / 1e6 + 1, FORWARD))
 
     # ---- Sentinel and Cluster
