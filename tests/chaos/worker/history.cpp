@@ -17,11 +17,12 @@
 
 #include <atomic>
 #include <boost/asio/use_future.hpp>
+#include <functional>
 #include <holdfast/async.hpp>
-#include <map>
 #include <optional>
 #include <random>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
