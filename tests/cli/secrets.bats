@@ -37,6 +37,13 @@ start_server_with_password() {
     done
 }
 
+@test "Secrets.PasswordOfAUrlWithoutItsKeyInTheConfigurationIsNotRepeated" {
+    echo "redis://:$password@127.0.0.1 = \"a\"" >"$BOX/holdfast.toml"
+    HOLDFAST_CONFIG=$BOX/holdfast.toml run holdfast ls
+    [ "$status" -eq 125 ]
+    [[ "$output" == *"there is no such setting"* && "$output" != *"$password"* ]]
+}
+
 @test "Secrets.PasswordComesByEnvironmentOrFile" {
     start_server_with_password
     printf '%s' "$password" >"$BOX/password"
