@@ -27,7 +27,8 @@ public:
     std::size_t below(std::size_t limit) { return byte() % limit; }
     bool one_in(std::size_t limit) { return below(limit) == limit - 1; }
     std::string text(std::size_t most) {
-        const std::size_t size = std::min(below(most + 1), left_.size());
+        const std::size_t wanted = below(most + 1);
+        const std::size_t size = std::min(wanted, left_.size());
         std::string taken(left_.begin(), left_.begin() + static_cast<std::ptrdiff_t>(size));
         left_ = left_.subspan(size);
         return taken;

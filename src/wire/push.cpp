@@ -33,7 +33,8 @@ std::optional<push_reader::item> push_reader::next() noexcept {
     std::array<std::uint64_t, 3> numbers{};
     for (std::size_t i = 0; i < numbers_of[static_cast<std::size_t>(*kind_)]; ++i) {
         const auto number = number_in<std::uint64_t>(cut_word(rest_));
-        if (!number) {
+        // A token that no script grants would poison the client's token floor.
+        if (!number || *number >= static_cast<std::uint64_t>(end_of_tokens)) {
             rest_ = {};
             return std::nullopt;
         }

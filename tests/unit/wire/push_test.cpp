@@ -75,5 +75,14 @@ TEST(Push, IsReadAsItWasWritten) {
     EXPECT_EQ(push_text(push_kind::revoked, {.id = "me", .token = 7}), "revoked me 7");
 }
 
+TEST(Push, ATokenThatNoScriptGrantsEndsTheMessage) {
+    for (const char* const text : {"grant a 9007199254740992", "grant a 18446744073709551615",
+                                   "grant_block a 5 9007199254740992 0", "revoked a 9007199254740992"}) {
+        EXPECT_FALSE(push_reader(text).next()) << text;
+    }
+    push_reader last("grant a 9007199254740991");
+    EXPECT_EQ(last.next()->token, 9007199254740991U);
+}
+
 }  // namespace
 }  // namespace holdfast::wire::push_test
