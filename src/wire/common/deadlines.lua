@@ -19,12 +19,12 @@ local function write_all(list, write)
 end
 
 -- The lease that ends last, its id and its deadline; empty: there is none. A deadline that is no time is nobody's: no
--- script writes one, and none could set it as an expiry.
-local function newest_lease(key)
-    local newest = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
+-- script writes one, and none could set it as an expiry. The caller names the key: look() reads the last lease.
+local function newest_lease(look, remove)
+    local newest = look()
     while newest[1] and not (math.abs(tonumber(newest[2]) or 2 ^ 53) < 2 ^ 53) do
-        redis.call('ZREM', key, newest[1])
-        newest = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
+        remove(newest[1])
+        newest = look()
     end
     return newest
 end

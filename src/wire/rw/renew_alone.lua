@@ -16,7 +16,8 @@ local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 --@include common/deadlines.lua
 
-local newest = newest_lease(KEYS[2])[2]
+local newest = newest_lease(function() return redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES') end,
+    function(who) redis.call('ZREM', KEYS[2], who) end)[2]
 local ends = redis.call('ZSCORE', KEYS[2], id)
 local grant = redis.call('HGET', KEYS[3], id)
 local hash = redis.call('HMGET', KEYS[1], 'mode', 'rcount', 'writer', 'wcount', 'r:' .. id)
