@@ -1,6 +1,7 @@
 #include "script/semaphore/semaphore_model.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace holdfast::testing {
 
@@ -48,6 +49,12 @@ std::int64_t semaphore_model::last_deadline() const {
     std::int64_t last = 0;
     for (const auto& [id, one] : holds_) last = std::max(last, one.until_ms);
     return last;
+}
+
+std::int64_t semaphore_model::first_deadline() const {
+    std::int64_t first = std::numeric_limits<std::int64_t>::max();
+    for (const auto& [id, one] : holds_) first = std::min(first, one.until_ms);
+    return first;
 }
 
 // --- the holders ------------------------------------------------------------------------------------------
@@ -127,7 +134,7 @@ void semaphore_model::step_out(const std::string& id) {
 void semaphore_model::serve(const semaphore_step& step) {
     const bool answer_tells = step.what == semaphore_step::kind::acquire;
     std::vector<message> told;
-    std::optional<std::int64_t> shortest;
+    bool anybody_admitted = false;
     bool anybody_left = std::exchange(first_has_left_, false);
     for (const std::string& id : out() < limit_->present ? in_order() : std::vector<std::string>{}) {
         const waiter one = queue_.at(id);
@@ -140,7 +147,7 @@ void semaphore_model::serve(const semaphore_step& step) {
         } else if (out() + one.wants.permits <= limit_->present) {
             queue_.erase(id);
             admit(one.wants);
-            shortest = std::min(shortest.value_or(one.wants.lease_ms), one.wants.lease_ms);
+            anybody_admitted = true;
             if (is_caller) continue;
             auto entry = std::ranges::find_if(told, [&](const message& m) { return m.first == one.wants.channel; });
             if (entry == told.end()) entry = told.insert(told.end(), {one.wants.channel, "grant"});
@@ -149,10 +156,10 @@ void semaphore_model::serve(const semaphore_step& step) {
             break;
         }
     }
-    if (shortest) remember_mark(step.retention_ms);
+    if (anybody_admitted) remember_mark(step.retention_ms);
     for (const auto& [channel, text] : told) publish(channel, text);
-    if (shortest) {
-        hurry_first(*shortest);
+    if (anybody_admitted) {
+        hurry_first(first_deadline() - now_ms());
     } else if (anybody_left) {
         hurry_first(-1);
     }

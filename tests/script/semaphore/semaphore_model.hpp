@@ -87,6 +87,7 @@ private:
     };
 
     std::int64_t now_ms() const { return now_us_ / 1000; }
+    std::int64_t first_deadline() const;
     std::int64_t last_deadline() const;
     void forget_what_expired();
     void remove_what_is_over();

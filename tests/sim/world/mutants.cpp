@@ -392,6 +392,10 @@ std::vector<mutant> mutants() {
         of_keepers("", "ValidityLastsLonger", kept_mutant::validity_lasts_longer),
         of_keepers("", "UnmarkedHoldsAreKept", kept_mutant::unmarked_holds_are_kept),
         // Semaphores.
+        starting_at(20'135'896, of_semaphores("could have been admitted long ago",
+                                              in_scripts("OlderLeasesAreForgottenWhenSomeAreAdmitted", "",
+                                                         "shortest = math.min(shortest, math.max(first - now_ms, 0))",
+                                                         "local _ = first"))),
         of_semaphores("out than its limit",
                       in_scripts("OnePermitTooManyIsGranted", "semaphore/acquire",
                                  "if queued == 0 and out + permits <= limit", "if queued == 0 and out < limit")),

@@ -78,9 +78,13 @@ local function serve()
         end
     end
     for _, name in ipairs(channels) do tell(name, texts[name]) end
-    -- Only the first waiter knows when the leases end. It has to poll now if others left before it, and in time if a
-    -- shorter lease began.
+    -- Only the first waiter knows when the leases end. It has to poll now if others left before it, and in time if new
+    -- ones were admitted: for the first lease that ends, which may be an older one.
     if admitted > 0 then
+        if queued > 0 and holders > admitted then
+            local first = redis.call('ZRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2]
+            shortest = math.min(shortest, math.max(first - now_ms, 0))
+        end
         hurry_first_waiter(shortest)
     elseif leaving[1] or first_has_left then
         hurry_first_waiter(-1)
