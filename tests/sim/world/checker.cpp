@@ -456,7 +456,7 @@ void checker::check_slow(const lock_state& was) {
     for (const std::string& id : was.queue) {
         const auto found = was.known.find(id);
         if (found == was.known.end() || found->second.arrived > available_from || !calm(was, id)) continue;
-        const milliseconds allowed = found_out_within + (id == was.queue[0] ? milliseconds(0) : found->second.interval);
+        const milliseconds allowed = finds_out_within(wire::client_of(id), id == was.queue[0], found->second.interval);
         if (now() - available_from > allowed) fail("the lock was free for too long while " + id + " waited");
     }
 }
@@ -485,8 +485,8 @@ void checker::granted(const call& asked, lock_state& state, const std::string& i
     check_order(state, id);
     if (id == asked.id) return;
     const auto known = state.known.find(id);
-    const bool may_be_late =
-        known != state.known.end() && may_learn_late(wire::client_of(id), known->second.interval, known->second.asked);
+    const bool may_be_late = known != state.known.end() && may_learn_late(asked.lock, wire::client_of(id),
+                                                                          known->second.interval, known->second.asked);
     if (!may_be_late && !listens(asked.lock, wire::client_of(id)))
         fail("the lock was handed over to a waiter without subscription: " + id);
     // An older snapshot may restore a queue position that a release by token does not remove.

@@ -56,9 +56,18 @@ public:
     std::set<std::string, std::less<>> pollers;
     bool polls(std::string_view client) const { return pollers.contains(client); }
     /// A waiter that polls is handed the lock while it polls, by the server's clock, and learns that by its next poll.
-    bool may_learn_late(std::string_view client, milliseconds interval, instant last_poll) const {
-        const bool clock_is_sound = !excused.jumped && !excused.data_lost && !excused.corrupted;
+    /// Its position may have moved since to a member of a Cluster whose clock is behind.
+    bool may_learn_late(const std::string& lock, std::string_view client, milliseconds interval,
+                        instant last_poll) const {
+        const bool clock_is_sound =
+            !excused.jumped && !excused.data_lost && !excused.corrupted && settled_since(lock) <= last_poll;
         return polls(client) && (!clock_is_sound || now() - last_poll <= 2 * interval + interval / 10);
+    }
+
+    /// For so long a waiter may not notice that its turn has come. The first one is told; but one that polls cannot be
+    /// told that it is the first now, and finds out by the poll that it has planned.
+    milliseconds finds_out_within(std::string_view client, bool is_first, milliseconds interval) const {
+        return found_out_within + (is_first && !polls(client) ? milliseconds(0) : interval);
     }
 
     bool listens(const std::string& lock, std::string_view client) const {

@@ -42,7 +42,10 @@ instant rw_checker::opens_at(const lock_record& lock, const rw_state& now, std::
 bool rw_checker::may_be_handed_to(const lock_record& lock, const rw_state::waiter& who) const {
     const std::string_view client = wire::client_of(who.id);
     const waiter* const known = find(lock, who);
-    if (known != nullptr && checks_.may_learn_late(client, known->interval, known->asked)) return true;
+    // Older data may show a position that its client has long left.
+    if (known == nullptr && checks_.polls(client) && checks_.excused.data_lost) return true;
+    if (known != nullptr && checks_.may_learn_late(asked_.keys.lock(), client, known->interval, known->asked))
+        return true;
     return checks_.listens(asked_.keys.lock(), client);
 }
 
@@ -60,7 +63,7 @@ void rw_checker::check_slow(const call& asked, lock_record& lock) {
             continue;
         }
         if (known.opens_at == never) known.opens_at = checks_.now();
-        const milliseconds allowed = found_out_within + (rank == 0 ? milliseconds(0) : known.interval);
+        const milliseconds allowed = checks_.finds_out_within(wire::client_of(who.id), rank == 0, known.interval);
         const instant opened = std::max(known.opens_at, settled);
         if (opened > checks_.now() || checks_.now() - opened <= allowed) continue;
         if (upgrades_nothing(now, who) || gave_up(lock, who) || lock.leaving.contains(who.id)) continue;

@@ -306,8 +306,8 @@ void semaphore_checker::check_grants(const call& asked, lock_record& lock, const
 bool semaphore_checker::may_be_handed_to(const call& asked, const lock_record& lock, std::string_view id) const {
     const auto known = lock.known.find(id);
     const std::string_view client = wire::client_of(id);
-    const bool polls =
-        known != lock.known.end() && checks_.may_learn_late(client, known->second.interval, known->second.polled);
+    const bool polls = known != lock.known.end() &&
+                       checks_.may_learn_late(asked.keys.lock(), client, known->second.interval, known->second.polled);
     return polls || checks_.listens(asked.keys.lock(), client);
 }
 
@@ -370,7 +370,8 @@ void semaphore_checker::check_slow(const call& asked, lock_record& lock) {
     }
     if (known.opens_at == never) known.opens_at = checks_.now();
     const instant opened = std::max(known.opens_at, checks_.settled_since(asked.keys.lock()));
-    if (opened > checks_.now() || checks_.now() - opened <= found_out_within) return;
+    const milliseconds allowed = checks_.finds_out_within(wire::client_of(id), true, known.interval);
+    if (opened > checks_.now() || checks_.now() - opened <= allowed) return;
     if (gave_up(lock, id) || lock.leaving.contains(id) || checks_.may_be_forgotten(id)) return;
     if (checks_.calm_since(wire::client_of(id), std::min(known.arrived, known.opens_at)))
         checks_.fail(id + " could have been admitted long ago");
