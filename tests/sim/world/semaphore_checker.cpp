@@ -334,6 +334,7 @@ void semaphore_checker::expect_entry(const call& asked, const semaphore_state& t
                                                           since = checks_.now()] {
         if (checks_.entered.contains({id, token}) || checks_.lost.contains(id) || gave_up(locks_[keys.lock()], id))
             return;
+        if (checks_.excused.corrupted) return;
         if (checks_.tokens_may_repeat()) return;  // clients rightly ignore a push whose token is not new
         const semaphore_state now = read_semaphore_state(checks_.server_of(keys.lock()), keys);
         if (now.held(id) == 0 || now.token_of(id) != token || checks_.settled_since(keys.lock()) > since) return;
