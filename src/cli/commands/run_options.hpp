@@ -21,6 +21,7 @@ struct run_options : view_options {
     std::string reaction = "kill";
     std::string prefer;
     std::string trace;
+    std::optional<std::string> note;
     bool shared = false;
     bool exclusive = false;
     bool no_wait = false;
@@ -42,6 +43,7 @@ struct run_options : view_options {
     shared_mutex_options lock_options() const;  // also of a plain lock, which has no preference
     supervision terms() const;
     std::vector<std::string> command() const;
+    std::string note_text() const;  // empty: none
     notices wanted_notices() const { return quiet ? notices::hidden : notices::shown; }
 };
 

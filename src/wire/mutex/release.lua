@@ -1,5 +1,6 @@
 -- mutex/release: end one grant and hand the lock over to the next living waiter, or free it; or leave the queue.
--- KEYS  1 lock  2 queue  3 waiters  4 fence  5 gap (only of a lock that other programs use, too)
+-- KEYS  1 lock  2 queue  3 waiters  4 fence  5 gap (only of a lock that other programs use, too, or before the notes)
+--       6 notes (only if the hold has a note)
 -- ARGV  1 hold id  2 token of the grant that is meant (of a marked id: one of its block); 0: any grant of this id and
 --       its position in the queue (giving up an acquisition: the client never uses that id again)
 --       3 fence retention ms  4 proposed token, or 0
@@ -12,6 +13,7 @@
 local is_held = ARGV[2] ~= '0' and redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('GET', KEYS[4]) == ARGV[2]
 if is_held and redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 then
     redis.call('DEL', KEYS[1])
+    if KEYS[6] then redis.call('DEL', KEYS[6]) end -- any other note there is of a hold that is over
     return {1, 0}
 end
 --@include common/entry.lua
@@ -57,8 +59,14 @@ if token == '0' then
     leave_queue(id)
 end
 
+if holder == id and token ~= '0' and mark and not is_meant(id, token, mark) then
+    return {-1, redis.call('PTTL', KEYS[1]), holder}
+end
+if KEYS[6] and not (entries > 0 and redis.call('HEXISTS', KEYS[3], id) == 1) then
+    redis.pcall('HDEL', KEYS[6], id) -- a late copy does not take the note of a waiter
+end
+
 if holder == id then
-    if token ~= '0' and mark and not is_meant(id, token, mark) then return {-1, redis.call('PTTL', KEYS[1]), holder} end
     local gap_us = gap_due(mark, whole(ARGV[5], 1))
     local first, wants = nil, nil
     if gap_us then first, wants = first_living_waiter() end
