@@ -52,7 +52,7 @@ struct acquire_request {
     std::uint64_t ceiling = 0;    // of the grant to give up, if the id is marked: the last that this node told
     bool asks_back = true;        // a try that marked holders refuse tells them that they are wanted (healing does not)
     std::uint32_t permits = 1;    // of a semaphore
-    std::string_view note;        // only with an id that says so (is_noted); empty: none
+    std::string_view note = {};   // only with an id that says so (is_noted); empty: none
     bool asks_for_note = false;   // the holder that was met has one: it is to be told
 };
 
