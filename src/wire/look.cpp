@@ -59,7 +59,8 @@ void set_token(seen_holder& holder, std::optional<std::uint64_t> token, microsec
 void write_look(redis::command& out, const lock_keys& keys) {
     using side = lock_keys::side;
     static const script& source = find("tools/look");
-    payload(keys, {side::queue, side::waiters, side::fence, side::leases, side::grants, side::notes}).write(out, source);
+    payload(keys, {side::queue, side::waiters, side::fence, side::leases, side::grants, side::notes})
+        .write(out, source);
     out.tell_if_moving();
 }
 

@@ -68,8 +68,9 @@ TEST(CommandNote, HasNoSecret) {
 }
 
 TEST(CommandNote, HidesWhatLooksGenerated) {
-    for (const char* const key : {"ghp_16C7e42F292c6912E7710c838347Ae178B4a", "AKIAIOSFODNN7EXAMPLE12",
-                                  "eyJhbGciOiJIUzI1NiIsInR5cCI6.eyJzdWIiOiIxMjM0NTY3ODkw", "0123456789abcdef0123456789abcdef"}) {
+    for (const char* const key :
+         {"ghp_16C7e42F292c6912E7710c838347Ae178B4a", "AKIAIOSFODNN7EXAMPLE12",
+          "eyJhbGciOiJIUzI1NiIsInR5cCI6.eyJzdWIiOiIxMjM0NTY3ODkw", "0123456789abcdef0123456789abcdef"}) {
         EXPECT_EQ(of({"tool", key, "end"}), "tool *** end");
         EXPECT_EQ(of({"tool", std::string("x=") + key}), "tool x=***");
     }

@@ -306,10 +306,10 @@ TEXT
 }
 
 @test "Notes.OfRunAreItsCommandWithoutSecretsUnlessToldOtherwise" { # R54
-    holdfast run a -- sh -c 'TOKEN=s3cret holdfast show a --json >"$0"' "$BOX/seen"
-    [[ "$(of_json 'd["lock"]["holders"][0]["note"]' <"$BOX/seen")" == "sh -c TOKEN=*** holdfast show a --json"* ]]
-    ! grep -q s3cret "$BOX/seen"
-    holdfast run --note '' a -- sh -c 'holdfast show a --json >"$0"' "$BOX/seen"
+    holdfast run a -- sh -c 'TOKEN=s3cret "$BIN" show a --json >"$0"' "$BOX/seen"
+    [[ "$(of_json 'd["lock"]["holders"][0]["note"]' <"$BOX/seen")" == "sh -c TOKEN=*** \"\$BIN\" show a --json"* ]]
+    run ! grep -q s3cret "$BOX/seen"
+    holdfast run --note '' a -- sh -c '"$BIN" show a --json >"$0"' "$BOX/seen"
     [ "$(of_json '"note" in d["lock"]["holders"][0]' <"$BOX/seen")" = False ]
     run holdfast run --note x --slots 2 pool -- true
     [ "$status" -eq 125 ]

@@ -181,8 +181,8 @@ struct lockable::parts {
             return true;
         }
         // Only the section knows whether the owner holds the lock by an object that keeps nothing.
-        where->post([begin, core = where, asked = terms(call, kind, wait),
-                     stop = std::move(call.stop), why_not = call.why_not, told = std::move(handler)]() mutable {
+        where->post([begin, core = where, asked = terms(call, kind, wait), stop = std::move(call.stop),
+                     why_not = call.why_not, told = std::move(handler)]() mutable {
             if (core->engine().find(asked.owner, *asked.keys) == nullptr) {
                 return begin(std::move(core), std::move(stop), std::move(told));
             }

@@ -22,7 +22,7 @@ std::string lower(std::string_view text) {
 }
 
 bool speaks_of_secrets(std::string_view name) {
-    constexpr std::array<std::string_view, 12> words{"pass",  "pwd", "secret", "token",  "key",  "cred",
+    constexpr std::array<std::string_view, 12> words{"pass", "pwd",    "secret", "token",   "key",  "cred",
                                                      "auth", "bearer", "cookie", "session", "sign", "pin"};
     const std::string text = lower(name);
     return std::ranges::any_of(words, [&](std::string_view one) { return text.find(one) != text.npos; });
@@ -63,7 +63,8 @@ bool looks_generated(std::string_view word) {
     const auto is_digit = [](unsigned char one) { return std::isdigit(one) != 0; };
     const auto is_letter = [](unsigned char one) { return std::isalpha(one) != 0; };
     const auto is_other = [](unsigned char one) {
-        return std::isalnum(one) == 0 && std::string_view("_-+=.~").find(static_cast<char>(one)) == std::string_view::npos;
+        return std::isalnum(one) == 0 &&
+               std::string_view("_-+=.~").find(static_cast<char>(one)) == std::string_view::npos;
     };
     return has(is_digit) && has(is_letter) && !has(is_other);
 }
@@ -100,11 +101,13 @@ public:
         }
         const bool has_value = word.find('=') != word.npos;
         const bool ends_open = word.ends_with('=') || word.ends_with(':');
-        if (is_option || ends_open || lower(word) == "bearer") hides_next_ = speaks_of_secrets(word) && (!has_value || ends_open);
+        if (is_option || ends_open || lower(word) == "bearer")
+            hides_next_ = speaks_of_secrets(word) && (!has_value || ends_open);
         if (word == "-p") hides_next_ = true;
         user_next_ = word == "-u" || word == "--user" || word == "-U";
         if (word.size() > 2 && word.starts_with("-p")) word.replace(2, word.npos, hidden);
-        if (const auto colon = word.find(':'); was_user && colon != word.npos) word.replace(colon + 1, word.npos, hidden);
+        if (const auto colon = word.find(':'); was_user && colon != word.npos)
+            word.replace(colon + 1, word.npos, hidden);
         hide_url_password(word);
         hide_values(word);
         hide_generated(word);

@@ -127,7 +127,8 @@ std::optional<hold_answer> on_reply(node_agent& agent, node_hold& n, const call&
     const bool was_alone = asked.what() == purpose::renew_alone;
     if (reply.is_error()) {
         const failure why = agent.classify(n, reply);
-        const bool has_less = agent.kind_of(n).can_renew_alone() || n.is_marked() || agent.options_of(n).note != nullptr;
+        const bool has_less =
+            agent.kind_of(n).can_renew_alone() || n.is_marked() || agent.options_of(n).note != nullptr;
         const bool goes_alone = why.code == errc::moving && has_less && !was_alone;
         goes_alone ? send(agent, n, now, purpose::renew_alone) : on_failure(agent, n, why, now);
         return std::nullopt;

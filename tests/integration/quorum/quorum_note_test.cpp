@@ -7,8 +7,9 @@ namespace {
 class QuorumNote : public quorum_fixture {  // R54
 protected:
     std::size_t with_notes() {
-        return static_cast<std::size_t>(std::ranges::count_if(
-            servers, [&](redis_server& one) { return one.call({"EXISTS", key + ":notes"}).integer == 1; }));
+        return static_cast<std::size_t>(std::ranges::count_if(servers, [&](redis_server& one) {
+            return one.call({"EXISTS", key + ":notes"}).integer == 1;
+        }));
     }
 };
 

@@ -58,10 +58,18 @@ protected:
 
 private:
     static std::vector<std::string> arguments(const std::string& id, const std::string& note, const asking& terms) {
-        return {id,           text(terms.lease),    terms.floor,
-                text(terms.retention), terms.channel, terms.ticket,
-                text(terms.interval),  text(terms.queue_retention), terms.proposal,
-                "0",          "1",                  note};
+        return {id,
+                text(terms.lease),
+                terms.floor,
+                text(terms.retention),
+                terms.channel,
+                terms.ticket,
+                text(terms.interval),
+                text(terms.queue_retention),
+                terms.proposal,
+                "0",
+                "1",
+                note};
     }
 };
 

@@ -27,8 +27,8 @@ protected:
     }
     redis_reply ask(const std::string& id, const std::string& wants, const std::string& note,
                     const std::string& channel = "", const std::string& ticket = "0") {
-        std::vector<std::string> words{id,      text(hour), prefer, wants,         text(minute), "0", channel, ticket,
-                                       "10000", "61000",    "0",    "0",           "0"};
+        std::vector<std::string> words{id,     text(hour), prefer,  wants, text(minute), "0", channel,
+                                       ticket, "10000",    "61000", "0",   "0",          "0"};
         if (!note.empty()) words.insert(words.end(), {"1", note});
         return run("rw/acquire", all_keys(), words);
     }

@@ -361,9 +361,10 @@ bool knows_notes(std::string_view script) {
 }  // namespace
 
 void checker::before_script(server& at, const words& command) {
+    const std::string_view script = script_of(command);
+    if (knows_notes(script)) notes_.note_given(script, command);
     if (seen_ == view::of_beliefs) return;
     watched = &at;
-    const std::string_view script = script_of(command);
     if (knows_notes(script)) notes_.before_script(script, command);
     if (script.starts_with("rw/")) return read_write_.before_script(script, command);
     if (script.starts_with("semaphore/")) return semaphores_.before_script(script, command);

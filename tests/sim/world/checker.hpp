@@ -58,7 +58,8 @@ class checker final : public checks, public script_watcher {
 public:
     /// With one server the checker sees everything. With several, only what the clients conclude counts.
     enum class view : std::uint8_t { of_the_server, of_beliefs };
-    checker(timeline& time, view seen) : checks(time), seen_(seen), read_write_(*this), semaphores_(*this), notes_(*this) {}
+    checker(timeline& time, view seen)
+        : checks(time), seen_(seen), read_write_(*this), semaphores_(*this), notes_(*this) {}
 
     // --- faults outside the promise
     void data_lost(bool mistrusted);

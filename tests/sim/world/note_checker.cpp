@@ -55,10 +55,14 @@ bool note_checker::holds(const std::string& lock, const std::string& id) const {
     return deadline.type != value::kind::nil && std::strtod(deadline.text.c_str(), nullptr) > now_ms;
 }
 
+void note_checker::note_given(std::string_view script, const words& command) {
+    const call asked = read_call(script, command);
+    if (!asked.note.empty()) given_[asked.id] = asked.note;
+}
+
 void note_checker::before_script(std::string_view script, const words& command) {
     const call asked = read_call(script, command);
     before_ = read(asked.lock);
-    if (!asked.note.empty()) given_[asked.id] = asked.note;
 }
 
 void note_checker::after_script(std::string_view script, const words& command, const value& answer) {

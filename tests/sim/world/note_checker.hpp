@@ -21,6 +21,8 @@ class note_checker {
 public:
     explicit note_checker(checks& all) : checks_(all) {}
 
+    /// Of every server.
+    void note_given(std::string_view script, const words& command);
     void before_script(std::string_view script, const words& command);
     void after_script(std::string_view script, const words& command, const value& answer);
     /// A user was refused, and told of that holder with that note.

@@ -55,8 +55,8 @@ std::string holder_lines(const lock_state& lock, const lock_holder& holder, cons
     if (holder.count > 1) facts += fmt::format(", entered {} times", holder.count);
     if (lock.servers > 1) facts += fmt::format(", on {} servers", backing_text(lock, holder));
     const std::string note = holder.note.empty() ? "" : fmt::format("          note: {}\n", excerpt(holder.note));
-    return fmt::format("  holder  {}\n{}          {}\n          {}\n", colours.paint(emphasis::good, person(holder)), note,
-                       facts, colours.paint(emphasis::dim, "id " + excerpt(holder.id)));
+    return fmt::format("  holder  {}\n{}          {}\n          {}\n", colours.paint(emphasis::good, person(holder)),
+                       note, facts, colours.paint(emphasis::dim, "id " + excerpt(holder.id)));
 }
 
 std::string name_text(const lock_state& lock) {
