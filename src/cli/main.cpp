@@ -86,8 +86,9 @@ int command(int argc, char** argv) {
     app.set_version_flag("-V,--version", "holdfast " HOLDFAST_VERSION);
     app.require_subcommand(1);
     add_run(app, has_dashes ? std::optional(behind_dashes) : std::nullopt, status);
-    for (const auto add : {add_lock, add_unlock, add_ls, add_show, add_top, add_watch, add_release, add_metrics,
-                           add_web, add_doctor, add_bench, add_server}) {
+    add_elect(app, has_dashes ? std::optional(behind_dashes) : std::nullopt, status);
+    for (const auto add : {add_lock, add_unlock, add_ls, add_show, add_top, add_watch, add_wait, add_release,
+                           add_metrics, add_web, add_doctor, add_bench, add_server}) {
         add(app, status);
     }
     app.footer("holdfast run NAME -- COMMAND acquires the lock NAME, runs COMMAND and releases the lock.");

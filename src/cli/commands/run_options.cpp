@@ -157,6 +157,22 @@ void declare_lock_options(CLI::App& command, run_options& options) {
     command.add_flag("-q,--quiet", options.quiet, "no notices, only errors");
 }
 
+void declare_election(CLI::App& elect, run_options& options, std::string& value) {
+    const auto add = adder_to(elect);
+    add("NAME", options.name, "", "the election")->required();
+    add("--value", value, "TEXT", "what others are told about this leader")->required();
+    add("-w,--wait", options.wait, "TIME", "campaign at most this long, as in 30s (no limit)");
+    elect.add_flag("-n,--no-wait", options.no_wait, "give up at once if somebody else leads");
+    add("--lease", options.lease, "TIME", "how long a leader that crashed keeps others waiting (30s)");
+    declare_max_lease(elect, options.max_lease);
+    declare_servers(elect, options.servers);
+    add("--prefix", options.prefix, "TEXT", "prefix of tagged keys (hf:)");
+    add("-E", options.refused_status, "STATUS", "exit status if this did not become the leader (1)");
+    elect.add_flag("-q,--quiet", options.quiet, "no notices, only errors");
+    add("--on-lost", options.reaction, "kill|warn", "what to do with COMMAND if the leadership is lost (kill)");
+    add("--grace", options.grace, "TIME", "from TERM to KILL if it is lost, at most (5s)");
+}
+
 void declare(CLI::App& run, run_options& options) {
     declare_lock_options(run, options);
     const auto add = adder_to(run);

@@ -50,6 +50,8 @@ struct run_options : view_options {
 // Those about the lock: all that `lock` has, too.
 void declare_lock_options(CLI::App& command, run_options& options);
 void declare(CLI::App& run, run_options& options);
+// Of `elect`, whose lock is always a plain one.
+void declare_election(CLI::App& elect, run_options& options, std::string& value);
 
 // The command: what stands behind "--" or, where there is no "--", what is left behind NAME, as flock(1) has it.
 // Throws trouble if words are left in front of "--", or an option that run does not have.

@@ -31,10 +31,10 @@ if is_held and (ARGV[4] or '0') == '0' and not KEYS[5] then
     local waiting = redis.call('ZRANGE', KEYS[2], 0, 1)
     local first, second = waiting[1], waiting[2]
 --@paste common/steps/read_clock.lua
-    local found = redis.call('HMGET', KEYS[3], first or '', second or '')
+    local found = redis.call('HMGET', KEYS[3], first or '', second or '', 'watch')
     local lease, interval, seen, floor, _, channel = string.match(found[1] or '', entry_form)
     local mark = tonumber(token) or 2 ^ 53
-    if first and lease and string.byte(first, 21) ~= 48 and #lease < 16 and #interval < 16
+    if first and lease and not found[3] and string.byte(first, 21) ~= 48 and #lease < 16 and #interval < 16
         and math.max(mark, floor, seen) < now_us and now_us - seen <= 2000 * interval and is_listened_to(channel) then
         local _, next_interval, _, _, _, next_channel = string.match(found[2] or '', entry_form)
         redis.call('ZREM', KEYS[2], first)
@@ -73,8 +73,10 @@ if holder == id then
     if first then
         redis.call('DEL', KEYS[1])
         begin_gap(gap_us, first, wants)
+        if watch then tell_watchers() end
     elseif not promote_next_waiter(nil, retention) then
         redis.call('DEL', KEYS[1])
+        if watch then tell_watchers() end
     end
     return {1, queued}
 end
@@ -82,6 +84,7 @@ end
 -- The holder's lease ended before its release: the script that finds this out serves the queue. In a gap the first
 -- waiter does so, when the gap is over.
 if not holder then
+    if watch then tell_watchers() end
     if gap_left_ms() == 0 then
         promote_next_waiter(nil, retention)
     elseif was_first then
