@@ -12,8 +12,8 @@
 -- Fast path: the caller holds this grant, and nobody waits. It comes before everything else because it is so common.
 local is_held = ARGV[2] ~= '0' and redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('GET', KEYS[4]) == ARGV[2]
 if is_held and redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 then
-    redis.call('DEL', KEYS[1])
     if KEYS[6] then redis.call('DEL', KEYS[6]) end -- any other note there is of a hold that is over
+    redis.call('DEL', KEYS[1])
     return {1, 0}
 end
 --@include common/entry.lua
