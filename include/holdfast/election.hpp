@@ -41,7 +41,9 @@ class HOLDFAST_EXPORT election {
 public:
     /// Errors: throws `error` with errc::bad_name or errc::bad_option.
     election(const client& client, const std::string& name, const election_options& options = {})
-        : where_(&client), name_(name), prefix_(options.prefix),
+        : where_(&client),
+          name_(name),
+          prefix_(options.prefix),
           mutex_(client, name, {.lease = options.lease, .replicas = options.replicas, .prefix = options.prefix}) {}
 
     /// Waits in the queue and returns the leadership. The value, up to 1 KB, is told to observers.
@@ -64,13 +66,12 @@ public:
     /// Calls back with the leader, or with none: now and after every change, with growing tokens. The client must
     /// outlive this object. See `watch()`.
     [[nodiscard]] watching observe(std::function<void(const std::optional<holdfast::leader>&)> callback) const {
-        return watch(
-            *where_, name_,
-            [told = std::move(callback)](const sight& seen) {
-                told(seen.is_free() ? std::nullopt
-                                    : std::optional(holdfast::leader{seen.note, seen.token, seen.holder}));
-            },
-            {.prefix = prefix_});
+        return watch(*where_, name_,
+                     [told = std::move(callback)](const sight& seen) {
+                         told(seen.is_free() ? std::nullopt
+                                             : std::optional(holdfast::leader{seen.note, seen.token, seen.holder}));
+                     },
+                     {.prefix = prefix_});
     }
 
 private:

@@ -17,8 +17,10 @@ std::optional<leader> election::leader() const {
     std::optional<wire::watch_answer> seen;
     failure why{errc::protocol_error, where->display() + ": a lock script was answered with something else"};
     api::ask_server(*where, {&look, 1}, [&](std::size_t, const redis::reply_view& reply) {
-        if (reply.is_error()) why = redis::classify_error(reply.text(), where->display());
-        else seen = wire::read_watch(reply);
+        if (reply.is_error())
+            why = redis::classify_error(reply.text(), where->display());
+        else
+            seen = wire::read_watch(reply);
     });
     if (!seen) throw error(why.code, why.detail);
     if (seen->is_free()) return std::nullopt;

@@ -15,11 +15,10 @@ class watch_callbacks;
 }
 
 // Told by the engine; calls the user back. The engine keeps it until the watching is over.
-class api::watch_callbacks final : public engine::watch_listener,
-                                   public std::enable_shared_from_this<watch_callbacks> {
+class api::watch_callbacks final : public engine::watch_listener, public std::enable_shared_from_this<watch_callbacks> {
 public:
     watch_callbacks(api::core& where, std::function<void(const sight&)> callback,
-              std::function<void(const refusal&)> on_trouble)
+                    std::function<void(const refusal&)> on_trouble)
         : where_(where), callback_(std::move(callback)), on_trouble_(std::move(on_trouble)) {}
 
     void stop() {
@@ -31,7 +30,9 @@ public:
 
 private:
     void on_sight(const wire::watch_answer& seen) override {
-        call([seen = sight{seen.holder, seen.note, seen.token, seen.left}](watch_callbacks& self) { self.callback_(seen); });
+        call([seen = sight{seen.holder, seen.note, seen.token, seen.left}](watch_callbacks& self) {
+            self.callback_(seen);
+        });
     }
     void on_trouble(const failure& why) override {
         if (!on_trouble_) return;

@@ -56,7 +56,9 @@ void lock_watch::send(bool goes_on, instant now) {
     const bool polls = agent_.node().wakes(channel) == woken_by::poll;
     wire::write_watch(*this, *keys_,
                       {.id = id_.spell(agent_.client()),
-                       .channel = !goes_on ? std::string_view() : polls ? wire::by_polls : std::string_view(channel),
+                       .channel = !goes_on ? std::string_view()
+                                  : polls  ? wire::by_polls
+                                           : std::string_view(channel),
                        .lasts = 3 * poll_interval});
     wait_for_first_link();
     give_up_at(now + agent_.settings().request_timeout);

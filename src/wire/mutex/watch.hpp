@@ -17,10 +17,10 @@ struct watch_request {
 };
 
 struct watch_answer {
-    std::string holder = {};                 // empty: the lock is free
-    std::optional<milliseconds> left = {};   // of the holder's lease; none: no end
-    std::uint64_t token = 0;                 // the last that was granted; 0: not known
-    std::string note = {};                   // the holder's
+    std::string holder = {};                // empty: the lock is free
+    std::optional<milliseconds> left = {};  // of the holder's lease; none: no end
+    std::uint64_t token = 0;                // the last that was granted; 0: not known
+    std::string note = {};                  // the holder's
 
     bool is_free() const noexcept { return holder.empty(); }
 };

@@ -112,8 +112,8 @@ TEST_F(Watch, OfAnotherKindOfLockTellsTheTrouble) {
     shared_mutex catalog{subject, "catalog"};
     const lease held = catalog.acquire_shared();
     std::atomic<errc> why{};
-    const watching eye = watch(other, "catalog", seen.callback(),
-                               {.on_trouble = [&](const refusal& told) { why = told.code; }});
+    const watching eye =
+        watch(other, "catalog", seen.callback(), {.on_trouble = [&](const refusal& told) { why = told.code; }});
     EXPECT_TRUE(eventually([&] { return why.load() == errc::wrong_type; }, an_age));
 }
 
