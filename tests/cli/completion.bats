@@ -30,7 +30,7 @@ a_server_with_locks() {
     [ "$(complete_bash 'holdfast re')" = release ]
     [ "$(complete_bash 'holdfast server st')" = "start status stop" ]
     [ "$(complete_bash 'holdfast run --no-')" = --no-wait ]
-    [ "$(complete_bash 'holdfast --url redis://x --prefix p: run --no')" = --no-wait ]
+    [ "$(complete_bash 'holdfast --url redis://x --prefix p: run --no-')" = --no-wait ]
     [ "$(complete_bash 'holdfast server stop --f')" = --force ]
     [ "$(complete_bash 'holdfast show --keys ')" = "raw tagged" ]
     [ "$(complete_bash 'holdfast run --on-lost ')" = "kill warn" ]
