@@ -1,7 +1,7 @@
 // Runs a fuzz target without libFuzzer, as an ordinary test.
 //
 // First every file of the corpus directories (or files) named on the command line, then a bounded number of
-// mutations of them (HOLDFAST_FUZZ_RUNS, default 20000). Everything follows from the seed
+// mutations of them (HOLDFAST_FUZZ_RUNS, default 20000, fewer for slow targets). Everything follows from the seed
 // (HOLDFAST_FUZZ_SEED, default 1), so a failure comes again; the input that fails is left behind in a file,
 // to replay alone.
 #include <algorithm>
@@ -17,6 +17,10 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#ifndef HOLDFAST_FUZZ_RUNS
+#define HOLDFAST_FUZZ_RUNS 20000
+#endif
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
@@ -132,7 +136,7 @@ int main(int argc, char** argv) {
         return 2;
     }
     for (const std::string& input : corpus) run(input);
-    const unsigned long runs = from_environment("HOLDFAST_FUZZ_RUNS", 20'000);
+    const unsigned long runs = from_environment("HOLDFAST_FUZZ_RUNS", HOLDFAST_FUZZ_RUNS);
     mutator mutations{corpus, static_cast<std::uint32_t>(from_environment("HOLDFAST_FUZZ_SEED", 1))};
     for (unsigned long i = 0; i < runs; ++i) run(mutations.next());
     std::printf("%zu inputs of the corpus, %lu mutations\n", corpus.size(), runs);

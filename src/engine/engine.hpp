@@ -85,7 +85,7 @@ public:
     // Ends a pending acquisition with `why`, and gives back what it may have got. No effect if it has ended.
     void cancel(acquire_completion& request, errc why, instant now);
     // A pending acquisition may wait until then, if that is later.
-    void extend(acquire_completion& request, instant deadline);
+    void extend(acquire_completion& request, instant deadline, instant now);
     // Has a hold that reads write as well; the read hold stays, whatever comes of it.
     void upgrade(hold& held, acquire_completion& request, patience limit, instant now);
     // One level of it; there must be one. The request (may be null) is answered at `answer_by` at the latest; the

@@ -129,10 +129,11 @@ names_are() { [ "$(names)" = "$1 " ]; }
     open_top
     wait_until names_are 'beta gamma alpha'
     kill -STOP "$(server_pid)"
-    wait_until shows 'has not answered'
+    local trouble='has not answered\|did not answer' # a request, or later the greeting of a new connection
+    wait_until shows "$trouble"
     shows '^beta' # what was last seen
     kill -CONT "$(server_pid)"
-    wait_until eval '! shows "has not answered"'
+    wait_until eval '! shows "$trouble"'
     press q
     wait_until shows '^status=0'
 }

@@ -14,6 +14,10 @@
 //     holdfast_leaver URL busy
 //
 // The same, while other threads use the client.
+//
+//     holdfast_leaver URL crash
+//
+// Acquires a lock with a delay, and is gone without another word to the server. See delay_test.cpp.
 #include <holdfast/async.hpp>
 #include <holdfast/holdfast.hpp>
 
@@ -25,6 +29,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
@@ -64,8 +69,9 @@ struct dropping_executor {
 
 int keep_and_leave(const char* url, int busy_threads) {
     using namespace std::chrono_literals;
-    auto& client = *new holdfast::client(url);
-    auto& lock = *new holdfast::mutex(client, "stock", {.lease = 20s, .keep = 60s});
+    // Reachable until the end, and so no leak for a sanitizer.
+    static auto& client = *new holdfast::client(url);
+    static auto& lock = *new holdfast::mutex(client, "stock", {.lease = 20s, .keep = 60s});
     // A hold is kept once the client can be asked for it, which the first acquisition may be too early for.
     for (int i = 0; i < 100; ++i) {
         lock.lock();
@@ -73,7 +79,7 @@ int keep_and_leave(const char* url, int busy_threads) {
         client.ping();
     }
     for (int i = 0; i < busy_threads; ++i) {
-        std::thread([&client] {
+        std::thread([] {
             for (;;) client.ping();
         }).detach();
     }
@@ -82,10 +88,19 @@ int keep_and_leave(const char* url, int busy_threads) {
     return 0;
 }
 
+int acquire_and_crash(const char* url) {
+    using namespace std::chrono_literals;
+    holdfast::client client{url};
+    holdfast::mutex lock{client, "stock", {.lease = 10s, .delay = 30s}};
+    const holdfast::lease held = lock.acquire();
+    std::_Exit(held ? 0 : 1);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
     constexpr int some = 3;
+    if (count == 3 && std::string_view(arguments[2]) == "crash") return acquire_and_crash(arguments[1]);
     if (count == 3) return keep_and_leave(arguments[1], std::string_view(arguments[2]) == "busy" ? some : 0);
     if (count != 2) return 2;
     {

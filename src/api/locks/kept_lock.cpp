@@ -514,7 +514,7 @@ void kept_lock::carry_out(const effect& what) {
         case effect::kind::ask:
             return begin_ask(what);
         case effect::kind::extend:
-            if (asked != asks_.end()) core_.engine().extend(*asked->second, what.limit.deadline);
+            if (asked != asks_.end()) core_.engine().extend(*asked->second, what.limit.deadline, now);
             return;
         case effect::kind::cancel:
             if (asked != asks_.end()) core_.engine().cancel(*asked->second, errc::cancelled, now);

@@ -156,7 +156,8 @@ core::core(const std::vector<redis::server_settings>& servers, client_options op
       credentials_(*this, watcher_),
       backends_(make_backends(servers)),
       engine_(engine_settings_for(request_timeout_, options_), links(), random_, watcher_),
-      kept_(*this, options_.max_kept) {
+      kept_(*this, options_.max_kept),
+      posted_releases_(*this, loop_) {
     watcher_.know(engine_.id());
     for (std::size_t i = 0; i < backends_.size(); ++i) backends_[i]->attach(engine_.node(i), engine_.id().text());
     // The section is entered once so that settle() connects right away.
@@ -200,28 +201,6 @@ backend& core::some_server() noexcept {
     return *(up == backends_.end() ? backends_.front() : *up);
 }
 
-// Each release ends when it is answered, or when a release would have been waited for no longer.
-void core::wait_for_posted_releases(instant latest) {
-    wait_for_releases mine{.latest = latest, .over = {}};
-    enter_with([&] {
-        waits_for_releases_.push_back(&mine);
-        end_waits_for_releases(boot_now());
-    });
-    loop_.until(mine.over);
-}
-
-void core::posted_release_has_ended() {
-    if (--posted_releases_ == 0) end_waits_for_releases(instant{});
-}
-
-void core::end_waits_for_releases(instant now) {
-    std::erase_if(waits_for_releases_, [&](wait_for_releases* each) {
-        const bool is_over = posted_releases_ == 0 || each->latest <= now;
-        if (is_over) loop_.end(each->over);
-        return is_over;
-    });
-}
-
 core::~core() {
     kept_.leave_process();
     wait_for_posted_releases(never);
@@ -254,8 +233,7 @@ void core::settle() {
         is_sending = is_sending || one->is_sending();
         due = std::min(due, one->deadline());
     }
-    due = std::min({due, engine_.deadline(), kept_.deadline()});
-    for (const wait_for_releases* const each : waits_for_releases_) due = std::min(due, each->latest);
+    due = std::min({due, engine_.deadline(), kept_.deadline(), posted_releases_.deadline()});
     is_sending_.store(is_sending, std::memory_order_relaxed);
     alarm_.set(due);
     loop_.next_timer(due);
@@ -266,7 +244,7 @@ void core::on_alarm() {
     for (const auto& one : backends_) one->on_timer(now);
     engine_.on_timer(now);
     kept_.on_timer(now);
-    end_waits_for_releases(now);
+    posted_releases_.on_timer(now);
 }
 
 std::shared_ptr<core> make_core(const std::vector<std::string>& urls, client_options options) {

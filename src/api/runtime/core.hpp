@@ -12,6 +12,7 @@
 #include "api/runtime/credentials_desk.hpp"
 #include "api/runtime/loop.hpp"
 #include "api/runtime/notifier.hpp"
+#include "api/runtime/posted_releases.hpp"
 #include "api/runtime/system_random.hpp"
 #include "api/runtime/watcher.hpp"
 #include "base/boot_clock.hpp"
@@ -64,10 +65,10 @@ public:
 
     // A release that nobody waits for, from any thread; and its end, inside the section. The core does not go in
     // between.
-    void release_is_posted() noexcept { ++posted_releases_; }
-    void posted_release_has_ended();
+    void release_is_posted() noexcept { posted_releases_.begin(); }
+    void posted_release_has_ended() { posted_releases_.end(); }
     // Returns when none is under way, at `latest` in any case.
-    void wait_for_posted_releases(instant latest);
+    void wait_for_posted_releases(instant latest) { posted_releases_.wait(latest, boot_now()); }
     // As enter_with(), for what nobody waits for either: the core does not go before it has run.
     template <typename Function>
     void post(Function function);
@@ -78,7 +79,6 @@ private:
     void use_credentials(redis::server_settings& server);
     std::vector<std::unique_ptr<backend>> make_backends(const std::vector<redis::server_settings>& servers);
     std::vector<engine::node_link> links() const;
-    void end_waits_for_releases(instant now);
 
     const std::uint64_t made_in_;
     const client_options options_;
@@ -96,12 +96,7 @@ private:
     engine::engine engine_;
     kept_locks kept_;
     std::atomic<bool> is_sending_ = false;
-    std::atomic<unsigned> posted_releases_ = 0;
-    struct wait_for_releases {
-        instant latest;
-        loop::wait over;
-    };
-    std::vector<wait_for_releases*> waits_for_releases_;  // inside the section
+    posted_releases posted_releases_;
 };
 
 template <typename Function>

@@ -1,6 +1,7 @@
 #include "cli/terminal/system.hpp"
 
 #include "base/boot_clock.hpp"
+#include "redis/url/server_url.hpp"
 
 #include <fcntl.h>
 #include <sys/eventfd.h>
@@ -11,10 +12,34 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <iostream>
 #include <system_error>
 
 namespace holdfast::cli {
+namespace {
+
+struct hidden_text {
+    std::string original;
+    std::string shown;
+};
+
+std::vector<hidden_text>& hidden_texts() {
+    static std::vector<hidden_text> all;
+    return all;
+}
+
+std::string without_passwords(std::string_view message) {
+    std::string shown(message);
+    for (const auto& [original, instead] : hidden_texts()) {
+        for (std::size_t at = shown.find(original); at != shown.npos; at = shown.find(original, at + instead.size())) {
+            shown.replace(at, original.size(), instead);
+        }
+    }
+    return shown;
+}
+
+}  // namespace
 
 void throw_errno(const std::string& what) {
     throw std::system_error(errno, std::system_category(), what);
@@ -48,11 +73,25 @@ int wait_for_end(pid_t child) noexcept {
 void tell(std::string_view message) noexcept {
     try {
         // One write, so that the lines of processes that compete for a lock do not mix.
-        const std::string line = "holdfast: " + std::string(message) + "\n";
+        const std::string line = "holdfast: " + without_passwords(message) + "\n";
         if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
     } catch (const std::bad_alloc&) {
         return;
     }
+}
+
+void hide_passwords_of(const std::vector<std::string>& words) {
+    hidden_texts().clear();
+    for (const std::string& word : words) {
+        const std::size_t scheme_end = word.find("://");
+        if (scheme_end == word.npos) continue;
+        // `--option=URL` is a URL, too.
+        const std::size_t begin = std::min(word.rfind('=', scheme_end) + 1, scheme_end);
+        const std::string url = word.substr(begin);
+        if (std::string shown = redis::redact(url); shown != url) hidden_texts().push_back({url, std::move(shown)});
+    }
+    // One may be a part of another.
+    std::ranges::sort(hidden_texts(), std::greater(), [](const hidden_text& one) { return one.original.size(); });
 }
 
 bool user_agrees(const std::string& question) {

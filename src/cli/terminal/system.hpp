@@ -76,6 +76,10 @@ int wait_for_end(pid_t child) noexcept;
 // A line on stderr behind "holdfast: ". Never fails: a message that nobody can read must not end a job.
 void tell(std::string_view message) noexcept;
 
+// From now on tell() shows these words, and no earlier ones, wherever a message repeats them, without what may be the
+// password of a URL: a URL may stand where no URL belongs. For the arguments of the program, before anything is told.
+void hide_passwords_of(const std::vector<std::string>& words);
+
 // Asks at the terminal before what cannot be undone. False also if input or error output is no terminal.
 bool user_agrees(const std::string& question);
 

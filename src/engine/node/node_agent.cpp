@@ -154,10 +154,13 @@ bool node_agent::goes_together(const call& request) const {
 
 void node_agent::end_together() {
     collects_ = false;
-    const auto ends = std::stable_partition(collected_.begin(), collected_.end(),
-                                            [](const call* each) { return each->what() == call::purpose::acquire; });
-    send_together({collected_.begin(), ends});
-    send_together({ends, collected_.end()});
+    std::vector<call*> acquisitions;
+    std::vector<call*> releases;
+    for (call* const each : collected_) {
+        (each->what() == call::purpose::acquire ? acquisitions : releases).push_back(each);
+    }
+    send_together(std::move(acquisitions));
+    send_together(std::move(releases));
     collected_.clear();
 }
 

@@ -18,6 +18,17 @@ local function write_all(list, write)
     return changed
 end
 
+-- The lease that ends last, its id and its deadline; empty: there is none. A deadline that is no time is nobody's: no
+-- script writes one, and none could set it as an expiry.
+local function newest_lease(key)
+    local newest = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
+    while newest[1] and not (math.abs(tonumber(newest[2]) or 2 ^ 53) < 2 ^ 53) do
+        redis.call('ZREM', key, newest[1])
+        newest = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
+    end
+    return newest
+end
+
 local function later_ms()
     local clock = redis.call('TIME')
     return math.floor((clock[1] * 1000000 + clock[2]) / 1000)

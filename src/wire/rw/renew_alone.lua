@@ -16,8 +16,8 @@ local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 --@include common/deadlines.lua
 
+local newest = newest_lease(KEYS[2])[2]
 local ends = redis.call('ZSCORE', KEYS[2], id)
-local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]
 local grant = redis.call('HGET', KEYS[3], id)
 local hash = redis.call('HMGET', KEYS[1], 'mode', 'rcount', 'writer', 'wcount', 'r:' .. id)
 local writer, reads = hash[3], hash[5] ~= false

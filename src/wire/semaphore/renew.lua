@@ -14,11 +14,12 @@ local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 --@include common/deadlines.lua
 
+local newest = newest_lease(KEYS[2])[2]
 local ends = redis.call('ZSCORE', KEYS[2], id)
 local grant = redis.call('HGET', KEYS[3], id)
 local limit_left_ms = redis.call('PTTL', KEYS[1])
 if not (ends and permits_of(grant)) then return {0} end
-local newest, leases_left_ms = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2], redis.call('PTTL', KEYS[2])
+local leases_left_ms = redis.call('PTTL', KEYS[2])
 local off = ends_with(newest, leases_left_ms) and 0 or clock_ahead_by(leases_left_ms, newest)
 if ends + off <= now_ms then return {0} end
 

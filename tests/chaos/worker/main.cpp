@@ -4,6 +4,7 @@
 #include <iostream>
 #include <map>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -46,6 +47,13 @@ milliseconds to_milliseconds(const std::string& text) {
     return milliseconds{std::stoll(text)};
 }
 
+std::vector<std::string> split(const std::string& text) {
+    std::istringstream words(text);
+    std::vector<std::string> found;
+    for (std::string word; words >> word;) found.push_back(word);
+    return found;
+}
+
 }  // namespace holdfast::chaos
 
 int main(int count, char** words) {
@@ -55,6 +63,7 @@ int main(int count, char** words) {
         {"crowd", &holdfast::chaos::crowd},       {"cycle", &holdfast::chaos::cycle},
         {"share", &holdfast::chaos::share},       {"share-hold", &holdfast::chaos::share_hold},
         {"lock-set", &holdfast::chaos::lock_set}, {"permits", &holdfast::chaos::take_permits},
+        {"history", &holdfast::chaos::history},
     };
     const std::vector<std::string> given(words + 1, words + count);
     try {

@@ -12,6 +12,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 namespace holdfast::chaos {
 
@@ -31,6 +32,9 @@ std::stop_token end_of_input();
 bool believes(const lease& held, const std::stop_token& lost);
 
 milliseconds to_milliseconds(const std::string& text);
+
+/// The words of a text that has spaces between them.
+std::vector<std::string> split(const std::string& text);
 
 /// URL NAME FILE THREADS SECONDS: increments the counter in a plain file under the lock. Reports "done <sections>".
 int count(arguments given);
@@ -65,5 +69,11 @@ int take_permits(arguments given);
 /// on all these servers, until its input ends. Reports "interval <from us> <to us> <token>" for every belief that led
 /// to a write, "late" if the store refused the read, "told <us> <reason>" for every error, then "done <updates>".
 int lock_set(arguments given);
+
+/// "URL URL..." DIRECTORY PROCESS SEED THREADS LEASE_MS MAX_LEASE_MS [WORD...]: threads that use locks of all kinds
+/// until the input ends, and write what they believe and when to DIRECTORY/PROCESS.history; history.cpp describes its
+/// lines. They update stores in DIRECTORY under some of the locks. Words: "no-semaphore"; "order": one of the locks is
+/// for looking at the order of arrival; "trusts-restarts": the clients do, and so break the promise.
+int history(arguments given);
 
 }  // namespace holdfast::chaos

@@ -1,7 +1,5 @@
 // The delay of a mutex (R57): after a hold has expired, nobody acquires the lock for a while; after a release, at once.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <holdfast/holdfast.hpp>
 
@@ -9,6 +7,7 @@
 #include <memory>
 
 #include "integration/refusal.hpp"
+#include "support/child_process.hpp"
 #include "support/eventually.hpp"
 #include "support/redis_server.hpp"
 
@@ -69,16 +68,8 @@ TEST_F(Delay, ARenewedHoldKeepsBoth) {
 }
 
 TEST_F(Delay, FollowsACrash) {  // R46, R57
-    const pid_t child = ::fork();
-    if (child == 0) {
-        client crashing{server.url()};
-        mutex mine{crashing, "stock", {.lease = 10s, .delay = 30s}};
-        const lease held = mine.acquire();
-        ::_exit(held ? 0 : 1);
-    }
-    int status = 1;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    ASSERT_EQ(status, 0);
+    child_process program{HOLDFAST_LEAVER, {.arguments = {server.url(), "crash"}}};
+    ASSERT_EQ(program.wait(), exit_result{.status = 0});
     EXPECT_GT(left(), 20'000);
     EXPECT_FALSE(rival.try_acquire());
 }

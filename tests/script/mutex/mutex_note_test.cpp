@@ -232,7 +232,8 @@ TEST_F(MutexNote, CostsNoCallWhereThereIsNoneOrNobodyAsks) {
     release("me", hold("me"));
     hold("me");
     acquire("other");
-    EXPECT_EQ(must({"INFO", "commandstats"}).text.find("cmdstat_h"), std::string::npos);
+    EXPECT_EQ(must({"INFO", "commandstats"}).text.find("cmdstat_hget"), std::string::npos);
+    EXPECT_EQ(must({"INFO", "commandstats"}).text.find("cmdstat_hset"), std::string::npos);
     const std::int64_t refused = calls_of_scripts();
     lease_ends();
     hold_saying(ann, "nightly backup");

@@ -239,6 +239,16 @@ TEST_F(RwEvicted, LeasesEndTheHolds) {  // ours without a lease is dead
     EXPECT_EQ(hash(grants).size(), 1U);
 }
 
+TEST_F(RwEvicted, LeaseThatEndsAtNoTimeIsNobodys) {
+    for (const char* const deadline : {"1e30", "inf", "-inf"}) {
+        reads(ann);
+        must({"ZADD", leases, deadline, ann});
+        const std::string token = writes(bob);
+        EXPECT_EQ(held(), written_by(bob)) << deadline;
+        EXPECT_EQ(code(release(bob, token)), 1) << deadline;
+    }
+}
+
 TEST_F(RwEvicted, GrantsEndTheHoldsWithTheirLeases) {
     reads(ann);
     must({"DEL", grants});

@@ -87,6 +87,21 @@ TEST_F(EngineKept, IsMarkedOnlyWhereItsClientHears) {
     EXPECT_EQ(wire::mark_of(id), mark::common_channel);
 }
 
+// Its process asks for several waiters at once; the first had a deadline, a later one has none.
+TEST_F(EngineKept, OneThatMayWaitLongerGoesOnPollingAfterItsFormerDeadline) {
+    acquire_terms soon = terms();
+    soon.limit.deadline = now + 500ms;
+    subject.acquire(first, soon, now);
+    send_one();
+    receive(list({"2", "900", another, "77", "0", "41"}));
+    subject.extend(first, now + 60s, now);
+    later(500ms);
+    EXPECT_FALSE(first.refusal_code);
+    EXPECT_THAT(send(), IsEmpty());
+    later(500ms);
+    EXPECT_EQ(send_one().script, "mutex/acquire") << "otherwise the server takes it for dead";
+}
+
 TEST_F(EngineKept, APlainHoldIsNeverMarked) {
     acquire_terms plain = terms();
     plain.options.kept = false;

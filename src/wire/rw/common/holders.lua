@@ -17,7 +17,7 @@ local now_ms = math.floor(now_us / 1000)
 --@include common/hold_id.lua
 --@include common/deadlines.lua
 
-local newest = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')
+local newest = newest_lease(KEYS[5])
 local remembered = redis.call('ZSCORE', KEYS[5], 'foreign')
 local remembered_counts = remembered and redis.call('HGET', KEYS[6], 'foreign') or ''
 local leases = redis.call('ZCARD', KEYS[5])

@@ -28,7 +28,7 @@ end
 local is_new = not limit
 if is_new then declared, limit = asked, asked end
 
-local newest = redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')
+local newest = newest_lease(KEYS[5])
 local leases = newest[1] and redis.call('ZCARD', KEYS[5]) or 0
 local grants = redis.call('HLEN', KEYS[6])
 local my_grant = grants > 0 and redis.call('HGET', KEYS[6], id) or false
