@@ -17,7 +17,7 @@
 local function keep_note(text, ms)
     if type(notes.write(text)) ~= 'number' then return end
     if notes.left_ms() < ms then notes.expire_in(ms) end
-    if notes.count() <= 2 * (entries + notes.holders()) + 16 then return end
+    if 4 * (notes.count() - 1) <= 5 * (entries + notes.holders()) then return end
     local all = notes.all()
     for i = 1, #all, 2 do
         local who = all[i]

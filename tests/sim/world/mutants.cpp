@@ -467,7 +467,7 @@ std::vector<mutant> mutants() {
                                                 "redis.call('DEL', KEYS[6])")),
         of_notes("took the note of",
                  in_scripts("TheSweepTakesWaitersNotes", "mutex/acquire",
-                            "if notes.count() <= 2 * (entries + notes.holders()) + 16 then return end",
+                            "if 4 * (notes.count() - 1) <= 5 * (entries + notes.holders()) then return end",
                             "if notes.count() <= 2 then return end\n    entries = 0")),
         of_clusters(
             of_semaphores("", in_scripts("DeadlinesOfPermitsFollowTheOldMembersClock", "",
