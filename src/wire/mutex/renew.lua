@@ -7,12 +7,11 @@
 local holder = redis.call('GET', KEYS[1])
 if holder == ARGV[1] then
     local left = redis.call('PTTL', KEYS[1])
-    if not (tonumber(ARGV[2]) and tonumber(ARGV[3] or 0)) then
-        return redis.error_reply('ERR holdfast: lease or delay out of range')
-    end
-    if ARGV[3] and left >= 0 and left <= tonumber(ARGV[3]) then return {0} end
-    if left < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-    if KEYS[2] and redis.call('PTTL', KEYS[2]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[2], ARGV[2]) end
+    local lease, delay = tonumber(ARGV[2]), tonumber(ARGV[3] or 0)
+    if not (lease and delay) then return redis.error_reply('ERR holdfast: lease or delay out of range') end
+    if ARGV[3] and left >= 0 and left <= delay then return {0} end
+    if left < lease then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+    if KEYS[2] and redis.call('PTTL', KEYS[2]) < lease then redis.call('PEXPIRE', KEYS[2], ARGV[2]) end
     return {1}
 end
 if not holder then return {0} end
