@@ -10,8 +10,8 @@
 //  (2) Scripts never block a lock that the contents alone would not block: if after the end of all leases a fresh
 //  client
 //      could acquire it, it can also do so when scripts have run on the contents; and it can release and acquire again.
-//      Not where somebody has written a lease that ends in thousands of years: it counts, although the key that it is in
-//      would have expired before, if no script had used the lock.
+//      Not where somebody has written a lease that ends in thousands of years: it counts, although the key that it is
+//      in would have expired before, if no script had used the lock.
 #pragma once
 
 #include <cstdint>
