@@ -72,9 +72,9 @@ public:
 
     struct wish {
         std::shared_ptr<const wire::lock_keys> keys;
-        engine::lock_options options;
+        engine::lock_options options = {};
         access want = access::exclusive;
-        engine::patience limit;
+        engine::patience limit = {};
     };
 
     bool is_idle() const { return !asking_ && held_ == nullptr; }
@@ -243,7 +243,8 @@ public:
 
 private:
     void add_server(std::size_t number) {
-        sim::server_options options{.engine = all_scripts()};
+        sim::server_options options;
+        options.engine = all_scripts();
         options.rate = 1.0;
         servers_.push_back(std::make_unique<sim::server>(time_, sim::random_stream(number), options, deaf_));
         if (has_cluster_) cluster_.add(*servers_.back(), to_text(sim::address_of_member(number)));

@@ -44,7 +44,7 @@ public:
 private:
     struct question {
         bool is_subscription = false;
-        std::vector<std::string> words;  // of a script call
+        std::vector<std::string> words = {};  // of a script call
     };
 
     void take_push(const redis::reply_view& push);

@@ -312,14 +312,8 @@ void engine::cancel(acquire_completion& request, errc why, instant now) {
 
 void engine::extend(acquire_completion& request, instant deadline, instant now) {
     hold* const h = request.pending_hold;
-    // One that is held back is sorted by its deadline.
-    if (h == nullptr || h->held_back || h->pending->asked.limit.deadline >= deadline) return;
-    h->pending->asked.limit.deadline = deadline;
-    holds_.set_timer(*h);
-    // A node that was to wake up at the former deadline would not poll again, and the server would take it for dead.
-    for (node_hold& n : h->nodes()) {
-        if (n.asks()) nodes_.of(n).set_timer(n, now);
-    }
+    if (h != nullptr) acquisitions_.extend(*h, deadline, now);
+    run(now);
 }
 
 void engine::release(hold& h, access level, hold_completion* request, instant answer_by, instant now) {

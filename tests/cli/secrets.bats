@@ -28,13 +28,20 @@ start_server_with_password() {
     for url in "redis://:$password@127.0.0.1" "redis://user:$password@127.0.0.1:1/3" "redis://:a $password@h" \
         "redis://127.0.0.1?password=$password"; do
         for words in "run|--ulr|$url|a" "$url" "run|--lease|$url|a|--|true" "run|--wait=$url|a|--|true" "ls|--keys|$url" \
-            "run|a|$url|--|true" "show|a|--keys|$url" "run|--prefer=$url|a|--|true"; do
+            "run|a|$url|--|true" "show|a|--keys|$url" "run|--prefer=$url|a|--|true" "run|a|-q$url|--|true"; do
             IFS='|' read -ra spoken <<<"$words"
             run holdfast "${spoken[@]}"
             [ "$status" -eq 125 ]
             [[ "$output" != *"$password"* ]] || { echo "holdfast ${spoken[*]} told: $output"; false; }
         done
     done
+}
+
+@test "Secrets.PasswordOfAUrlWithoutItsKeyInTheConfigurationIsNotRepeated" {
+    echo "redis://:$password@127.0.0.1 = \"a\"" >"$BOX/holdfast.toml"
+    HOLDFAST_CONFIG=$BOX/holdfast.toml run holdfast ls
+    [ "$status" -eq 125 ]
+    [[ "$output" == *"there is no such setting"* && "$output" != *"$password"* ]]
 }
 
 @test "Secrets.PasswordComesByEnvironmentOrFile" {

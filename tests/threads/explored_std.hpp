@@ -223,4 +223,7 @@ inline int get_id() noexcept {
 
 #define std explored_std
 // The scheduler's threads are one thread of the system. No world asks for what such variables tell.
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wkeyword-macro"
+#endif
 #define thread_local

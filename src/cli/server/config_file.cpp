@@ -95,7 +95,11 @@ void read_setting(line_reader& line, configuration& into) {
     } else if (key == "max-lease") {
         once(into.max_lease, key);
     } else {
-        line.refuse(fmt::format("there is no setting '{}'; there are url, prefix and max-lease", key));
+        // A URL without its key is no name, and may have a password in it.
+        const bool is_name =
+            key.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") == key.npos;
+        line.refuse(fmt::format("there is no {}; there are url, prefix and max-lease",
+                                is_name ? fmt::format("setting '{}'", key) : "such setting"));
     }
     line.expect_end();
 }

@@ -82,13 +82,15 @@ void tell(std::string_view message) noexcept {
 
 void hide_passwords_of(const std::vector<std::string>& words) {
     hidden_texts().clear();
+    // What stands before "://" may not be repeated with it: `--option=URL`, and `-qURL`, are taken apart.
+    constexpr std::string_view scheme = "redis";
+    constexpr std::string_view begin = "://";
     for (const std::string& word : words) {
-        const std::size_t scheme_end = word.find("://");
-        if (scheme_end == word.npos) continue;
-        // `--option=URL` is a URL, too.
-        const std::size_t begin = std::min(word.rfind('=', scheme_end) + 1, scheme_end);
-        const std::string url = word.substr(begin);
-        if (std::string shown = redis::redact(url); shown != url) hidden_texts().push_back({url, std::move(shown)});
+        for (std::size_t at = word.find(begin); at != word.npos; at = word.find(begin, at + 1)) {
+            const std::string url = std::string(scheme) + word.substr(at);
+            const std::string shown = redis::redact(url);
+            if (shown != url) hidden_texts().push_back({url.substr(scheme.size()), shown.substr(scheme.size())});
+        }
     }
     // One may be a part of another.
     std::ranges::sort(hidden_texts(), std::greater(), [](const hidden_text& one) { return one.original.size(); });

@@ -596,12 +596,12 @@ void local_grants::ask_refused(std::uint64_t answered, std::shared_ptr<const ref
     asks_.erase(found);
     if (one.tries != nullptr) refuse(*one.tries, std::move(why), out);
     if (one.tries == nullptr && !one.cancelled) {
-        // The deadline of some, or a reason that is as good for all.
-        const bool some_are_due =
-            std::ranges::any_of(waiting_, [&](const claim& c) { return c.limit.deadline <= now; });
+        // The deadline of some, perhaps of one that is gone by now; or a reason that is as good for all.
+        const bool is_deadline = why->code == errc::timed_out ||
+                                 std::ranges::any_of(waiting_, [&](const claim& c) { return c.limit.deadline <= now; });
         for (auto next = waiting_.begin(); next != waiting_.end();) {
             claim& c = *next++;
-            if (c.limit.deadline <= now || !some_are_due) refuse(c, why, out);
+            if (c.limit.deadline <= now || !is_deadline) refuse(c, why, out);
         }
     }
     settle(now, out);

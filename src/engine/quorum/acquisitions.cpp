@@ -46,6 +46,19 @@ void acquisitions::upgrade(hold& h, acquire_completion& request, patience limit,
     holds_.set_timer(h);
 }
 
+void acquisitions::extend(hold& h, instant deadline, instant now) {
+    if (h.pending->asked.limit.deadline >= deadline) return;
+    const bool was_held_back = h.held_back;
+    if (was_held_back) pacing_.stop_holding_back(h);  // it is sorted by its deadline
+    h.pending->asked.limit.deadline = deadline;
+    if (was_held_back && !pacing_.hold_back(h)) return ask_all(h, now);
+    holds_.set_timer(h);
+    // A node that was to wake up at the former deadline would not poll again, and the server would take it for dead.
+    for (node_hold& n : h.nodes()) {
+        if (n.asks()) nodes_.of(n).set_timer(n, now);
+    }
+}
+
 void acquisitions::ask_all(hold& h, instant now) {
     h.withdrawn = false;
     for (node_hold& n : h.nodes()) acquiring::ask(nodes_.of(n), n, h.wait(), now);

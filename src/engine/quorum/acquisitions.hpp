@@ -30,6 +30,8 @@ public:
     // --- requests
     void acquire(hold& h, acquire_completion& request, patience limit, instant now);
     void upgrade(hold& h, acquire_completion& request, patience limit, instant now);
+    // It may wait until then, if that is later.
+    void extend(hold& h, instant deadline, instant now);
     // Ends an acquisition, and undoes what there is of it; what was held before stays held.
     void fail(hold& h, refusal why, instant now);
 

@@ -172,7 +172,7 @@ class Faults:
             hidden.begin()
             server.kill()
             server.restart(False)
-        return Fault("cut, and restart without data", hidden.targets, hidden.seconds, begin, hidden.end, hidden.text,
+        return Fault("restart without data beside a cut", hidden.targets, hidden.seconds, begin, hidden.end, hidden.text,
                      ("server", "data", "network"))
 
     def clock_back(self):

@@ -309,11 +309,12 @@ private:
         release(held, mine);
     }
 
-    // The answer to a ping comes after the request that was sent before it.
+    // The answer to a try comes from the same server, and after the request that was sent before it. A ping may go to
+    // another member of a Cluster.
     void wait_in_order() {
         lease held = ask("fair", "x", [&] {
             auto answer = all_.fair->async_acquire({.stop = end_}, boost::asio::use_future);
-            all_.redis.ping();
+            all_.fair->try_acquire();
             say("queued fair");
             try {
                 return answer.get();

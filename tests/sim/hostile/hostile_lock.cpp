@@ -284,7 +284,10 @@ call_words hostile_lock::call_of(choices& choose) const {
         default:
             break;
     }
-    wire::acquire_request wanted{.id = id, .lease = lease, .token_floor = token};
+    wire::acquire_request wanted{};
+    wanted.id = id;
+    wanted.lease = lease;
+    wanted.token_floor = token;
     const std::size_t how = choose.byte();
     if ((how & 1U) != 0 && kind.has_shared_mode()) wanted.wants = wire::wish::read;
     if ((how & 2U) != 0) wanted.channel = (how & 4U) != 0 ? wire::by_polls : string_view("hf:wake:0123456789abcdef");

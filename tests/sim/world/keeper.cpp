@@ -37,7 +37,6 @@ public:
     request(keeper& owner, std::uint64_t number, bool upgrades) : owner_(owner), number_(number), upgrades_(upgrades) {}
 
     bool is_over = false;
-    instant deadline = never;
 
 private:
     void acquired(engine::hold& held) override;
@@ -188,7 +187,9 @@ void keeper::carry_out(const local::effect& what) {
         case kind::ask:
             return ask(what);
         case kind::extend:
-            return expire_at(what.number, what.limit.deadline);
+            if (const auto asked = requests_.find(what.number); asked != requests_.end())
+                engine.extend(*asked->second, what.limit.deadline, now);
+            return;
         case kind::cancel:
             if (const auto asked = requests_.find(what.number); asked != requests_.end())
                 engine.cancel(*asked->second, errc::cancelled, now);
@@ -233,24 +234,7 @@ void keeper::ask(const local::effect& what) {
     request& asked = *fresh;
     requests_.emplace(what.number, std::move(fresh));
     note(std::string("asks") + (what.mode == access::shared ? " to read" : "") + " as " + std::to_string(what.number));
-    engine::patience limit = what.limit;
-    if (limit.wait == engine::waiting::in_queue) expire_at(what.number, std::exchange(limit.deadline, never));
-    process_.engine().acquire(asked, terms(what.mode, limit), process_.now());
-}
-
-// The deadline may be put off.
-void keeper::expire_at(std::uint64_t number, instant deadline) {
-    const auto asked = requests_.find(number);
-    if (asked == requests_.end()) return;
-    asked->second->deadline = deadline;
-    if (deadline == never) return;
-    time_.at(deadline + process_.slept(), [this, number] {
-        process_.when_awake([this, number] {
-            const auto late = requests_.find(number);
-            if (late != requests_.end() && process_.now() >= late->second->deadline)
-                process_.engine().cancel(*late->second, errc::timed_out, process_.now());
-        });
-    });
+    process_.engine().acquire(asked, terms(what.mode, what.limit), process_.now());
 }
 
 void keeper::release_hold(std::uint64_t number) {

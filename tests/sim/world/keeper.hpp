@@ -107,7 +107,6 @@ private:
     void carry_out();
     void carry_out(const local::effect& what);
     void ask(const local::effect& what);
-    void expire_at(std::uint64_t number, instant deadline);
     void release_hold(std::uint64_t number);
     void take(const local::outcome& got, kept_claim& wish);
     bool acquire_fast(kept_claim& wish);

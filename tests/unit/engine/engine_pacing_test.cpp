@@ -131,6 +131,29 @@ TEST_F(EnginePacing, HoldsNobodyBackWhoWantsAnotherLock) {
     EXPECT_EQ(send().size(), 1U);
 }
 
+TEST_F(EnginePacing, OneThatIsHeldBackMayBeGivenMoreTime) {
+    give_up_one();
+    recorded_request& next = attempt(100ms);
+    subject.extend(next, now + 1s, now);
+    later(100ms);
+    EXPECT_FALSE(next.refusal_code);
+    EXPECT_TRUE(send().empty());
+    receive(in_queue + given_up);
+    EXPECT_EQ(send_next().size(), 1U);
+    later(900ms);
+    EXPECT_EQ(next.refusal_code, errc::timed_out);
+}
+
+TEST_F(EnginePacing, OneThatIsHeldBackIsAskedForWhenItsDeadlineIsTakenAway) {
+    give_up_one();
+    recorded_request& next = attempt(100ms);
+    subject.extend(next, never, now);
+    EXPECT_EQ(send().size(), 1U);
+    later(100ms);
+    receive(in_queue + given_up + list({"1", "42"}));
+    EXPECT_NE(next.held, nullptr);
+}
+
 TEST_F(EnginePacing, OneThatIsCancelledWhileHeldBackSendsNothing) {
     give_up_one();
     recorded_request& next = attempt(1s);

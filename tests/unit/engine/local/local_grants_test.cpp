@@ -505,6 +505,20 @@ TEST_F(LocalGrants, ThePositionWaitsAsLongAsTheLatestWaiter) {
     EXPECT_EQ(count(kind::cancel), 0U);
 }
 
+// The server's refusal was on its way when somebody came who waits for longer.
+TEST_F(LocalGrants, ADeadlineIsNotThatOfSomebodyWhoWaitsLonger) {
+    wants(access::exclusive, 0, {waiting::in_queue, now_ + 1s});
+    const auto asked = took(kind::ask);
+    wants(access::exclusive, 0, {waiting::in_queue, now_ + 3s});
+    now_ += 1s;
+    machine_->on_timer(now_, out_);
+    EXPECT_EQ(took(kind::refused).size(), 1U);
+    machine_->ask_refused(asked.at(0).number, std::make_shared<const refusal>(refusal{errc::timed_out, "", {}, {}}),
+                          now_, out_);
+    EXPECT_EQ(count(kind::refused), 0U);
+    EXPECT_EQ(count(kind::ask), 1U);
+}
+
 TEST_F(LocalGrants, TheServersReasonIsToldAtTheDeadline) {
     claim& c = wants(access::exclusive, 0, {waiting::in_queue, now_ + 1s});
     const auto asked = took(kind::ask);
