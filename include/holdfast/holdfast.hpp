@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/client.hpp>
+#include <holdfast/election.hpp>
 #include <holdfast/errors.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/lock_all.hpp>
@@ -13,3 +14,4 @@
 #include <holdfast/semaphore.hpp>
 #include <holdfast/shared_mutex.hpp>
 #include <holdfast/striped_shared_mutex.hpp>
+#include <holdfast/watch.hpp>

@@ -208,6 +208,11 @@ struct acquire_options {
     holdfast::refusal* why_not = nullptr;
     /// Cancels the wait. A grant that arrives later is given back in the background.
     std::stop_token stop = {};
+    /// A text for others to read: why the lock is held, by which job. Any bytes, at most 1024. It is stored with the
+    /// hold, told to those who are refused (`refusal::note`) and by the tools, and removed with the hold. Everybody who
+    /// may read the lock's keys can read it. Of a mutex or a shared_mutex without `keep` and `passes`, and not with
+    /// keys::raw: otherwise errc::bad_option. An owner that re-enters keeps the note that it has. Empty: none.
+    std::string note = {};
 };
 
 }  // namespace holdfast

@@ -13,11 +13,16 @@
 #include <type_traits>
 #include <variant>
 
+namespace holdfast::wire {
+struct watch_answer;
+}
+
 namespace holdfast::engine {
 
 class bundle;
 class call;
 class hold;
+class lock_watch;
 class outbox;
 struct node_hold;
 
@@ -96,6 +101,11 @@ struct want_link {
     const lock_keys* lock;
 };
 
+struct ask_watched {
+    outbox* to;
+    lock_watch* which;
+};
+
 // --- to the caller
 struct acquired {
     acquire_completion* who;
@@ -144,6 +154,16 @@ struct released {
     std::chrono::nanoseconds held;
 };
 
+// --- to a watch's listener, if it still listens
+struct sighted {
+    lock_watch* which;
+    const wire::watch_answer* seen;
+};
+struct watch_troubled {
+    lock_watch* which;
+    const failure* why;
+};
+
 // --- to the observer, who also hears what callers and listeners are told
 struct seen_asked {
     hold* of;
@@ -171,7 +191,8 @@ using effect =
                  effects::subscribe, effects::unsubscribe, effects::want_link, effects::acquired, effects::reentered,
                  effects::refused, effects::answered, effects::validity, effects::token, effects::lost, effects::wanted,
                  effects::ceiling, effects::proved, effects::released, effects::seen_asked, effects::seen_refused,
-                 effects::seen_renewed, effects::seen_renewal_failed, effects::seen_votes>;
+                 effects::seen_renewed, effects::seen_renewal_failed, effects::seen_votes, effects::ask_watched,
+                 effects::sighted, effects::watch_troubled>;
 
 // First in, first out. Keeps its memory, and has nothing to destroy: 400 of 15,000 instructions of a cycle in the
 // benchmark `parallel`.

@@ -97,6 +97,13 @@ struct executor {
         watcher.on_released(e.held);
         watcher.on_step(*e.what, life_step::released, e.held);
     }
+    void operator()(const effects::ask_watched& e) const { e.to->submit(*e.which); }
+    void operator()(const effects::sighted& e) const {
+        if (const auto told = e.which->listener()) told->on_sight(*e.seen);
+    }
+    void operator()(const effects::watch_troubled& e) const {
+        if (const auto told = e.which->listener()) told->on_trouble(*e.why);
+    }
     void operator()(const effects::seen_asked& e) const { watcher.on_step(*e.of, life_step::asked, {}); }
     void operator()(const effects::seen_refused& e) const {
         watcher.on_refused();
@@ -345,6 +352,19 @@ void engine::want_numbers(hold& h, instant now) {
 
 void engine::keep_listening(const lock_keys& keys, instant now) {
     for (const auto& each : nodes_) each->keep_listening(keys);
+    run(now);
+}
+
+lock_watch& engine::watch(std::shared_ptr<const lock_keys> keys, std::shared_ptr<watch_listener> listener,
+                          instant now) {
+    HOLDFAST_ASSERT(!nodes_.several());
+    lock_watch& made = nodes_[0].watch(std::move(keys), std::move(listener), now);
+    run(now);
+    return made;
+}
+
+void engine::unwatch(lock_watch& watched, instant now) {
+    watched.stop(now);
     run(now);
 }
 

@@ -9,6 +9,7 @@
 //   quorum/        what the nodes' results add up to: acquisitions, holding
 #pragma once
 
+#include "engine/node/lock_watch.hpp"
 #include "engine/quorum/acquisitions.hpp"
 
 #include <boost/functional/hash.hpp>
@@ -100,6 +101,10 @@ public:
     void renew(hold& held, hold_completion& request, instant now);
     // Asks for more numbers, of a hold that is kept; its listener is told. No effect while a renewal is under way.
     void want_numbers(hold& held, instant now);
+    // Watches a mutex until unwatch(), at the only node there is.
+    lock_watch& watch(std::shared_ptr<const lock_keys> keys, std::shared_ptr<watch_listener> listener, instant now);
+    // Its listener hears nothing more, and the reference is void.
+    void unwatch(lock_watch& watched, instant now);
     // Hears recalls of that lock from now on, even if nobody ever waits for it.
     void keep_listening(const lock_keys& keys, instant now);
     // The owner will never release: what it holds is renewed no longer, told as lost, and forgotten.

@@ -81,6 +81,8 @@ struct lock_options {
     renewal renewing = renewal::automatic;
     // The hold may be asked back: nodes at which this client can hear that know it by a marked id.
     bool kept = false;
+    // A text for others, stored with the hold; null: none.
+    std::shared_ptr<const std::string> note = {};
 
     std::chrono::milliseconds lease_at_server() const noexcept { return lease + std::chrono::milliseconds(delay_ms); }
 

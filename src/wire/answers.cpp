@@ -114,6 +114,7 @@ std::optional<acquire_answer> read_acquire(const reply_view& reply) {
         if (!why) return std::nullopt;
         answer.why = *why;
         answer.is_kept = reply.size() > 4 && reply[4].text() == "kept";
+        if (reply.size() > 5) answer.note = reply[5].text();
         if (*why >= acquire_answer::reason::other_limit) {
             const auto limit = reply.size() > 4 ? to_limit(reply[4]) : std::nullopt;
             if (!limit) return std::nullopt;
@@ -133,6 +134,7 @@ std::optional<acquire_answer> read_acquire(const reply_view& reply) {
     if (reply.size() > 6) answer.soonest = to_left(reply[6].to_integer().value_or(-1));
     answer.clock = to_clock(reply, 7);
     answer.cut_to = to_cut(reply, 8);
+    if (reply.size() > 9) answer.note = reply[9].text();
     return answer;
 }
 

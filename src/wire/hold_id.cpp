@@ -89,6 +89,11 @@ std::optional<std::uint64_t> counter_of(std::string_view id) noexcept {
     return bad == std::errc() && *end == '.' ? std::optional(counter) : std::nullopt;
 }
 
+bool is_noted(std::string_view id) noexcept {
+    constexpr std::size_t second_dot = beginning.size() + client_digits + 1 + 19;
+    return id.size() > second_dot && id[second_dot] == '.' && is_ours(id);
+}
+
 bool is_ours(std::string_view id) noexcept {
     return !client_of(id).empty();
 }

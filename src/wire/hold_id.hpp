@@ -8,6 +8,8 @@
 //
 // Leading zeros of the counter are the mark of a hold that can be asked back (a kept lock). They also say where its
 // client listens. Clients that do not know the mark accept such ids, because they only look for digits.
+//
+// A counter of 19 digits says that the hold has a note (common/notes.lua). So only who meets such a holder asks for it.
 #pragma once
 
 #include "base/random_source.hpp"
@@ -65,6 +67,12 @@ private:
     std::uint64_t counter_ = 0;
     std::array<char, random_digits> random_{};
 };
+
+// The counter of a hold that has a note begins here.
+inline constexpr std::uint64_t first_noted = 1'000'000'000'000'000'000;
+
+// True for the id of a hold that has a note.
+bool is_noted(std::string_view id) noexcept;
 
 // The counter of one of our ids; nothing for a foreign one.
 std::optional<std::uint64_t> counter_of(std::string_view id) noexcept;

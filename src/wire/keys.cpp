@@ -12,10 +12,11 @@ namespace {
 constexpr std::size_t longest_name = 1024;
 
 // Endings of the side keys, by lock_keys::side; the second list closes the braces around the lock's own key.
-constexpr std::array<std::string_view, 6> endings{":queue", ":waiters", ":fence", ":leases", ":grants", ":gap"};
-constexpr std::array<std::string_view, 6> braced_endings{"}:queue",  "}:waiters", "}:fence",
-                                                         "}:leases", "}:grants",  "}:gap"};
-static_assert(static_cast<std::size_t>(lock_keys::side::gap) == endings.size() - 1);
+constexpr std::array<std::string_view, 7> endings{":queue",  ":waiters", ":fence", ":leases",
+                                                  ":grants", ":gap",     ":notes"};
+constexpr std::array<std::string_view, 7> braced_endings{"}:queue",  "}:waiters", "}:fence", "}:leases",
+                                                         "}:grants", "}:gap",     "}:notes"};
+static_assert(static_cast<std::size_t>(lock_keys::side::notes) == endings.size() - 1);
 
 std::string joined(std::string_view head, std::string_view rest) {
     return std::string(head).append(rest);
@@ -58,7 +59,7 @@ boost::container::static_vector<key_owner, 2> owners_of(std::string_view key, st
     };
     if (const auto name = tagged_name(key); !name.empty()) return {{name, key_naming::tagged}};
     const auto side = side_of(key);
-    if (!side || *side == lock_keys::side::gap) return {};
+    if (!side || *side == lock_keys::side::gap || *side == lock_keys::side::notes) return {};
     const std::string_view lock = key.substr(0, key.size() - endings[static_cast<std::size_t>(*side)].size());
     if (const auto name = tagged_name(lock); !name.empty()) return {{name, key_naming::tagged}};
     if (hash_tag(lock).size() == lock.size()) return {};  // Our side keys always have a tag.
@@ -97,7 +98,7 @@ lock_keys make_keys(const lock_name& name, key_naming naming, std::string_view p
     lock_keys keys(name, naming, prefix);
     const std::string_view slot = hash_tag(keys.lock());
     for (const std::string& key :
-         {keys.queue(), keys.waiters(), keys.fence(), keys.leases(), keys.grants(), keys.gap()}) {
+         {keys.queue(), keys.waiters(), keys.fence(), keys.leases(), keys.grants(), keys.gap(), keys.notes()}) {
         if (hash_tag(key) != slot) {
             throw error(errc::bad_name, "'" + text + "': its braces would put the lock's keys into different slots");
         }

@@ -41,8 +41,9 @@ inline constexpr std::string_view default_prefix = "hf:";
 // them; each side key is that key with an ending.
 class lock_keys {
 public:
-    // Only a read-write lock has leases and grants. Only a lock whose key other programs use has a gap.
-    enum class side : std::uint8_t { queue, waiters, fence, leases, grants, gap };
+    // Only a read-write lock has leases and grants. Only a lock whose key other programs use has a gap. Only a lock
+    // some of whose holders or waiters have notes has notes.
+    enum class side : std::uint8_t { queue, waiters, fence, leases, grants, gap, notes };
 
     lock_keys() = default;
     lock_keys(const lock_name& name, key_naming naming, std::string_view prefix);
@@ -58,6 +59,7 @@ public:
     std::string leases() const { return whole(side::leases); }
     std::string grants() const { return whole(side::grants); }
     std::string gap() const { return whole(side::gap); }
+    std::string notes() const { return whole(side::notes); }
     // A side key as an argument of a command; no string is made.
     redis::argument argument_for(side which) const noexcept;
 

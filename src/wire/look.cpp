@@ -39,6 +39,16 @@ std::vector<seen_waiter> read_waiters(const redis::reply_view& queue, const redi
     return result;
 }
 
+// A note of an id that neither holds nor waits is left from a dead one, and nobody's.
+template <typename Party>
+void tell_notes(std::vector<Party>& parties, const std::map<std::string_view, std::string_view>& notes) {
+    if (notes.empty()) return;
+    for (Party& one : parties) {
+        const auto found = notes.find(one.id);
+        if (found != notes.end()) one.note = found->second;
+    }
+}
+
 }  // namespace
 
 void set_token(seen_holder& holder, std::optional<std::uint64_t> token, microseconds now) {
@@ -49,12 +59,13 @@ void set_token(seen_holder& holder, std::optional<std::uint64_t> token, microsec
 void write_look(redis::command& out, const lock_keys& keys) {
     using side = lock_keys::side;
     static const script& source = find("tools/look");
-    payload(keys, {side::queue, side::waiters, side::fence, side::leases, side::grants}).write(out, source);
+    payload(keys, {side::queue, side::waiters, side::fence, side::leases, side::grants, side::notes})
+        .write(out, source);
     out.tell_if_moving();
 }
 
 std::optional<look_answer> read_look(const redis::reply_view& reply) {
-    if (reply.type() != redis::resp_type::array || reply.size() != 9) return std::nullopt;
+    if (reply.type() != redis::resp_type::array || reply.size() != 10) return std::nullopt;
     const auto time_us = reply[0].to_integer();
     if (!time_us) return std::nullopt;
     look_answer lock;
@@ -67,11 +78,14 @@ std::optional<look_answer> read_look(const redis::reply_view& reply) {
                              .value = reply[3],
                              .leases = reply[7],
                              .grants = reply[8]};
+    const auto notes = pairs_of(reply[9]);
+    tell_notes(lock.waiters, notes);
     if (stored.type == "none") return lock;
     const auto kinds = all_kinds();
     for (std::size_t i = 0; i < kinds.size() && !lock.kind; ++i) {
         if (kinds[i]->read_holders(stored, lock)) lock.kind = static_cast<lock_kind>(i);
     }
+    tell_notes(lock.holders, notes);
     lock.is_no_lock = !lock.kind;
     return lock;
 }

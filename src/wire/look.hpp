@@ -27,6 +27,7 @@ struct seen_holder {
     std::optional<microseconds> held = {};    // since the grant
     std::optional<milliseconds> left = {};    // of its lease; none: no end
     std::uint32_t permits = 1;                // of a semaphore
+    std::string note = {};                    // any bytes; empty: none
 };
 
 struct seen_waiter {
@@ -36,6 +37,7 @@ struct seen_waiter {
     std::optional<microseconds> unseen = {};  // since its last poll
     bool is_silent = false;                   // it missed two polls; a hand-over will pass it over
     std::uint32_t permits = 1;                // of a semaphore
+    std::string note = {};
 };
 
 // How many permits a semaphore has.

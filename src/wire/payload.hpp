@@ -4,6 +4,7 @@
 #include "redis/session/command.hpp"
 #include "redis/session/command_writer.hpp"
 #include "wire/keys.hpp"
+#include "wire/requests.hpp"
 #include "wire/scripts.hpp"
 
 #include <boost/container/static_vector.hpp>
@@ -16,13 +17,17 @@ namespace holdfast::wire {
 
 class payload {
 public:
-    // The lock's own key, then these side keys. A raw lock's gap is added to them where `gap` says so.
-    enum class gap : std::uint8_t { never, of_raw_locks };
+    // The lock's own key, then these side keys. A raw lock's gap is added to them where `gap` says so; before the key
+    // of the notes it has a place in any case.
+    enum class gap : std::uint8_t { never, of_raw_locks, and_notes };
     payload(const lock_keys& keys, std::initializer_list<lock_keys::side> sides, gap with_gap = gap::never) {
-        const bool has_gap = with_gap == gap::of_raw_locks && keys.is_raw();
-        number(static_cast<std::int64_t>(1 + sides.size() + (has_gap ? 1U : 0U))).text(keys.lock());
+        const bool has_notes = with_gap == gap::and_notes;
+        const bool has_gap = has_notes || (with_gap == gap::of_raw_locks && keys.is_raw());
+        number(static_cast<std::int64_t>(1 + sides.size() + (has_gap ? 1U : 0U) + (has_notes ? 1U : 0U)))
+            .text(keys.lock());
         for (const lock_keys::side which : sides) all_.push_back(keys.argument_for(which));
         if (has_gap) all_.push_back(keys.argument_for(lock_keys::side::gap));
+        if (has_notes) all_.push_back(keys.argument_for(lock_keys::side::notes));
     }
 
     payload& text(std::string_view word) {
@@ -41,9 +46,20 @@ public:
     }
 
 private:
-    static constexpr std::size_t most = 22;  // rw/acquire of a raw lock
+    static constexpr std::size_t most = 24;  // rw/acquire with a note
     boost::container::static_vector<redis::argument, most> all_;
 };
+
+// The key of the notes is named by who has one, and by who met a holder that has one.
+inline bool names_notes(const acquire_request& request) {
+    return !request.note.empty() || request.asks_for_note;
+}
+
+// The end of an acquisition's arguments.
+inline void add_note(payload& call, const acquire_request& request) {
+    if (!request.asks_back || !request.note.empty()) call.number(request.asks_back ? 1 : 0);
+    if (!request.note.empty()) call.text(request.note);
+}
 
 // About one of several holders, with the keys that a held lock always has.
 inline payload holders_payload(const lock_keys& keys, std::string_view id) {

@@ -8,10 +8,11 @@
 namespace holdfast::wire {
 namespace {
 
-constexpr std::array<std::string_view, 6> verbs{"grant", "poll", "revoked", "recall", "grant_block", "wanted"};
+constexpr std::array<std::string_view, 7> verbs{"grant",       "poll",   "revoked", "recall",
+                                                "grant_block", "wanted", "changed"};
 
 // How many numbers follow an id, by push_kind.
-constexpr std::array<std::size_t, 6> numbers_of{1, 0, 1, 1, 3, 0};
+constexpr std::array<std::size_t, 7> numbers_of{1, 0, 1, 1, 3, 0, 0};
 
 bool names_many(push_kind kind) noexcept {
     return kind == push_kind::grant || kind == push_kind::grant_block || kind == push_kind::wanted;

@@ -7,9 +7,10 @@
 //     wanted <hold id> [<hold id> ...]                  others wait for the lock of these marked holds
 //     poll <hold id>                                    this waiter should poll now
 //     revoked <hold id> <token>                         an operator ended this grant
+//     changed <hold id>                                 the lock that this watcher watches changed its holder
 //     recall <hold id> <token>                          an operator asks the holder to stop and to release
 //
-// The scripts publish the first four, the command the others. Anybody may publish anything here: the
+// The scripts publish them, but for the last two, which the command publishes. Anybody may publish anything here: the
 // reader stops at the first word that makes no sense.
 #pragma once
 
@@ -20,7 +21,7 @@
 
 namespace holdfast::wire {
 
-enum class push_kind : std::uint8_t { grant, poll, revoked, recall, grant_block, wanted };
+enum class push_kind : std::uint8_t { grant, poll, revoked, recall, grant_block, wanted, changed };
 
 // Reads a push in place, without allocating:
 //     for (push_reader push(text); const auto item = push.next();) ...

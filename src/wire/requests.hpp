@@ -52,6 +52,8 @@ struct acquire_request {
     std::uint64_t ceiling = 0;    // of the grant to give up, if the id is marked: the last that this node told
     bool asks_back = true;        // a try that marked holders refuse tells them that they are wanted (healing does not)
     std::uint32_t permits = 1;    // of a semaphore
+    std::string_view note = {};   // only with an id that says so (is_noted); empty: none
+    bool asks_for_note = false;   // the holder that was met has one: it is to be told
 };
 
 struct acquire_answer {
@@ -86,6 +88,8 @@ struct acquire_answer {
     bool is_kept = false;
     // refused with other_limit or over_limit: the limit that the server knows
     std::uint32_t limit = 0;
+    // refused, queued: the holder's, if the request asked for it
+    std::string_view note;
 };
 
 struct release_request {
@@ -100,6 +104,8 @@ struct renew_request {
     std::string_view id;
     milliseconds lease;
     milliseconds delay{0};  // of a mutex: with no more than this left, its lease is over
+    // The note is kept for as long. Its key may be missing, or at the other member, while a Cluster moves the slot.
+    bool keeps_note = true;
 };
 
 // Renews a hold with a marked id, and fetches tokens for its local grants. It names keys that may be missing while a

@@ -283,3 +283,38 @@ TEXT
     run bash -c 'set -o pipefail; "$BIN" watch --interval 10ms a | head -n 1'
     [[ "$output" == *held* ]]
 }
+
+@test "Notes.AreShownByLsShowAndJsonAndRemovedWithTheHold" { # R54
+    hold a --note 'nightly backup' --lease 50s
+    holder=$last
+    start run -q --note 'waiting report' a -- true
+    wait_until someone_waits_for a
+    run --separate-stderr holdfast ls
+    [[ "${lines[1]}" == *"holdfast:sh[$holder]: nightly backup"* ]]
+    run --separate-stderr holdfast show a
+    [[ "$output" == *"note: nightly backup"* && "$output" == *"waiting report"* ]]
+    run --separate-stderr holdfast show a --json
+    [ "$(of_json 'd["lock"]["holders"][0]["note"]' <<<"$output")" = 'nightly backup' ]
+    [ "$(of_json 'd["lock"]["waiters"][0]["note"]' <<<"$output")" = 'waiting report' ]
+    run holdfast run --no-wait a -- true
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"(nightly backup)"* ]]
+    let_go a
+    finish "$holder"
+    finish "$last"
+    [ "$(redis exists 'hf:{a}:notes')" = 0 ]
+}
+
+@test "Notes.OfRunAreItsCommandWithoutSecretsUnlessToldOtherwise" { # R54
+    holdfast run a -- sh -c 'TOKEN=s3cret "$BIN" show a --json >"$0"' "$BOX/seen"
+    [[ "$(of_json 'd["lock"]["holders"][0]["note"]' <"$BOX/seen")" == "sh -c TOKEN=*** \"\$BIN\" show a --json"* ]]
+    run ! grep -q s3cret "$BOX/seen"
+    holdfast run --note '' a -- sh -c '"$BIN" show a --json >"$0"' "$BOX/seen"
+    [ "$(of_json '"note" in d["lock"]["holders"][0]' <"$BOX/seen")" = False ]
+    run holdfast run --note x --slots 2 pool -- true
+    [ "$status" -eq 125 ]
+    run holdfast run --note x --keys raw raw -- true
+    [ "$status" -eq 125 ]
+    holdfast run --slots 2 pool -- true
+    holdfast run --keys raw raw -- true
+}

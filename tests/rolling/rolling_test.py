@@ -6,7 +6,8 @@ drawn at random. Both must give the same answers, the same messages to waiters a
 what must hold by itself: one writer or many readers, tokens that grow, nothing left but the fencing mark.
 
 Then histories of a mutex in which each client has a version, and those of the present one hold by marked ids, which the
-former one does not know: nothing to compare, but all that must hold by itself does.
+former one does not know: nothing to compare, but all that must hold by itself does. The same with notes, which only
+clients of the present version have: they are there with those who hold or wait, and only with them.
 
     rolling_test.py [FORMER [SEEDS]]     FORMER: an archive beside this file without its ending, by default the latest;
                                          see `keep`. SEEDS: how many histories for each kind of lock
@@ -95,11 +96,13 @@ class Client:
 
     def __init__(self, number):
         self.number, self.turn, self.tag, self.mark = number, 0, f"{number:016x}", ""
+        self.note = ""
         self.begin()
 
     def begin(self):
         self.turn += 1
-        self.id = f"hf_{self.tag}.{self.mark}{self.turn}.{'A' * 22}"
+        turn = f"1{self.turn:018}" if self.note else self.turn  # 19 digits: it has a note
+        self.id = f"hf_{self.tag}.{self.mark}{turn}.{'A' * 22}"
         self.token, self.ticket, self.wants, self.held = "0", "0", "", ""
 
 
@@ -357,6 +360,36 @@ class MarkedWorld(World):
         self.end()
 
 
+class NotedWorld(World):
+    """A mutex. The first two clients have the former version, the others the present one and notes."""
+
+    def __init__(self, server, name, former, present):
+        super().__init__(server, name, "mutex", "arrival", 4, None)
+        self.versions = (former, former, present, present)
+        for number in (2, 3):
+            self.clients[number].note = f"note of {number}"
+            self.clients[number].begin()
+
+    def run(self, script, words, keys=None):
+        number = next(at for at, each in enumerate(self.clients) if each.tag in words[0])
+        client, keys = self.clients[number], self.keys if keys is None else keys
+        if client.note and script in ("acquire", "release"):
+            keys = keys + [self.lock + ":gap", self.lock + ":notes"]
+            words = words + ["1", client.note] if script == "acquire" else words
+        elif client.note and script == "renew":
+            keys = keys + [self.lock + ":notes"]
+        return self.versions[number].run(f"mutex/{script}", keys, words)
+
+    def play(self, history):
+        for what, number in history:
+            answer = self.step({"release_alone": "release", "raise_token": "renew", "confirm": "renew"}.get(what, what), number)
+            notes = self.link.hgetall(self.lock + ":notes")
+            expected = {client.id: client.note for client in self.clients if client.note and (client.held or client.wants)}
+            assert notes == expected, f"{notes} and not {expected} after {what}: {answer}"
+            assert not notes or self.link.pttl(self.lock + ":notes") > 0
+        self.end()
+
+
 def hash_free(name, number):
     """A client's number: the worlds of one server have clients of their own."""
     return int.from_bytes(name.encode()[-6:], "big") * 16 + number
@@ -398,6 +431,8 @@ def main():
             for seed in range(seeds * 2):
                 draw = random.Random(f"marked {seed}")
                 MarkedWorld(server, f"k{seed:05}", former, present).play(
+                    [(draw.choice(STEPS), draw.randrange(4)) for _ in range(40)])
+                NotedWorld(server, f"n{seed:05}", former, present).play(
                     [(draw.choice(STEPS), draw.randrange(4)) for _ in range(40)])
         finally:
             server.stop()

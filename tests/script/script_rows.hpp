@@ -33,8 +33,8 @@ protected:
         std::string proposal = "0";
     };
 
-    explicit script_rows(server_options options = {})
-        : own_server{std::move(options)}, script_fixture{running.unix_path(), {}} {}
+    explicit script_rows(server_options options = {}, const std::vector<std::string>& more_keys = {})
+        : own_server{std::move(options)}, script_fixture{running.unix_path(), more_keys} {}
 
     // --- the scripts ---------------------------------------------------------------------------------
     redis_reply acquire(const std::string& id) { return acquire(id, asking{}); }

@@ -16,6 +16,7 @@ constexpr milliseconds shortest_yield{10};
 constexpr milliseconds longest_yield{1000};
 constexpr milliseconds longest_keep{std::chrono::hours(24)};
 constexpr unsigned most_passes = 1'000'000;
+constexpr std::size_t longest_note = 1024;
 
 std::string in_ms(milliseconds time) {
     return std::to_string(time.count()) + " ms";
@@ -139,6 +140,23 @@ std::uint32_t to_permits(std::size_t number) {
 
 wire::lock_keys keys_of(const std::string& name, const shared_mutex_options& chosen) {
     return make_keys(name, chosen);
+}
+
+std::shared_ptr<const std::string> note_for(const lock_definition& lock, const std::string& text) {
+    if (text.empty()) return nullptr;
+    if (text.size() > longest_note) throw error(errc::bad_option, "a note has at most 1024 bytes");
+    if (lock.keys->is_raw()) {
+        throw error(errc::bad_option,
+                    "a note cannot be used with keys::raw: what other programs know of the lock has no place for it");
+    }
+    if (lock.options.kind == engine::lock_kind::semaphore) {
+        throw error(errc::bad_option, "a note is for a mutex and a shared_mutex, not for a semaphore");
+    }
+    if (lock.is_kept()) {
+        throw error(errc::bad_option,
+                    "a note cannot be used with keep and passes: many local holds share what the server knows as one");
+    }
+    return std::make_shared<const std::string>(text);
 }
 
 void check_lease(const core& where, const engine::lock_options& options) {

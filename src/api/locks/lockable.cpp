@@ -41,6 +41,13 @@ struct lockable::parts {
                 .limit = api::to_patience(wait, where->request_timeout())};
     }
 
+    // Of one call, with what it chose for itself.
+    engine::acquire_terms terms(const acquire_options& call, mode kind, milliseconds wait) const {
+        engine::acquire_terms chosen = terms(owner_of(call), kind, chosen_lease(call), wait);
+        chosen.options.note = api::note_for(lock, call.note);
+        return chosen;
+    }
+
     void check_may_wait() const {
         where->check_not_forked();
         api::check_may_block();
@@ -126,6 +133,7 @@ struct lockable::parts {
         check_may_wait();
         const engine::owner_id owner = owner_of(call);
         const bool is_usual = call.lease == milliseconds(0) || call.lease == lock.options.lease;
+        auto asked = terms(call, kind, wait);
         if (kept || where->kept().any()) {
             if (const auto dealer = deals_with(owner, owner != engine::owner_id::nobody, is_usual)) {
                 api::blocking_local request(dealer);
@@ -140,8 +148,7 @@ struct lockable::parts {
                 return {};
             }
         }
-        api::blocking_acquire request(where, terms(owner, kind, chosen_lease(call), wait),
-                                      api::acquire_operation::face::wanted);
+        api::blocking_acquire request(where, std::move(asked), api::acquire_operation::face::wanted);
         request.wait(std::move(call.stop));
         if (request.acquired()) {
             race_detector::on_acquired(lock.keys->lock());
@@ -174,8 +181,8 @@ struct lockable::parts {
             return true;
         }
         // Only the section knows whether the owner holds the lock by an object that keeps nothing.
-        where->post([begin, core = where, asked = terms(owner, kind, lock.options.lease, wait),
-                     stop = std::move(call.stop), why_not = call.why_not, told = std::move(handler)]() mutable {
+        where->post([begin, core = where, asked = terms(call, kind, wait), stop = std::move(call.stop),
+                     why_not = call.why_not, told = std::move(handler)]() mutable {
             if (core->engine().find(asked.owner, *asked.keys) == nullptr) {
                 return begin(std::move(core), std::move(stop), std::move(told));
             }
@@ -332,6 +339,7 @@ bool lockable::can_go_with(const lockable& other) const {
 bool lockable::try_acquire_together(std::span<const lock_request> locks, const acquire_options& options,
                                     std::span<lease> out) {
     if (locks.size() < 2 || locks.size() > wire::most_together || options.stop.stop_requested()) return false;
+    if (!options.note.empty()) return false;
     std::set<std::string_view> names;
     for (const lock_request& one : locks) {
         const lockable& lock = one.lock();
@@ -366,8 +374,8 @@ std::shared_ptr<api::core> lockable::shared_core() const {
 void lockable::start_acquire(mode kind, milliseconds wait, acquire_options options,
                              std::unique_ptr<acquire_completion> handler) {
     parts_->where->check_not_forked();
+    auto terms = parts_->terms(options, kind, wait);
     if (parts_->start_locally(kind, wait, options, handler)) return;
-    auto terms = parts_->terms(parts::owner_of(options), kind, parts_->chosen_lease(options), wait);
     api::async_acquire::start(parts_->where, std::move(terms), std::move(options.stop), options.why_not,
                               std::move(handler));
 }

@@ -27,6 +27,7 @@ struct semaphore::parts {
         if (call.owner) throw error(errc::bad_option, "a semaphore has no owners: its permits belong to leases");
         engine::lock_options options = lock.options;
         options.permits = api::to_permits(permits);
+        options.note = api::note_for(lock, call.note);
         if (call.lease != milliseconds(0)) {
             options.lease = call.lease;
             api::check_lease(*where, options);

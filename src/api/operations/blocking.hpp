@@ -9,9 +9,11 @@
 
 #include <holdfast/detail/wait_time.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 namespace holdfast::api {
 
@@ -30,11 +32,21 @@ inline bool is_plain_no(errc code, milliseconds wait) {
     return wait < detail::for_ever && is_plain_no(code);
 }
 
+// Others wrote it: what could drive a terminal becomes '_', and it is cut where it would hide the rest of a message.
+inline std::string printable_note(std::string_view note) {
+    constexpr std::size_t most_shown = 200;
+    std::string text(note.substr(0, most_shown));
+    std::ranges::replace_if(
+        text, [](unsigned char one) { return one < 0x20 || one == 0x7f; }, '_');
+    return note.size() > most_shown ? text + "..." : text;
+}
+
 inline std::string describe_refusal(std::string what, const std::string& server, const refusal& why) {
     std::string text = std::move(what);
     if (why.detail.find(server) == std::string::npos) text += " on " + server;
     if (!why.detail.empty()) text += ": " + why.detail;
     if (!why.holder.empty()) text += ", held by " + why.holder;
+    if (!why.note.empty()) text += " (\"" + printable_note(why.note) + "\")";
     if (why.holder_left) text += " for another " + std::to_string(why.holder_left->count()) + " ms";
     return text;
 }

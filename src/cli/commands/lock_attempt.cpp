@@ -85,7 +85,7 @@ server_set lock_attempt::eyes(const client& link) const {
 }
 
 waited lock_attempt::wait(client& link, signal_inbox& signals) const {
-    run_lock lock(link, options_.name, side_, lock_options_, {delay_, slots_});
+    run_lock lock(link, options_.name, side_, lock_options_, {delay_, slots_, options_.note_text()});
     std::optional<waiting_display> display;
     if (!options_.quiet && ::isatty(STDERR_FILENO) == 1)
         display.emplace(eyes(link), lock_, link, link_options_.max_lease);

@@ -19,8 +19,9 @@ program::program(std::vector<std::string> words) {
     app_.set_version_flag("-V,--version", "holdfast " HOLDFAST_VERSION);
     app_.require_subcommand(1);
     add_run(app_, behind_dashes_, status_);
-    for (const auto add : {add_lock, add_unlock, add_ls, add_show, add_top, add_watch, add_release, add_metrics,
-                           add_web, add_doctor, add_bench, add_server}) {
+    add_elect(app_, behind_dashes_, status_);
+    for (const auto add : {add_lock, add_unlock, add_ls, add_show, add_top, add_watch, add_wait, add_release,
+                           add_metrics, add_web, add_doctor, add_bench, add_server}) {
         add(app_, status_);
     }
     app_.footer("holdfast run NAME -- COMMAND acquires the lock NAME, runs COMMAND and releases the lock.");

@@ -132,6 +132,24 @@ int run_and_report(const run_options& options) {
 
 }  // namespace
 
+void add_elect(CLI::App& app, const std::optional<std::vector<std::string>>& words, int& status) {
+    CLI::App* const command = app.add_subcommand("elect", "run a command while this is the leader");
+    const auto options = std::make_shared<run_options>();
+    const auto value = std::make_shared<std::string>();
+    command->prefix_command();
+    command->callback([command, options, value, words, &status] {
+        options->complete(*command);
+        options->words = command_words(words, command->remaining());
+        options->note = *value;
+        status = run_and_report(*options);
+    });
+    declare_election(*command, *options, *value);
+    command->footer(
+        "Exit status: as that of holdfast run. The value is the note of the lock NAME: holdfast show NAME and\n"
+        "holdfast::election tell it. When COMMAND ends, or the leader crashes, the next candidate leads.\n\n"
+        "  holdfast elect scheduler --value \"$(hostname):8080\" -- ./scheduler");
+}
+
 void add_run(CLI::App& app, const std::optional<std::vector<std::string>>& words, int& status) {
     CLI::App* const command = app.add_subcommand("run", "run a command under a lock");
     const auto options = std::make_shared<run_options>();

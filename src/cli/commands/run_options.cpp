@@ -1,5 +1,6 @@
 #include "cli/commands/run_options.hpp"
 
+#include "cli/run/command_note.hpp"
 #include "redis/url/duration.hpp"
 
 #include <fmt/format.h>
@@ -97,6 +98,15 @@ std::vector<std::string> run_options::command() const {
     return words;
 }
 
+// Neither a semaphore nor a key that other programs share has a place for a note.
+std::string run_options::note_text() const {
+    const bool has_place = lock_side() != side::counted && lock().naming == wire::key_naming::tagged;
+    if (note && !note->empty() && !has_place) throw trouble("--note does not go with --slots and --keys raw");
+    if (note) return *note;
+    if (!has_place) return {};
+    return shell.empty() ? note_of_command(words) : note_of_command({shell});
+}
+
 std::vector<std::string> command_words(const std::optional<std::vector<std::string>>& behind_dashes,
                                        const std::vector<std::string>& left) {
     if (!left.empty() && left.front().starts_with('-')) {
@@ -130,6 +140,7 @@ void declare_lock_options(CLI::App& command, run_options& options) {
     add("--slots", options.slot_limit, "N", "one of N at a time: takes a permit of a semaphore")
         ->check(CLI::PositiveNumber);
     add("--take", options.slots_taken, "N", "with --slots: take N of the permits (1)")->check(CLI::PositiveNumber);
+    add("--note", options.note, "TEXT", "what others are told about this hold (of run: the command)");
     add("-w,--wait", options.wait, "TIME", "wait at most this long, as in 30s (no limit)");
     command.add_flag("-n,--no-wait", options.no_wait, "give up at once if somebody else holds the lock");
     add("--lease", options.lease, "TIME", "how long the lock outlives a crash (30s)");
@@ -144,6 +155,22 @@ void declare_lock_options(CLI::App& command, run_options& options) {
     add("--prefix", options.prefix, "TEXT", "prefix of tagged keys (hf:)");
     add("-E", options.refused_status, "STATUS", "exit status if the lock was not acquired (1)");
     command.add_flag("-q,--quiet", options.quiet, "no notices, only errors");
+}
+
+void declare_election(CLI::App& elect, run_options& options, std::string& value) {
+    const auto add = adder_to(elect);
+    add("NAME", options.name, "", "the election")->required();
+    add("--value", value, "TEXT", "what others are told about this leader")->required();
+    add("-w,--wait", options.wait, "TIME", "campaign at most this long, as in 30s (no limit)");
+    elect.add_flag("-n,--no-wait", options.no_wait, "give up at once if somebody else leads");
+    add("--lease", options.lease, "TIME", "how long a leader that crashed keeps others waiting (30s)");
+    declare_max_lease(elect, options.max_lease);
+    declare_servers(elect, options.servers);
+    add("--prefix", options.prefix, "TEXT", "prefix of tagged keys (hf:)");
+    add("-E", options.refused_status, "STATUS", "exit status if this did not become the leader (1)");
+    elect.add_flag("-q,--quiet", options.quiet, "no notices, only errors");
+    add("--on-lost", options.reaction, "kill|warn", "what to do with COMMAND if the leadership is lost (kill)");
+    add("--grace", options.grace, "TIME", "from TERM to KILL if it is lost, at most (5s)");
 }
 
 void declare(CLI::App& run, run_options& options) {

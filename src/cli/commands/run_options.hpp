@@ -21,6 +21,7 @@ struct run_options : view_options {
     std::string reaction = "kill";
     std::string prefer;
     std::string trace;
+    std::optional<std::string> note;
     bool shared = false;
     bool exclusive = false;
     bool no_wait = false;
@@ -42,12 +43,15 @@ struct run_options : view_options {
     shared_mutex_options lock_options() const;  // also of a plain lock, which has no preference
     supervision terms() const;
     std::vector<std::string> command() const;
+    std::string note_text() const;  // empty: none
     notices wanted_notices() const { return quiet ? notices::hidden : notices::shown; }
 };
 
 // Those about the lock: all that `lock` has, too.
 void declare_lock_options(CLI::App& command, run_options& options);
 void declare(CLI::App& run, run_options& options);
+// Of `elect`, whose lock is always a plain one.
+void declare_election(CLI::App& elect, run_options& options, std::string& value);
 
 // The command: what stands behind "--" or, where there is no "--", what is left behind NAME, as flock(1) has it.
 // Throws trouble if words are left in front of "--", or an option that run does not have.

@@ -58,7 +58,7 @@ private:
 
 run_lock::run_lock(const client& link, const std::string& name, side which, const shared_mutex_options& options,
                    const extras& more)
-    : side_(which), wanted_(more.wanted) {
+    : side_(which), wanted_(more.wanted), note_(more.note) {
     if (which == side::plain) {
         plain_.emplace(link, name,
                        mutex_options{.lease = options.lease,
@@ -77,7 +77,7 @@ run_lock::run_lock(const client& link, const std::string& name, side which, cons
 }
 
 holdfast::lease run_lock::acquire(patience limit, std::stop_token stop) {
-    acquire_options options{.stop = std::move(stop)};
+    acquire_options options{.stop = std::move(stop), .note = note_};
     if (side_ == side::counted) {
         return limit ? counted_->try_acquire_for(*limit, wanted_.take, std::move(options))
                      : counted_->acquire(wanted_.take, std::move(options));

@@ -38,6 +38,7 @@ public:
     struct extras {
         std::chrono::milliseconds delay{0};  // of a plain lock
         slots wanted = {};                   // of a semaphore
+        std::string note = {};               // not of a semaphore
     };
     run_lock(const client& link, const std::string& name, side which, const shared_mutex_options& options,
              const extras& more);
@@ -52,6 +53,7 @@ private:
     std::optional<mutex> plain_;
     std::optional<shared_mutex> shared_;
     slots wanted_;
+    std::string note_;
     std::optional<semaphore> counted_;
 };
 

@@ -25,6 +25,8 @@ constexpr milliseconds kept_poll_shortest{100};
 // Marked holders refuse an acquisition that does not wait, and hear of it: it asks again after these times, each after
 // the answer before.
 constexpr std::array kept_tries{2ms, 4ms, 8ms, 16ms, 20ms};
+// A waiter whose holder has a note asks for it soon.
+constexpr milliseconds note_poll{10};
 constexpr milliseconds stagger{25};
 constexpr std::size_t most_staggered = 9;
 
@@ -118,7 +120,9 @@ void send(node_agent& agent, node_hold& n, instant now) {
                                       .gives_way = n.acquisition().gives_way,
                                       .ceiling = n.acquisition().gives_way == 0 ? 0 : keeping::ceiling_of(n),
                                       .asks_back = n.whole->is_asked_for(),
-                                      .permits = terms.options.permits});
+                                      .permits = terms.options.permits,
+                                      .note = terms.options.note ? std::string_view(*terms.options.note) : "",
+                                      .asks_for_note = wire::is_noted(a.holder)});
     if (waits(n)) request.wait_for_first_link();
     a.asked_before = false;
     agent.send(request, n.whole->deadline_at_node());
@@ -165,6 +169,12 @@ milliseconds next_poll(node_agent& agent, node_hold& n, const acquire_answer& an
     return wait;
 }
 
+// The request was made before this holder was known, so it did not ask for its note.
+bool lacks_note(const node_hold& n, const acquire_answer& answer) {
+    return answer.note.empty() && wire::is_noted(answer.holder) && !wire::is_noted(n.acquisition().holder) &&
+           n.whole->is_asked_for();
+}
+
 void on_queued(node_agent& agent, node_hold& n, const call& asked, const acquire_answer& answer, instant now) {
     if (waits(n)) agent.expect_push(n);
     node_acquisition& a = agent.busy(n).acquisition;
@@ -178,9 +188,12 @@ void on_queued(node_agent& agent, node_hold& n, const call& asked, const acquire
     a.last_answered_poll = asked.written_at();
     a.polled_on_this_link = !a.asked_before;
     const bool same_holder = a.holder == answer.holder;
+    const bool has_unread_note = lacks_note(n, answer);
     a.holder = answer.holder;
+    a.note = answer.note;
     a.holder_until = answer.holder_left ? std::optional(now + *answer.holder_left) : std::nullopt;
-    const milliseconds wait = next_poll(agent, n, answer, same_holder);
+    milliseconds wait = next_poll(agent, n, answer, same_holder);
+    if (has_unread_note) wait = std::min(wait, note_poll);
     a.poll_at = a.polled_on_this_link && !a.was_hinted ? now + wait : now;
     agent.set_timer(n, now);
     agent.tell(node_event::kind::queued, n);
@@ -258,11 +271,14 @@ void granted(node_agent& agent, node_hold& n, const proof& shown, instant now) {
 void on_refused(node_agent& agent, node_hold& n, const acquire_answer& answer, instant now) {
     refusal why{code_for(answer.why), "", answer.holder_left, std::string(answer.holder)};
     if (answer.limit != 0) why.detail = "its limit is " + std::to_string(answer.limit);
+    why.note = answer.note;
     node_acquisition& a = agent.busy(n).acquisition;
+    const bool asks_for_note = lacks_note(n, answer);
     const bool asks_again = answer.is_kept && a.kept_tries < kept_tries.size() && n.whole->is_asked_for();
-    if (!asks_again) return refuse(agent, n, std::move(why), now);
+    if (!asks_again && !asks_for_note) return refuse(agent, n, std::move(why), now);
     a.trouble = std::make_unique<refusal>(std::move(why));  // to tell, should its deadline come first
-    a.poll_at = now + kept_tries[a.kept_tries++];
+    a.holder = answer.holder;
+    a.poll_at = asks_again ? now + kept_tries[a.kept_tries++] : now;
     agent.set_timer(n, now);
 }
 

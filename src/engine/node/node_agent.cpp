@@ -58,6 +58,22 @@ void node_agent::keep_listening(const lock_keys& lock) {
     wakes_.subscribe(lock);
 }
 
+lock_watch& node_agent::watch(std::shared_ptr<const lock_keys> keys, std::shared_ptr<watch_listener> listener,
+                              instant now) {
+    wakes_.enter(*keys);
+    watches_.push_back(std::make_shared<lock_watch>(*this, std::move(keys), hold_id(0, random()), std::move(listener)));
+    lock_watch& made = *watches_.back();
+    made.ask(now);
+    return made;
+}
+
+void node_agent::forget_watch(lock_watch& which) {
+    wakes_.leave(which.keys());
+    const auto found = std::ranges::find(watches_, &which, &std::shared_ptr<lock_watch>::get);
+    todo().keep(std::move(*found));
+    watches_.erase(found);
+}
+
 milliseconds node_agent::recovers_in(const lock_keys& lock, instant now) const {
     const auto left = std::max(out_.trusted_from(lock) - now, std::chrono::nanoseconds(0));
     return std::chrono::ceil<milliseconds>(left);
@@ -349,6 +365,9 @@ void node_agent::on_link_up(const lock_set& which, instant now) {
         if (keeping::lacks_proof(n)) renewing::prove_anew(*this, n, now);
         acquiring::on_link_up(*this, n, now);
     }
+    for (const auto& each : watches_) {
+        if (which.has(each->keys())) each->ask(now);
+    }
 }
 
 void node_agent::on_link_down(const lock_set& which) {
@@ -376,6 +395,9 @@ void node_agent::on_wakes_changed(const lock_set& which, instant now) {
         if (keeping::lacks_proof(n)) renewing::prove_anew(*this, n, now);
         acquiring::on_hint(*this, n, now);
     }
+    for (const auto& each : watches_) {
+        if (which.has(each->keys())) each->ask(now);
+    }
 }
 
 // ["message" or "smessage", channel, text]
@@ -384,6 +406,12 @@ void node_agent::on_push(const redis::reply_view& message, instant now) {
     const std::string_view channel = message[1].text();
     wire::push_reader push(message[2].text());
     while (const auto item = push.next()) {
+        if (push.kind() == wire::push_kind::changed) {
+            for (const auto& each : watches_) {
+                if (each->has_id(item->id)) each->ask(now);
+            }
+            continue;
+        }
         const pushed_grant which{channel, item->id, item->token};
         if (push.kind() == wire::push_kind::revoked) return revoked(which, now);
         if (push.kind() == wire::push_kind::recall) return recalled(which);
@@ -423,6 +451,7 @@ bool node_agent::is_meant(const node_hold& n, const pushed_grant& which) {
 }
 
 void node_agent::on_timer(instant now) {
+    while (timed* const due = watch_timers_.take_due(now)) static_cast<lock_watch&>(*due).ask(now);
     while (timed* const due = timers_.take_due(now)) {
         node_hold& n = static_cast<node_hold&>(*due);
         const node_phase phase = n.phase;  // as it was: the steps change it

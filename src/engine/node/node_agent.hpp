@@ -13,6 +13,7 @@
 #include "base/errc_table.hpp"
 #include "engine/hold.hpp"
 #include "engine/node/bundle.hpp"
+#include "engine/node/lock_watch.hpp"
 #include "engine/node/wake_channels.hpp"
 #include "engine/quorum/common_clock.hpp"
 #include "engine/spares.hpp"
@@ -70,6 +71,8 @@ public:
     // Listens on the wake-up channel of that lock for as long as this client lives, whether anybody waits or not: a
     // holder that never waited hears a recall, too.
     void keep_listening(const lock_keys& lock);
+    // Until it is stopped.
+    lock_watch& watch(std::shared_ptr<const lock_keys> keys, std::shared_ptr<watch_listener> listener, instant now);
     // What is asked for from now until then goes out as one call, where that can be.
     void begin_together() noexcept { collects_ = true; }
     void end_together();
@@ -86,7 +89,7 @@ public:
     void on_outcome(call& asked, const call_outcome& got, instant now);
 
     // --- questions
-    instant deadline() const noexcept { return timers_.earliest(); }
+    instant deadline() const noexcept { return std::min(timers_.earliest(), watch_timers_.earliest()); }
     bool link_is_up(const node_hold& n) const { return out_.link_is_up(keys_of(n)); }
     bool is_trusted(const node_hold& n, instant now) const { return now >= out_.trusted_from(keys_of(n)); }
     // How long it is until that node votes about the lock; zero if it does.
@@ -105,6 +108,8 @@ public:
     woken_by wakes(const node_hold& n) { return out_.wakes(wakes_.of(keys_of(n))); }
     std::size_t renewals_in_flight() const noexcept { return renewals_; }
     timer_heap& timers() noexcept { return timers_; }
+    timer_heap& watch_timers() noexcept { return watch_timers_; }
+    const client_id& client() const noexcept { return where_.client; }
     node_hold_list& holds() noexcept { return holds_; }
 
     // --- about a node hold
@@ -168,6 +173,11 @@ public:
     }
     agenda& todo() noexcept { return where_.todo; }
 
+    // --- of watches
+    void ask_watched(lock_watch& which) { todo().add(effects::ask_watched{&out_, &which}); }
+    // It is over, and exists until the loop of effects has ended.
+    void forget_watch(lock_watch& which);
+
     // --- of answers
     failure classify(node_hold& n, const redis::reply_view& error_reply);
     refusal nonsense() const;
@@ -202,6 +212,8 @@ private:
     outbox& out_;
     wake_channels wakes_;
     timer_heap timers_;
+    timer_heap watch_timers_;
+    std::vector<std::shared_ptr<lock_watch>> watches_;
     spares<node_requests> spare_requests_;
     node_hold_list holds_;  // those that are not gone, in the order they came
     // Those to which a grant may be pushed, by the counter of their hold id.

@@ -61,11 +61,13 @@ struct node_acquisition_facts {
 struct node_acquisition : node_acquisition_facts {
     std::string ticket = {};    // as the node told it
     std::string holder = {};    // as the last answered poll saw it
+    std::string note = {};      // of that holder, if it was told
     rare_refusal trouble = {};  // of the server, as its last answer told it
 
     // Who has the lock instead, as far as known.
     void tell_holder(refusal& why, instant now) const {
         why.holder = holder;
+        why.note = note;
         if (!holder_until) return;
         why.holder_left = std::chrono::duration_cast<milliseconds>(std::max(*holder_until, now) - now);
     }
@@ -73,6 +75,7 @@ struct node_acquisition : node_acquisition_facts {
         node_acquisition_facts::operator=({});
         ticket.clear();
         holder.clear();
+        note.clear();
         trouble.reset();
     }
 };

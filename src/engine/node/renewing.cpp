@@ -48,7 +48,8 @@ void send(node_agent& agent, node_hold& n, instant now, purpose how_asked = purp
         wire::write(request, agent.lock_of(n, now),
                     wire::renew_request{.id = agent.id_of(n),
                                         .lease = terms.options.lease_at_server(),
-                                        .delay = milliseconds(terms.options.delay_ms)});
+                                        .delay = milliseconds(terms.options.delay_ms),
+                                        .keeps_note = !is_alone});
     }
     if (how_asked == purpose::renew) request.tell_if_moving();
     if (how_asked != purpose::renew_again) request.pass_others();
@@ -126,7 +127,8 @@ std::optional<hold_answer> on_reply(node_agent& agent, node_hold& n, const call&
     const bool was_alone = asked.what() == purpose::renew_alone;
     if (reply.is_error()) {
         const failure why = agent.classify(n, reply);
-        const bool has_less = agent.kind_of(n).can_renew_alone() || n.is_marked();
+        const bool has_less =
+            agent.kind_of(n).can_renew_alone() || n.is_marked() || agent.options_of(n).note != nullptr;
         const bool goes_alone = why.code == errc::moving && has_less && !was_alone;
         goes_alone ? send(agent, n, now, purpose::renew_alone) : on_failure(agent, n, why, now);
         return std::nullopt;

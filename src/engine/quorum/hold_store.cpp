@@ -10,7 +10,8 @@ hold_store::~hold_store() {
 }
 
 hold& hold_store::make(hold_terms terms) {
-    auto made = std::make_unique<hold>(hold_id(++last_counter_, random_), std::move(terms), nodes_);
+    const std::uint64_t counter = ++last_counter_ + (terms.options.note ? wire::first_noted : 0);
+    auto made = std::make_unique<hold>(hold_id(counter, random_), std::move(terms), nodes_);
     holds_.push_back(*made);
     return *made.release();
 }

@@ -10,8 +10,10 @@ namespace {
 
 using side = lock_keys::side;
 
-payload mutex_payload(const lock_keys& keys) {
-    return {keys, {side::queue, side::waiters, side::fence}, payload::gap::of_raw_locks};
+payload mutex_payload(const lock_keys& keys, bool with_notes = false) {
+    return {keys,
+            {side::queue, side::waiters, side::fence},
+            with_notes ? payload::gap::and_notes : payload::gap::of_raw_locks};
 }
 
 class mutex_kind final : public kind {
@@ -25,7 +27,7 @@ public:
 
     void write(redis::command& out, const lock_terms& lock, const acquire_request& request) const override {
         static const script& source = find("mutex/acquire");
-        payload call = mutex_payload(lock.keys);
+        payload call = mutex_payload(lock.keys, names_notes(request));
         call.text(request.id)
             .time(request.lease)
             .token(request.token_floor)
@@ -36,13 +38,13 @@ public:
             .time(request.queue_retention)
             .token(lock.proposal)
             .token(std::max(request.gives_way, request.ceiling));
-        if (!request.asks_back) call.number(0);
+        add_note(call, request);
         call.write(out, source);
     }
 
     void write(redis::command& out, const lock_terms& lock, const release_request& request) const override {
         static const script& source = find("mutex/release");
-        payload call = mutex_payload(lock.keys);
+        payload call = mutex_payload(lock.keys, is_noted(request.id));
         call.text(request.id).token(request.token).time(lock.fence_retention).token(lock.proposal);
         if (lock.keys.is_raw()) call.time(request.yield_after);
         call.write(out, source);
@@ -50,7 +52,8 @@ public:
 
     void write(redis::command& out, const lock_terms& lock, const renew_request& request) const override {
         static const script& source = find("mutex/renew");
-        payload call(lock.keys, {});
+        const bool has_note = request.keeps_note && is_noted(request.id);
+        payload call = has_note ? payload(lock.keys, {side::notes}) : payload(lock.keys, {});
         call.text(request.id).time(request.lease);
         if (request.delay > milliseconds(0)) call.time(request.delay);
         call.write(out, source);

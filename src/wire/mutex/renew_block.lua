@@ -9,7 +9,7 @@
 --@include common/numbers.lua
 
 local id, lease, wish, retention = ARGV[1], whole(ARGV[2], 1), whole(ARGV[3], 0), whole(ARGV[4], 1)
-if not (lease and wish and retention) then
+if not (lease and wish and retention and tonumber(ARGV[5] or 0)) then
     return redis.error_reply('ERR holdfast: lease, token or retention out of range')
 end
 local holder = redis.call('GET', KEYS[1])

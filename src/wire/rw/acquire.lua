@@ -1,19 +1,22 @@
 -- rw/acquire: read, write or upgrade; or wait in the queue for that, or learn what prevents it. Also the poll of a
 -- waiter.
--- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants  7 gap (only of a lock that other programs use, too)
+-- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants  7 gap (only of a lock that other programs use, too,
+--       or before the notes)  8 notes (only if the caller has a note, or met a holder that has one)
 -- ARGV  1 hold id  2 fence retention ms  3 preference: arrival, readers or writers
 --       4 wants: r, w, or u (the caller reads, and wants to write too)  5 lease ms  6 token floor
 --       7 wake-up channel, empty: do not wait  8 ticket of an earlier answer, or 0  9 poll interval ms
 --       10 how long queue and waiters keep without a poll, ms  11 for u: the token of the hold to upgrade
 --       12 proposed token, or 0  13 token of the caller's grant that it gives up for the waiters before it, or 0
---       14 ms: 0 if a try asks nobody for the lock (healing), otherwise missing
+--       14 ms: 0 if a try asks nobody for the lock (healing), otherwise missing, or 1  15 note; missing: none
 -- Returns  {1, token, clock, cut} the caller has what it wants; its lease is full again
 --          {1, token, clock, cut, ceiling, waiters} the same for a marked id (common/kept.lua)
 --          {0, ms left, holder, reason} it does not wait. Reason: reading, writing (others do), reserved (a waiting
 --              writer is first), deadlock (two upgrades would wait for each other), mode (it holds the other mode)
 --          {0, ms left, holder, reason, kept} the same; the holders were told that they are wanted, and nobody waits
+--          {0, ms left, holder, reason, '', note} the same, and the holder's note
 --          {2, ms left, holder, ticket, position from 0, fence, ms until the first holder may be gone, clock, cut} it
 --              waits
+--          {2, ..., clock, cut, note} the same, and the holder's note
 --          {-1} the hold to upgrade is over, or lost
 -- ms left: until the last holder's lease ends; -1: one of them has no end. In a gap there is no holder (an empty text),
 -- and the ms are those of the gap. clock: this server's, in us, and only if a token was proposed. cut: the ms that were
@@ -33,9 +36,9 @@ if not (interval and keep_queue and string.find(wants .. ' ' .. retention .. ' '
 end
 
 -- The fast path: the lock is free, or others read it who are all ours, and nobody waits. It reads fewer keys than the
--- general path, leaves everything unusual to it (also marked ids: common/hold_id.lua), and writes what it would write,
+-- general path, leaves everything unusual to it (also marked ids: common/hold_id.lua, and notes), and writes what it would write,
 -- in the same order.
-if wants ~= 'u' and string.byte(id, 21) ~= 48 then
+if wants ~= 'u' and string.byte(id, 21) ~= 48 and not KEYS[8] then
     local now_us, now_text, mark
     local proposal = string.find(ARGV[12] or '', '^0*[1-9]%d*$') and tonumber(ARGV[12])
     local hash = redis.call('HMGET', KEYS[1], 'mode', 'rcount', 'writer', 'wcount', 'r:' .. id)
@@ -77,6 +80,8 @@ local upgrades = whole(ARGV[11], 0) or 0
 --@include rw/common/holders.lua
 --@include rw/common/serve.lua
 --@include common/kept.lua
+--@include rw/common/notes.lua
+local note = notes and ARGV[15]
 
 local function granted(shape)
     step_out()
@@ -85,6 +90,7 @@ local function granted(shape)
     settle()
     remember_token(retention)
     if queued > 0 then hurry_first_waiter(lease) end
+    if note then keep_note(note, lease) end
     return held_answer(token, writer == id, cut_ms)
 end
 
@@ -92,13 +98,15 @@ local function queue_up()
     if must_pass then redis.call('ZREM', KEYS[5], '') end
     ticket = enqueue(id, ticket, entry_text(ARGV[5], interval, now_text, floor, wants, channel), keep_queue,
         wants == 'u')
+    if note then keep_note(note, lease + keep_queue) end
 end
 
 local function refused(reason, kept)
     settle()
     if foreign and has_gap then saw_foreign_holder() end
     local left, holder = standing(reason ~= 'mode' and id)
-    return {0, left, holder, reason, kept}
+    local holders_note = note_of(holder)
+    return {0, left, holder, reason, kept or holders_note and '', holders_note}
 end
 
 -- A late copy of a request whose hold was lost since. It changes nothing: the client learns of the loss at its next
@@ -120,6 +128,7 @@ if my_grant and (wants == 'r' or writer == id) then
     refresh(wants == 'r' and writer == id and 'b' or shape_of(my_grant), lease)
     serve()
     settle()
+    if note then keep_note(note, lease) end
     return held_answer(token_of(my_grant), writer == id, cut_ms)
 end
 if my_grant and wants == 'w' then return refused('mode') end
@@ -169,5 +178,8 @@ if channel == '' then
 end
 if foreign and has_gap then saw_foreign_holder() end
 local left, holder, soonest = standing(id)
-local clock = clock_told()
+local clock, holders_note = clock_told(), note_of(holder)
+if holders_note then
+    return {2, left, holder, ticket, position_of(id), mark or '0', soonest, clock or '', cut_ms or '', holders_note}
+end
 return {2, left, holder, ticket, position_of(id), mark or '0', soonest, clock or cut_ms and '', cut_ms}

@@ -1,5 +1,6 @@
 -- rw/release: end a grant, or a part of it, and serve the queue. With `r` left it is the downgrade.
--- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants  7 gap (only of a lock that other programs use, too)
+-- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants  7 gap (only of a lock that other programs use, too,
+--       or before the notes)  8 notes (only if the hold has a note)
 -- ARGV  1 hold id  2 fence retention ms  3 preference
 --       4 token of the grant that is meant; 0: any grant of this id (giving up: the client never uses that id again)
 --       5 what is left: nothing (empty; its position in the queue goes too), r or w  6 lease ms of what is left
@@ -19,7 +20,7 @@ end
 -- The fast path: the caller reads or writes by the grant that is meant, nothing of it stays, all holders are ours, and
 -- nobody waits. It reads fewer keys than the general path (the fence only because a fence of another type is an error
 -- there), leaves everything unusual to it, and writes what it would write, in the same order.
-if left_over == '' and token ~= '0' and redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 then
+if left_over == '' and token ~= '0' and not KEYS[8] and redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 then
     local now_us, now_text
     local grant = redis.call('HGET', KEYS[6], id)
     local hash = redis.call('HMGET', KEYS[1], 'mode', 'rcount', 'writer', 'wcount', 'r:' .. id)
@@ -72,6 +73,7 @@ if gap_us then first, first_wants = first_living_waiter() end
 if not first then serve() end
 settle()
 if first then begin_gap(gap_us, first, first_wants) end
+if KEYS[8] and left_over == '' and (is_named or not mine) then redis.pcall('HDEL', KEYS[8], id) end
 
 if meant then return {1, queued, readers + (writer and not reads(writer) and 1 or 0)} end
 if nobody then return {0} end

@@ -1,5 +1,6 @@
 -- rw/renew: make a hold's lease full again.
--- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants  7 gap (only of a lock that other programs use, too)
+-- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants  7 gap (only of a lock that other programs use, too,
+--       or before the notes)  8 notes (only if the hold has a note)
 -- ARGV  1 hold id  2 fence retention ms  3 preference  4 lease ms  5 proposed token, or 0
 --       6 of a marked id: token that the caller would like to use up to (mutex/renew_block)
 -- Returns  {1, shape, token[, ms]} renewed, and what is held; ms: `cut` of rw/acquire
@@ -18,6 +19,7 @@ proposal = whole(ARGV[5], 1)
 if my_grant then refresh(shape_of(my_grant), lease) end
 if others_changed then serve() end
 settle()
+if my_grant and KEYS[8] and redis.call('PTTL', KEYS[8]) < lease then redis.call('PEXPIRE', KEYS[8], ARGV[4]) end
 
 local token = my_grant and token_of(my_grant)
 if token and is_marked(id) then

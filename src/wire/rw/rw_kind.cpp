@@ -14,9 +14,9 @@ using side = lock_keys::side;
 using pairs = std::map<std::string_view, std::string_view>;
 
 // All but renew_alone and confirm begin alike.
-payload rw_payload(const lock_terms& lock, std::string_view id) {
+payload rw_payload(const lock_terms& lock, std::string_view id, bool with_notes = false) {
     payload call(lock.keys, {side::queue, side::waiters, side::fence, side::leases, side::grants},
-                 payload::gap::of_raw_locks);
+                 with_notes ? payload::gap::and_notes : payload::gap::of_raw_locks);
     call.text(id).time(lock.fence_retention).text(word_of(lock.prefer));
     return call;
 }
@@ -99,7 +99,7 @@ public:
 
     void write(redis::command& out, const lock_terms& lock, const acquire_request& request) const override {
         static const script& source = find("rw/acquire");
-        payload call = rw_payload(lock, request.id);
+        payload call = rw_payload(lock, request.id, names_notes(request));
         call.text(word_of(request.wants))
             .time(request.lease)
             .token(request.token_floor)
@@ -110,13 +110,13 @@ public:
             .token(request.upgrading)
             .token(lock.proposal)
             .token(request.gives_way);
-        if (!request.asks_back) call.number(0);
+        add_note(call, request);
         call.write(out, source);
     }
 
     void write(redis::command& out, const lock_terms& lock, const release_request& request) const override {
         static const script& source = find("rw/release");
-        payload call = rw_payload(lock, request.id);
+        payload call = rw_payload(lock, request.id, is_noted(request.id));
         call.token(request.token).text(word_of(request.left_over)).time(request.lease).token(lock.proposal);
         if (lock.keys.is_raw()) call.time(request.yield_after);
         call.write(out, source);
@@ -124,7 +124,10 @@ public:
 
     void write(redis::command& out, const lock_terms& lock, const renew_request& request) const override {
         static const script& source = find("rw/renew");
-        rw_payload(lock, request.id).time(request.lease).token(lock.proposal).write(out, source);
+        rw_payload(lock, request.id, request.keeps_note && is_noted(request.id))
+            .time(request.lease)
+            .token(lock.proposal)
+            .write(out, source);
     }
 
     void write(redis::command& out, const lock_terms& lock, const renew_block_request& request) const override {

@@ -84,7 +84,8 @@ protected:
         std::string proposal = "0";
     };
 
-    rw_rows() : script_fixture{clocked.unix_path(), {"hf:{stock}:leases", "hf:{stock}:grants"}} {}
+    explicit rw_rows(std::vector<std::string> more_keys = {})
+        : script_fixture{clocked.unix_path(), with(std::move(more_keys))} {}
 
     // --- the scripts ---------------------------------------------------------------------------------
     enum class wish : char { read = 'r', write = 'w', upgrade = 'u' };
@@ -179,6 +180,10 @@ protected:
     std::vector<std::string> keys() const { return {lock, queue, waiters, fence, leases, grants}; }
 
 private:
+    static std::vector<std::string> with(std::vector<std::string> keys) {
+        keys.insert(keys.end(), {"hf:{stock}:leases", "hf:{stock}:grants"});
+        return keys;
+    }
     static std::string token(const redis_reply& reply, const std::string& id) {
         if (reply.elements.size() < 2 || reply.elements[0].integer != 1) {
             throw std::runtime_error{id + " did not get the lock"};

@@ -21,6 +21,7 @@ actor::actor(environment where, random_stream random, std::string name, std::uin
     : env_(std::move(where)),
       random_(random),
       permits_random_(random_stream(random).next() ^ 0x9e371f5U),
+      note_random_(random_stream(random).next() ^ 0x6e07eU),
       rw_random_(random_stream(random).next() ^ 0x5ead0717eU),
       name_(std::move(name)),
       owner_(static_cast<engine::owner_id>(owner)) {}
@@ -62,6 +63,9 @@ engine::acquire_terms actor::draw_terms() {
     }
     if (random_.percent(load.fixed_percent)) out.options.renewing = engine::renewal::none;
     out.limit = load.draw_patience(random_, env_.process.now());
+    const bool may_have_note = lock.kind != wire::lock_kind::semaphore && !lock.keys->is_raw();
+    if (may_have_note && note_random_.percent(load.note_percent))
+        out.options.note = std::make_shared<const std::string>(name_ + " #" + std::to_string(serial_));
     out.options.replicas = load.replicas;
     out.options.replica_timeout_ms = load.replica_timeout_ms;
     out.options.yield_after_ms = load.yield_after_ms;
@@ -188,6 +192,7 @@ bool actor::is_too_early(errc why) const {
 void actor::refused(const engine::refusal& why) {
     asking_ = false;
     env_.check.told(name_, why.code);
+    env_.check.notes().told(why.holder, why.note);
     if (is_too_early(why.code)) env_.check.fail(name_ + " was told before its time that no server can be reached");
     if (!is_expected(why.code) && !releasing_all_) env_.check.wrongly_refused(terms_.keys->lock(), name_, why.code);
     if (releasing_all_) return;

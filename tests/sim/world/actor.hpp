@@ -43,6 +43,7 @@ struct workload {
     unsigned owner_percent = 30;
     unsigned fixed_percent = 25;
     unsigned renew_percent = 15;
+    unsigned note_percent = 0;
     // For read-write locks.
     unsigned read_percent = 60;
     unsigned upgrade_percent = 25;
@@ -153,6 +154,7 @@ private:
     environment env_;
     random_stream random_;
     random_stream permits_random_;
+    random_stream note_random_;
     random_stream rw_random_;  // a stream of its own: scenarios without read-write locks draw what they drew before
                                // these locks existed
     std::string name_;

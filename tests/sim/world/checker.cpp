@@ -298,7 +298,7 @@ void checker::watch_keeper(const lock_state& state) {
     });
 }
 
-// EVALSHA sha1 keys lock [queue waiters fence [gap]] id ...
+// EVALSHA sha1 keys lock [queue waiters fence [gap [notes]]] id ...
 checker::call checker::read(std::string_view script, const words& command) const {
     call out{};
     out.what = script == "mutex/acquire"         ? step::acquire
@@ -314,7 +314,8 @@ checker::call checker::read(std::string_view script, const words& command) const
     out.queue = command[4];
     out.fence = command[6];
     const bool yields = out.what != step::release || command.end() - given < 5 || given[4] != "0";
-    if (given - command.begin() > 7 && yields) out.gap = command[7];
+    const bool is_shared = given - command.begin() == 8;  // with notes behind it, the gap only fills its place
+    if (is_shared && yields) out.gap = command[7];
     if (out.what != step::acquire) return out;
     out.lease = to_ms(given[1]);
     out.interval = to_ms(given[6]);
@@ -349,10 +350,22 @@ std::string checker::get(const std::string& key) {
     return text == nullptr ? watched->run({"GET", key}).text : *text;
 }
 
+namespace {
+
+bool knows_notes(std::string_view script) {
+    constexpr std::string_view all[] = {"mutex/acquire", "mutex/release", "mutex/renew",
+                                        "rw/acquire",    "rw/release",    "rw/renew"};
+    return std::find(std::begin(all), std::end(all), script) != std::end(all);
+}
+
+}  // namespace
+
 void checker::before_script(server& at, const words& command) {
+    const std::string_view script = script_of(command);
+    if (knows_notes(script)) notes_.note_given(script, command);
     if (seen_ == view::of_beliefs) return;
     watched = &at;
-    const std::string_view script = script_of(command);
+    if (knows_notes(script)) notes_.before_script(script, command);
     if (script.starts_with("rw/")) return read_write_.before_script(script, command);
     if (script.starts_with("semaphore/")) return semaphores_.before_script(script, command);
     for (const call& asked : read_all(script, command)) {
@@ -372,6 +385,7 @@ void checker::after_script(const words& command, const value& answer) {
         for (std::size_t i = 3; i < command.size(); ++i) told += " " + std::string(command[i]);
         return trace(told + ": " + answer.to_string());
     }
+    if (knows_notes(script)) notes_.after_script(script, command, answer);
     if (script.starts_with("rw/")) return read_write_.after_script(script, command, answer);
     if (script.starts_with("semaphore/")) return semaphores_.after_script(script, command, answer);
     const std::vector<call> all = read_all(script, command);

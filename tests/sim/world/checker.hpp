@@ -18,7 +18,8 @@
 //   - A marked hold that nobody uses is given back as soon as its client can know that somebody waits.
 //   - What a caller is told of a release or a renewal is what the server did.
 //   - No automatic renewal fails without a reason. No caller receives an error that is not about the lock.
-// The rules of read-write locks on the server's side are in rw_checker, those of semaphores in semaphore_checker.
+// The rules of read-write locks on the server's side are in rw_checker, those of semaphores in semaphore_checker,
+// those of notes in note_checker.
 #pragma once
 
 #include <map>
@@ -30,6 +31,7 @@
 #include "engine/hold.hpp"
 #include "wire/keys.hpp"
 #include "world/checks.hpp"
+#include "world/note_checker.hpp"
 #include "world/rw_checker.hpp"
 #include "world/semaphore_checker.hpp"
 
@@ -56,7 +58,8 @@ class checker final : public checks, public script_watcher {
 public:
     /// With one server the checker sees everything. With several, only what the clients conclude counts.
     enum class view : std::uint8_t { of_the_server, of_beliefs };
-    checker(timeline& time, view seen) : checks(time), seen_(seen), read_write_(*this), semaphores_(*this) {}
+    checker(timeline& time, view seen)
+        : checks(time), seen_(seen), read_write_(*this), semaphores_(*this), notes_(*this) {}
 
     // --- faults outside the promise
     void data_lost(bool mistrusted);
@@ -64,6 +67,7 @@ public:
     void waiters_corrupted() { excused.corrupted = true; }
     rw_checker& read_write() { return read_write_; }
     semaphore_checker& semaphores() { return semaphores_; }
+    note_checker& notes() { return notes_; }
 
     // --- the clients' side
     std::shared_ptr<belief> believes(belief fresh);
@@ -169,6 +173,7 @@ private:
     std::map<std::string, tokens, std::less<>> believed_;
     rw_checker read_write_;
     semaphore_checker semaphores_;
+    note_checker notes_;
     std::map<std::string, lock_state, std::less<>> locks_;
     std::map<std::string, std::vector<std::shared_ptr<belief>>> beliefs_;
     std::set<std::string, std::less<>> holders_;  // ids that ever acquired

@@ -84,6 +84,14 @@ mutant of_semaphores(std::string rule, mutant one) {
                                       }});
 }
 
+// A mutant that shows only where locks have notes.
+mutant of_notes(std::string rule, mutant one) {
+    return breaking(std::move(rule), {std::move(one.name), [apply = std::move(one.apply)](scenario_options& scenario) {
+                                          scenario.notes = scenario_options::noting::always;
+                                          apply(scenario);
+                                      }});
+}
+
 // A mutant that shows only with several servers.
 mutant of_several(mutant one) {
     return {std::move(one.name), [apply = std::move(one.apply)](scenario_options& scenario) {
@@ -444,6 +452,27 @@ std::vector<mutant> mutants() {
         of_semaphores("too many commands",
                       in_scripts("HandOverOfPermitsByAHint", "", "news(wants, ' ' .. who .. ' ' .. token, 'grant')",
                                  "tell(wants.channel, 'poll ' .. who)")),
+        of_notes("is not that of",
+                 in_scripts("TheCallersNoteIsTold", "mutex/acquire", "note_of(holder)", "note or note_of(holder)")),
+        of_notes("is not that of",
+                 in_scripts("AnyNoteIsTold", "rw/acquire", "local text = notes and who and notes.read(who)",
+                            "local text = notes and notes.all()[2]")),
+        of_notes("outlived its grant", in_scripts("ReleaseLeavesTheNote", "mutex/release",
+                                                  "redis.pcall('HDEL', KEYS[6], id)", "local _ = 1")),
+        of_notes("outlived its grant", in_scripts("FastReleaseLeavesTheNote", "mutex/release",
+                                                  "if KEYS[6] then redis.call('DEL', KEYS[6]) end", "")),
+        of_notes("outlived its grant",
+                 in_scripts("RwReleaseLeavesTheNote", "rw/release", "redis.pcall('HDEL', KEYS[8], id)", "local _ = 1")),
+        of_notes("ends before its lease", in_scripts("RenewalLeavesTheNoteBehind", "mutex/renew",
+                                                     "redis.call('PEXPIRE', KEYS[2], ARGV[2])", "local _ = 1")),
+        of_notes("is not there", in_scripts("WaitersHaveNoNote", "mutex/acquire",
+                                            "if note then keep_note(note, lease_ms + keep_queue) end", "")),
+        of_notes("took the note of", in_scripts("ReleaseTakesAllNotes", "", "redis.pcall('HDEL', KEYS[6], id)",
+                                                "redis.call('DEL', KEYS[6])")),
+        of_notes("took the note of",
+                 in_scripts("TheSweepTakesWaitersNotes", "mutex/acquire",
+                            "if 4 * (notes.count() - 1) <= 5 * (entries + notes.holders()) then return end",
+                            "if notes.count() <= 2 then return end\n    entries = 0")),
         of_clusters(
             of_semaphores("", in_scripts("DeadlinesOfPermitsFollowTheOldMembersClock", "",
                                          "return at_least > 1 and at_least + later_ms() - now_ms or 0", "return 0"))),

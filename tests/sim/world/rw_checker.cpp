@@ -35,8 +35,8 @@ bool comes_before(const turn& first, const turn& second, std::string_view prefer
     return first.wants == (prefer == "writers" ? 'w' : 'r');
 }
 
-// EVALSHA sha1 keys lock queue waiters fence leases grants [gap] id retention prefer ..., or 3 lock leases grants id
-// lease
+// EVALSHA sha1 keys lock queue waiters fence leases grants [gap [notes]] id retention prefer ..., or 3 lock leases
+// grants id lease
 rw_checker::call rw_checker::read(std::string_view script, const words& command) {
     call out;
     // With raw naming the side keys follow from the lock key alone.

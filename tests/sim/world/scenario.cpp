@@ -22,6 +22,7 @@ constexpr std::uint64_t partition_salt = 0x7061727469;
 constexpr std::uint64_t max_lease_salt = 0x6d61786ce6;
 constexpr std::uint64_t set_salt = 15838;  // this and the next leave the seeds that detect mutants what they were
 constexpr std::uint64_t delay_salt = 104729;
+constexpr std::uint64_t note_salt = 0x6e6f7465;
 constexpr std::uint64_t clocks_salt = 0x636c6f636b86;
 
 // The percentage of scenarios that have a kind of fault at all. Faults outside the promise are rarer. The faults of a
@@ -109,6 +110,12 @@ bool has_semaphores(const scenario_options& scenario) {
     using counting = scenario_options::counting;
     if (scenario.semaphores != counting::by_seed) return scenario.semaphores == counting::always;
     return random_stream(scenario.seed ^ semaphore_salt).percent(20);
+}
+
+bool has_notes(const scenario_options& scenario) {
+    using noting = scenario_options::noting;
+    if (scenario.notes != noting::by_seed) return scenario.notes == noting::always;
+    return random_stream(scenario.seed ^ note_salt).percent(25);
 }
 
 bool is_seen_by_beliefs(const scenario_options& scenario) {
@@ -236,6 +243,7 @@ void scenario::draw_plan() {
     // In a fourth of the scenarios mutexes have a delay.
     random_stream delay_random(options_.seed ^ delay_salt);
     if (!fault_free_ && delay_random.percent(25)) workload_.delay = 100ms * static_cast<int>(1 + delay_random.below(4));
+    if (!fault_free_ && has_notes(options_)) workload_.note_percent = 60;
     has_sets_ = !fault_free_ && random_stream(options_.seed ^ set_salt).percent(25);
     const nanoseconds busy = random_.within({2s, 6s});
     workload_.stop = begin_ + busy;

@@ -92,6 +92,8 @@ struct scenario_options {
     enum class polling : std::uint8_t { by_seed, always, all_hinted } polls = polling::by_seed;
     /// Whether some locks are semaphores. `by_seed`: in a fifth of the scenarios with one server or a Cluster.
     enum class counting : std::uint8_t { by_seed, always, never } semaphores = counting::by_seed;
+    /// Whether holders and waiters of mutexes and read-write locks have notes. `by_seed`: in a fourth of the scenarios.
+    enum class noting : std::uint8_t { by_seed, always, never } notes = noting::by_seed;
 };
 
 struct scenario_result {

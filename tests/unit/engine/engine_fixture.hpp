@@ -89,6 +89,7 @@ private:
 struct question {
     std::string script;
     std::vector<std::string> arguments;  // without the keys
+    std::vector<std::string> keys = {};
 };
 
 inline std::string bulk(std::string_view text) {
@@ -280,6 +281,7 @@ private:
             if (each.sha1 == words.at(1) || each.text == words.at(1)) out.script = each.name;
         }
         const auto from = 3 + static_cast<std::ptrdiff_t>(std::stoul(words.at(2)));
+        out.keys.assign(words.begin() + 3, words.begin() + from);
         out.arguments.assign(words.begin() + from, words.end());
         return out;
     }

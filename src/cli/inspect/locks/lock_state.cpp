@@ -17,6 +17,7 @@ void add(std::vector<Party>& all, std::vector<Party> more) {
         }
         known->backing += one.backing;
         if (!known->client) known->client = std::move(one.client);
+        if (known->note.empty()) known->note = std::move(one.note);
     }
 }
 

@@ -37,6 +37,7 @@ json to_json(const lock_waiter& waiter, const lock_state& lock) {
              {"silent", waiter.is_silent},
              {"backing", backing(waiter.backing, lock)}};
     if (lock.limit) row["permits"] = waiter.permits;
+    if (!waiter.note.empty()) row["note"] = waiter.note;
     return row;
 }
 
@@ -70,6 +71,7 @@ json to_json(const lock_holder& holder, const lock_state& lock) {
              {"lease_left_ms", holder.left ? json(holder.left->count()) : json()},
              {"backing", backing(holder.backing, lock)}};
     if (lock.limit) row["permits"] = holder.permits;
+    if (!holder.note.empty()) row["note"] = holder.note;
     return row;
 }
 

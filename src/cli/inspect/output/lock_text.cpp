@@ -54,8 +54,9 @@ std::string holder_lines(const lock_state& lock, const lock_holder& holder, cons
     if (is_kept(holder)) facts += ", kept: its client gives it back when asked and not in use";
     if (holder.count > 1) facts += fmt::format(", entered {} times", holder.count);
     if (lock.servers > 1) facts += fmt::format(", on {} servers", backing_text(lock, holder));
-    return fmt::format("  holder  {}\n          {}\n          {}\n", colours.paint(emphasis::good, person(holder)),
-                       facts, colours.paint(emphasis::dim, "id " + excerpt(holder.id)));
+    const std::string note = holder.note.empty() ? "" : fmt::format("          note: {}\n", excerpt(holder.note));
+    return fmt::format("  holder  {}\n{}          {}\n          {}\n", colours.paint(emphasis::good, person(holder)),
+                       note, facts, colours.paint(emphasis::dim, "id " + excerpt(holder.id)));
 }
 
 std::string name_text(const lock_state& lock) {
@@ -69,9 +70,13 @@ std::string mode_text(const lock_state& lock) {
     return std::string(mode_of(lock)) + (kept ? ", kept" : "");
 }
 
+std::string with_note(std::string who, const std::string& note) {
+    return note.empty() ? std::move(who) : fmt::format("{}: {}", who, excerpt(note));
+}
+
 std::string holder_text(const lock_state& lock) {
     if (lock.is_free()) return "-";
-    const std::string first = person(lock.holders.front());
+    const std::string first = with_note(person(lock.holders.front()), lock.holders.front().note);
     return lock.holders.size() == 1 ? first : fmt::format("{} and {} more", first, lock.holders.size() - 1);
 }
 
@@ -112,6 +117,7 @@ std::string describe_holders(const lock_state& lock) {
     if (lock.is_free()) return "it is free by now";
     const lock_holder& first = lock.holders.front();
     std::string text = fmt::format("{} by {}", first.mode == access::read ? "read" : "held", person(first));
+    if (!first.note.empty()) text += fmt::format(" ({})", excerpt(first.note));
     if (first.held) text += " for " + about(*first.held);
     if (lock.holders.size() > 1) return text + " and " + counted(lock.holders.size() - 1, "other");
     if (!first.left) return text + ", without a time limit";
@@ -132,7 +138,7 @@ std::string report(const lock_state& lock, const palette& colours) {
     if (lock.is_idle() && lock.fence) text += fmt::format("  last token {}\n", *lock.fence);
     if (lock.waiters.empty()) return text;
     using enum table::align;
-    table queue({left, right, left, right, left, left});
+    table queue({left, right, left, right, left, left, left});
     for (std::size_t i = 0; i < lock.waiters.size(); ++i) {
         const lock_waiter& waiter = lock.waiters[i];
         queue.add({{i == 0 ? "  queue" : ""},
@@ -142,6 +148,7 @@ std::string report(const lock_state& lock, const palette& colours) {
                    {lock.limit                                             ? "for " + counted(waiter.permits, "permit")
                     : lock.is_shared_kind() || waiter.wants != wish::write ? fmt::format("to {}", name_of(waiter.wants))
                                                                            : ""},
+                   {waiter.note.empty() ? "" : excerpt(waiter.note), emphasis::dim},
                    {waiter.is_silent ? "not heard of; will be passed over" : "", emphasis::danger}});
     }
     return text + queue.text(colours);

@@ -166,21 +166,21 @@ function compare(a, b) {
 function matches(row) {
   if (!view.filter) return true;
   const holder = row.holder || {};
-  return [row.name, holder.host, holder.user, holder.program, holder.id].some(text => text && String(text).toLowerCase().includes(view.filter));
+  return [row.name, holder.host, holder.user, holder.program, holder.id, holder.note].some(text => text && String(text).toLowerCase().includes(view.filter));
 }
 const table = { rows: new Map(), order: [] };
 function makeRow(key) {
   const cell = (name = '') => el('td', { class: name });
   const tr = el('tr', { onclick: event => { if (!event.defaultPrevented) location.hash = '#/lock/' + key; } });
   const link = el('a', { class: 'name', href: '#/lock/' + key });
-  const parts = { tr, link, mode: el('span', { class: 'sub' }), who: el('span', { class: 'name' }), host: el('span', { class: 'sub' }),
+  const parts = { tr, link, mode: el('span', { class: 'sub' }), who: el('span', { class: 'name' }), host: el('span', { class: 'sub' }), note: el('span', { class: 'sub' }),
     held: cell('num'), text: el('span', { class: 'lease-text' }), bar: el('span', { class: 'bar' }, el('i')),
     token: cell('num token'), count: el('b'), longest: el('span', { class: 'sub' }), crowd: el('span', { class: 'bar' }, el('i')) };
   const waiting = cell('waiting');
   parts.waiting = waiting;
   waiting.append(parts.count, parts.longest, parts.crowd);
   const name = cell(); name.append(link, parts.mode);
-  const holder = cell(); holder.append(parts.who, parts.host);
+  const holder = cell(); holder.append(parts.who, parts.host, parts.note);
   const lease = cell(); lease.append(parts.text, parts.bar);
   tr.append(name, holder, parts.held, lease, parts.token, waiting);
   return parts;
@@ -204,6 +204,7 @@ function fillRow(parts, row, most) {
   say(parts.mode, modeText(row));
   say(parts.who, row.holder ? visible(person(row.holder)) + (row.holders > 1 ? ' and ' + (row.holders - 1) + ' more' : '') : '–');
   say(parts.host, row.holder ? visible(place(row.holder)) : '');
+  say(parts.note, row.holder && row.holder.note ? visible(row.holder.note) : '');
   say(parts.held, row.since !== undefined ? span(now() - row.since) : '–');
   showLease(parts.text, parts.bar, row.until, row.lease, Boolean(row.holder));
   say(parts.token, row.token || '–');
@@ -318,7 +319,7 @@ function holdersCard(d) {
     const lease = row && row.holder && row.holder.id === one.id ? row.lease : Math.max(30000, one.lease_left_ms);
     lock.ticks.push(() => showLease(text, bar, until, lease, true));
     const since = one.held_ms === null ? null : ticking(el('span', { class: 'num' }), () => 'for ' + span(now() - (d.now - one.held_ms)));
-    return el('div', { class: 'party' }, name, since || el('span'), host,
+    return el('div', { class: 'party' }, name, since || el('span'), host, one.note ? el('span', { class: 'sub wide' }, visible(one.note)) : null,
       el('div', { class: 'wide' }, el('span', { class: 'sub-inline' }, 'lease left '), text, bar),
       el('span', { class: 'sub mono' }, one.token ? 'token ' + one.token : 'no token'),
       state.about?.release ? el('button', { class: 'danger', type: 'button', 'data-focus': 'release ' + one.id, onclick: () => askRelease(d, one) }, 'Release …')

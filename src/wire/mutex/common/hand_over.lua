@@ -2,6 +2,19 @@
 
 --@include common/hold_id.lua
 
+-- Watchers (mutex/watch) are an entry that is not in the queue: without it both have the same length.
+local watch = entries > 0 and entries ~= queued and redis.call('HGET', KEYS[3], 'watch') or nil
+local tell_watchers
+if watch then
+--@include common/watchers.lua
+    entries = entries - 1
+    tell_watchers = function()
+        for _, _, until_us, who, channel in each_watcher(watch) do
+            if until_us > now_us then tell(channel, 'changed ' .. who) end
+        end
+    end
+end
+
 local holder = redis.call('GET', KEYS[1])
 
 -- Makes `id` the holder. The lock key comes first: a full server refuses the first write, and nothing is changed.
@@ -9,6 +22,7 @@ local function grant(id, lease, floor, retention)
     redis.call('SET', KEYS[1], id, 'PX', lease)
     local token = take_token(floor, is_marked(id))
     remember_token(retention)
+    if watch then tell_watchers() end
     return token
 end
 
