@@ -290,7 +290,7 @@ TEXT
     start run -q --note 'waiting report' a -- true
     wait_until someone_waits_for a
     run --separate-stderr holdfast ls
-    [[ "${lines[1]}" == *"holdfast:sh[$holder]: nightly backup"* ]]
+    [[ "${lines[1]}" == *"holdfast:sh[$holder] "*" nightly backup"* ]]
     run --separate-stderr holdfast show a
     [[ "$output" == *"note: nightly backup"* && "$output" == *"waiting report"* ]]
     run --separate-stderr holdfast show a --json
@@ -298,7 +298,7 @@ TEXT
     [ "$(of_json 'd["lock"]["waiters"][0]["note"]' <<<"$output")" = 'waiting report' ]
     run holdfast run --no-wait a -- true
     [ "$status" -eq 1 ]
-    [[ "$output" == *"(nightly backup)"* ]]
+    [[ "$output" == *"of its lease left; note: nightly backup"* ]]
     let_go a
     finish "$holder"
     finish "$last"

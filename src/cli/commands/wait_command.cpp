@@ -69,7 +69,7 @@ private:
     int give_up(const std::optional<lock_state>& seen) const {
         if (!options_.quiet) {
             tell(fmt::format("lock '{}': not free within {}{}", options_.name, options_.timeout,
-                             seen ? "; " + describe_holders(*seen) : ""));
+                             seen ? "; " + describe_holders_and_note(*seen) : ""));
         }
         return options_.refused_status;
     }

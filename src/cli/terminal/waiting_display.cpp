@@ -66,14 +66,21 @@ wait_text describe_wait(const lock_state& lock, const client_facts& self, millis
     } else if (!lock.waiters.empty()) {
         position = fmt::format(", {} in the queue,", lock.waiters.size());
     }
-    return {fmt::format("holdfast: waiting {}{} for '{}'", about(waited), position, excerpt(lock.where.name.text())),
-            lock.is_free() ? "it is about to be handed over" : describe_holders(lock)};
+    return {.wait = fmt::format("holdfast: waiting {}{} for '{}'", about(waited), position,
+                                excerpt(lock.where.name.text())),
+            .reason = lock.is_free() ? "it is about to be handed over" : describe_holders(lock),
+            .note = describe_note(lock)};
 }
 
+// A note that would be shorter says nothing.
+constexpr std::size_t shortest_note = 20;
+
 std::vector<std::string> lines_of(const wait_text& text, std::size_t columns) {
-    std::string whole = text.wait + text.between + text.reason;
-    if (columns_of(whole) <= columns) return {std::move(whole)};
-    return {clip(text.wait, columns), clip("  " + text.reason, columns)};
+    const std::string whole = text.wait + text.between + text.reason;
+    const std::string note = text.note.empty() ? "" : "; " + text.note;
+    if (columns_of(whole) <= columns)
+        return {columns_of(whole) + shortest_note <= columns ? clip(whole + note, columns) : whole};
+    return {clip(text.wait, columns), clip("  " + text.reason + note, columns)};
 }
 
 void end_line_of_interrupt() noexcept {

@@ -23,6 +23,7 @@ struct wait_text {
     std::string wait;    // how long, at which position, for what
     std::string reason;  // who holds the lock, or why the server cannot tell
     std::string between = "; ";
+    std::string note = {};  // the holder's; takes the room that is left
 };
 
 class waiting_display {

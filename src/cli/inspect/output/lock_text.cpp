@@ -70,13 +70,13 @@ std::string mode_text(const lock_state& lock) {
     return std::string(mode_of(lock)) + (kept ? ", kept" : "");
 }
 
-std::string with_note(std::string who, const std::string& note) {
-    return note.empty() ? std::move(who) : fmt::format("{}: {}", who, excerpt(note));
+bool has_note(const lock_state& lock) {
+    return !lock.is_free() && !lock.holders.front().note.empty();
 }
 
 std::string holder_text(const lock_state& lock) {
     if (lock.is_free()) return "-";
-    const std::string first = with_note(person(lock.holders.front()), lock.holders.front().note);
+    const std::string first = person(lock.holders.front());
     return lock.holders.size() == 1 ? first : fmt::format("{} and {} more", first, lock.holders.size() - 1);
 }
 
@@ -86,7 +86,7 @@ cell backing_cell(const lock_state& lock) {
     return {backing_text(lock, first), lock.is_backed(first) ? emphasis::none : emphasis::warning};
 }
 
-std::vector<cell> row(const lock_state& lock) {
+std::vector<cell> row(const lock_state& lock, bool with_note) {
     std::vector<cell> cells{{name_text(lock), emphasis::bold}, {mode_text(lock)}, {holder_text(lock)}};
     if (lock.is_free()) {
         cells.insert(cells.end(), {{"-"}, {"-"}, {"-"}});
@@ -100,6 +100,7 @@ std::vector<cell> row(const lock_state& lock) {
     cells.push_back({std::to_string(lock.waiters.size()), waited_for ? emphasis::warning : emphasis::dim});
     cells.push_back({waited_for ? about(lock.oldest_wait()) : "-"});
     if (lock.servers > 1) cells.push_back(backing_cell(lock));
+    if (with_note) cells.push_back({has_note(lock) ? excerpt(lock.holders.front().note) : "-", emphasis::dim});
     return cells;
 }
 
@@ -117,16 +118,24 @@ std::string describe_holders(const lock_state& lock) {
     if (lock.is_free()) return "it is free by now";
     const lock_holder& first = lock.holders.front();
     std::string text = fmt::format("{} by {}", first.mode == access::read ? "read" : "held", person(first));
-    if (!first.note.empty()) text += fmt::format(" ({})", excerpt(first.note));
     if (first.held) text += " for " + about(*first.held);
     if (lock.holders.size() > 1) return text + " and " + counted(lock.holders.size() - 1, "other");
     if (!first.left) return text + ", without a time limit";
     return *first.left > milliseconds(0) ? text + fmt::format(", {} of its lease left", about(*first.left)) : text;
 }
 
+std::string describe_note(const lock_state& lock) {
+    return has_note(lock) ? "note: " + excerpt(lock.holders.front().note) : "";
+}
+
+std::string describe_holders_and_note(const lock_state& lock) {
+    const std::string note = describe_note(lock);
+    return describe_holders(lock) + (note.empty() ? "" : "; ") + note;
+}
+
 std::string describe_holders(server_set& servers, const lock_ref& lock) {
     try {
-        return describe_holders(look_at(servers, lock));
+        return describe_holders_and_note(look_at(servers, lock));
     } catch (const error&) {
         return {};  // it is only a courtesy
     }
@@ -163,10 +172,15 @@ table tabulate(const std::vector<lock_state>& locks) {
         columns.push_back(right);
         titles.push_back("SERVERS");
     }
+    const bool with_note = std::ranges::any_of(locks, has_note);
+    if (with_note) {
+        columns.push_back(left);
+        titles.push_back("NOTE");
+    }
     table result(std::move(columns));
     result.add_heading(titles, emphasis::dim);
     result.leave_out({5, 1});  // a narrow screen still tells who waits
-    for (const lock_state& lock : locks) result.add(row(lock));
+    for (const lock_state& lock : locks) result.add(row(lock, with_note));
     return result;
 }
 

@@ -16,6 +16,9 @@ std::string person(const lock_waiter& waiter);
 
 // "held by … for 12s, 28s of its lease left", "read by … and 2 others", "it is free by now".
 std::string describe_holders(const lock_state& lock);
+// "note: …" of the first holder; empty: it has none.
+std::string describe_note(const lock_state& lock);
+std::string describe_holders_and_note(const lock_state& lock);
 // The same as far as it can be learnt; empty if nothing can.
 std::string describe_holders(server_set& servers, const lock_ref& lock);
 
