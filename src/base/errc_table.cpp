@@ -102,7 +102,7 @@ constexpr auto rows = std::to_array<errc_row>({
     {errc::bad_topology, "bad_topology", permanent,
      "the server is not what the URL says; use redis+cluster:// for a Cluster, redis:// for a single server"},
     {errc::not_replicated, "not_replicated", none,
-     "too few replicas had it in time; check that they are up, or raise replica_timeout"},
+     "too few replicas acknowledged it in time; check that they are up, or raise replica_timeout"},
     {errc::no_credentials, "no_credentials", by_path,
      "the callback that gives user and password failed or has not returned; see what it says, or the log"},
     {errc::unsupported, "unsupported", permanent,

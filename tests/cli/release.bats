@@ -244,7 +244,7 @@ next_starts_when_the_command_is_dead() {
     # The same id has a newer grant by the time the answer is yes.
     redis set 'hf:{a}:fence' "$(server_us)" px 3600000 >/dev/null
     type_line y
-    wait_until shows 'had ended already'
+    wait_until shows 'already over'
     wait_until shows '^status=1'
     run ! lock_is_free a
 }

@@ -148,7 +148,7 @@ void declare_lock_options(CLI::App& command, run_options& options) {
     declare_max_lease(command, options.max_lease);
     add("--fence-retention", options.fence_retention, "TIME", "how long tokens are remembered (1h)");
     command.add_flag("--mistrust-restarts", options.mistrust_restarts, "a new server grants nothing for --max-lease");
-    add("--replicas", options.replicas, "N", "so many replicas must know of the hold (0)");
+    add("--replicas", options.replicas, "N", "replicas that must acknowledge the hold (0)");
     add("--clock-skew", options.clock_skew, "TIME", "how far servers' clocks may be apart (0s)");
     declare_servers(command, options.servers);
     add("--keys", options.keys, "FORM", "tagged, or raw: the key is NAME itself (tagged)");

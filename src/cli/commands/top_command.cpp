@@ -113,7 +113,7 @@ void add_top(CLI::App& app, int& status) {
     const auto [command, options] =
         add_command<top_options>(app, "top", "show the locks live, the most wanted first", status, top);
     command->add_option("--interval", options->interval, "look so often (1s)")->type_name("TIME");
-    command->add_option("--count", options->count, "with --json: end after so many lines")->type_name("N");
+    command->add_option("--count", options->count, "with --json: end after N lines")->type_name("N");
     declare_json(*command, *options);
     declare_server(*command, *options);
     command->footer(

@@ -110,7 +110,7 @@ void add_watch(CLI::App& app, int& status) {
                                    [](const watch_options& chosen) { return watcher(chosen).watch(); });
     declare_lock(*command, *options);
     command->add_option("--interval", options->interval, "look so often (100ms)")->type_name("TIME");
-    command->add_option("--count", options->count, "end after so many lines")->type_name("N");
+    command->add_option("--count", options->count, "end after N lines")->type_name("N");
     declare_json(*command, *options);
     declare_server(*command, *options);
     command->footer(

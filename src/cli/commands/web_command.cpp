@@ -103,7 +103,7 @@ json end_hold(const std::vector<std::string>& urls, const lock_ref& lock, const 
         server_set servers(urls);
         const sightings seen = look_at_each(servers, lock, holder);
         const lock_state merged = merge(seen);
-        if (merged.is_free()) return {{"name", name}, {"ok", false}, {"text", "had ended already"}};
+        if (merged.is_free()) return {{"name", name}, {"ok", false}, {"text", "already over"}};
         const outcome what = end_holds(servers, seen, merged, grace).front();
         return {{"name", name},
                 {"holder", person(merged.holders.front())},

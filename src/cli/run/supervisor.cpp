@@ -38,7 +38,7 @@ std::string reason_of_loss(const holdfast::lease& hold, milliseconds lease) {
         return "the server no longer has this hold: its data was lost, or the key was deleted, or somebody ended it by "
                "holdfast release --force";
     }
-    if (why == errc::held_by_other) return "the server gave it to another holder: it had lost this hold";
+    if (why == errc::held_by_other) return "the server lost this hold and granted the lock to another holder";
     // The client gives up a hold that nobody has confirmed when a tenth of the lease is left.
     if (left > lease / 8) return "somebody asked for it by holdfast release --force";
     return fmt::format("no server has confirmed it within its lease of {}", redis::format_duration(lease));

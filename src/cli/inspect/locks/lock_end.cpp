@@ -155,7 +155,7 @@ sightings look_at_each(server_set& servers, const lock_ref& where, const std::st
 std::string describe(const outcome& one, const server_set& servers) {
     if (one.gave_back && one.ended == 0) return "stopped, and released it";
     // In the order of `revocation`.
-    constexpr std::array outcome_texts{"released", "had ended already",
+    constexpr std::array outcome_texts{"released", "already over",
                                        "cannot be ended: another program's part in a read-write lock ends by itself"};
     std::string text = outcome_texts[static_cast<std::size_t>(one.what)];
     if (servers.size() > 1 && one.ended > 0) text += fmt::format(" on {} of {} servers", one.ended, servers.size());

@@ -20,7 +20,7 @@ namespace holdfast::cli {
 
 enum class revocation {
     done,
-    too_late,    // the grant had ended already
+    too_late,    // the grant was already over
     impossible,  // another program's hold of a kind where only that program can end it
 };
 
