@@ -78,7 +78,7 @@ enum class errc {
     // Credentials that change.
     no_credentials,  ///< `client_options::credentials` threw, or has not returned yet
 
-    // What can be had.
+    // Missing features and duplicate servers.
     unsupported,  ///< the server, or this build of holdfast, lacks something that locks need
     named_twice,  ///< another URL of this client leads to the same server, which votes only once
 

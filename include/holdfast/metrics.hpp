@@ -96,7 +96,7 @@ struct HOLDFAST_EXPORT metrics {
     std::atomic<std::uint64_t> renewals{0};         ///< renewals that the server confirmed
     std::atomic<std::uint64_t> failed_renewals{0};  ///< renewals that were not confirmed and are repeated
     std::atomic<std::uint64_t> losses{0};           ///< holds that ended before they were released
-    /// How often fewer of several servers than before, or than there are, backed a hold.
+    /// How often a hold lost the support of a server (majority setups only).
     std::atomic<std::uint64_t> votes_lost{0};
     std::atomic<std::uint64_t> links{0};  ///< how often a connection came up; all but the first are reconnects
     /// Acquisitions that a hold of the client served without asking a server (`keep`, `passes`). Not among `acquired`.

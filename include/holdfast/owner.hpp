@@ -14,7 +14,7 @@ struct owner_access;
 /// An owner made by the caller, for work that is neither one thread nor one acquisition: a job, a request, a coroutine
 /// with its children. An acquisition with the same owner re-enters the lock. An owner is valid in one process.
 ///
-/// Acquisitions of one owner that run at the same time do not know each other yet and queue like strangers: start the
+/// Acquisitions of one owner that run at the same time do not know each other yet and wait for each other: start the
 /// second one after the first one has completed.
 ///
 /// Thread safety: a value. Copies are the same owner.

@@ -32,7 +32,7 @@ const errc_row* find_errc(errc code) noexcept;
 
 // The answer to a caller that does not wait, or waits with a limit: "no", and not an error.
 bool is_plain_no(errc code) noexcept;
-// The lock itself says no. Any other code is a trouble of one node and costs only that node's vote.
+// The lock itself says no. Any other code is a trouble of one node and costs only that node hold.
 bool is_of_the_lock(errc code) noexcept;
 // Says nothing about the lock, only about the way to the node.
 bool is_silence(errc code) noexcept;

@@ -48,17 +48,17 @@ struct node_event {
     };
 
     kind what;
-    how got = how::asked;   // granted
-    errc why = errc::lost;  // lost
+    how granted_how = how::asked;  // granted
+    errc why = errc::lost;         // lost
     node_hold* at = nullptr;
     const refusal* why_not = nullptr;  // refused; and of renewed, changed and released: none means done
     std::size_t holders = 0;           // changed, released: who hold the lock now
     std::size_t waiters = 0;           // changed, released: who still wait
 };
 
-enum class votes_now : std::uint8_t { fewer, more };
+enum class support_now : std::uint8_t { fewer, more };
 
-struct vote_count {
+struct support_count {
     std::size_t in_favour = 0;
     std::size_t nodes = 0;
 };
@@ -111,7 +111,7 @@ struct acquired {
     acquire_completion* who;
     hold* what;
     std::chrono::nanoseconds waited;
-    how got;
+    how granted_how;
     bool upgrades;
 };
 struct reentered {
@@ -178,10 +178,10 @@ struct seen_renewed {
 struct seen_renewal_failed {
     const failure* why;
 };
-struct seen_votes {
+struct seen_support {
     hold* of;
-    votes_now what;
-    vote_count count;
+    support_now what;
+    support_count count;
 };
 
 }  // namespace effects
@@ -191,7 +191,7 @@ using effect =
                  effects::subscribe, effects::unsubscribe, effects::want_link, effects::acquired, effects::reentered,
                  effects::refused, effects::answered, effects::validity, effects::token, effects::lost, effects::wanted,
                  effects::ceiling, effects::proved, effects::released, effects::seen_asked, effects::seen_refused,
-                 effects::seen_renewed, effects::seen_renewal_failed, effects::seen_votes, effects::ask_watched,
+                 effects::seen_renewed, effects::seen_renewal_failed, effects::seen_support, effects::ask_watched,
                  effects::sighted, effects::watch_troubled>;
 
 // First in, first out. Keeps its memory, and has nothing to destroy: 400 of 15,000 instructions of a cycle in the

@@ -7,9 +7,10 @@
 
 namespace holdfast::engine {
 
-engine::engine(engine_settings settings, const std::vector<node_link>& nodes, random_source& random, observer& watcher)
+engine::engine(engine_settings settings, const std::vector<node_link>& nodes, random_source& random,
+               observer& observing)
     : settings_(settings),
-      watcher_(watcher),
+      observer_(observing),
       client_(random),
       clock_(nodes.size()),
       holds_(nodes.size(), random),
@@ -32,7 +33,7 @@ hold_listener* listener_of(const hold& h) noexcept {
 
 // Carries out an effect of each kind.
 struct executor {
-    observer& watcher;
+    observer& observing;
     instant now;
 
     void operator()(const effects::send& e) const {
@@ -55,13 +56,13 @@ struct executor {
     void operator()(const effects::unsubscribe& e) const { e.at->unsubscribe(*e.channel); }
     void operator()(const effects::want_link& e) const { e.to->want_link(*e.lock); }
     void operator()(const effects::acquired& e) const {
-        watcher.on_acquired(e.waited, e.got);
-        const life_step got = e.got == how::handed_over ? life_step::handed_over : life_step::acquired;
-        watcher.on_step(*e.what, e.upgrades ? life_step::upgraded : got, e.waited);
+        observing.on_acquired(e.waited, e.granted_how);
+        const life_step how_ended = e.granted_how == how::handed_over ? life_step::handed_over : life_step::acquired;
+        observing.on_step(*e.what, e.upgrades ? life_step::upgraded : how_ended, e.waited);
         e.who->acquired(*e.what);
     }
     void operator()(const effects::reentered& e) const {
-        watcher.on_reentered();
+        observing.on_reentered();
         e.who->acquired(*e.what);
     }
     void operator()(const effects::refused& e) const { e.who->refused(*e.why); }
@@ -78,8 +79,8 @@ struct executor {
     void operator()(const effects::lost& e) const {
         auto* const told = listener_of(*e.what);
         if (told == nullptr || told->is_in_use()) {
-            watcher.on_lost(e.what->terms().keys->lock(), e.why);
-            watcher.on_step(*e.what, life_step::lost, {});
+            observing.on_lost(e.what->terms().keys->lock(), e.why);
+            observing.on_step(*e.what, life_step::lost, {});
         }
         if (told != nullptr) told->on_lost(e.why);
     }
@@ -94,8 +95,8 @@ struct executor {
     }
     void operator()(const effects::released& e) const {
         if (const auto told = e.what->take_listener()) told->on_gone();
-        watcher.on_released(e.held);
-        watcher.on_step(*e.what, life_step::released, e.held);
+        observing.on_released(e.held);
+        observing.on_step(*e.what, life_step::released, e.held);
     }
     void operator()(const effects::ask_watched& e) const { e.to->submit(*e.which); }
     void operator()(const effects::sighted& e) const {
@@ -104,18 +105,18 @@ struct executor {
     void operator()(const effects::watch_troubled& e) const {
         if (const auto told = e.which->listener()) told->on_trouble(*e.why);
     }
-    void operator()(const effects::seen_asked& e) const { watcher.on_step(*e.of, life_step::asked, {}); }
+    void operator()(const effects::seen_asked& e) const { observing.on_step(*e.of, life_step::asked, {}); }
     void operator()(const effects::seen_refused& e) const {
-        watcher.on_refused();
-        watcher.on_step(*e.of, life_step::refused, e.waited);
+        observing.on_refused();
+        observing.on_step(*e.of, life_step::refused, e.waited);
     }
     void operator()(const effects::seen_renewed& e) const {
-        watcher.on_renewed();
-        watcher.on_step(*e.of, life_step::renewed, {});
+        observing.on_renewed();
+        observing.on_step(*e.of, life_step::renewed, {});
     }
-    void operator()(const effects::seen_renewal_failed& e) const { watcher.on_renewal_failed(*e.why); }
-    void operator()(const effects::seen_votes& e) const {
-        watcher.on_votes(e.of->terms().keys->lock(), e.what, e.count);
+    void operator()(const effects::seen_renewal_failed& e) const { observing.on_renewal_failed(*e.why); }
+    void operator()(const effects::seen_support& e) const {
+        observing.on_support(e.of->terms().keys->lock(), e.what, e.count);
     }
 };
 
@@ -127,7 +128,7 @@ void engine::run(instant now) {
     // Also if an effect throws (no memory for a handler): the next call goes on with the rest.
     const std::unique_ptr<bool, void (*)(bool*)> guard(&running_, [](bool* running) { *running = false; });
     while (!events_.is_empty() || !effects_.is_empty()) {
-        events_.is_empty() ? std::visit(executor{watcher_, now}, effects_.take()) : take_event(events_.take(), now);
+        events_.is_empty() ? std::visit(executor{observer_, now}, effects_.take()) : take_event(events_.take(), now);
     }
     if (holds_.has_forgotten()) holds_.free_forgotten();
     if (!kept_.empty()) kept_.clear();
@@ -157,7 +158,7 @@ bool engine::acquires(const node_event& event, hold& h, instant now) {
     const bool is_held = h.phase == hold_phase::held;
     switch (event.what) {
         case node_event::kind::granted:
-            return acquisitions_.on_granted(n, event.got, now);
+            return acquisitions_.on_granted(n, event.granted_how, now);
         case node_event::kind::raised:
             return acquisitions_.on_raised(n, now);
         case node_event::kind::queued:
@@ -170,7 +171,7 @@ bool engine::acquires(const node_event& event, hold& h, instant now) {
             if (is_held) held_.update_validity(h);
             break;
         case node_event::kind::lost:
-            if (is_held) held_.on_vote_lost(n, {errc::lost, "", {}, {}}, event.why, now);
+            if (is_held) held_.on_node_hold_lost(n, {errc::lost, "", {}, {}}, event.why, now);
             if (h.phase == hold_phase::wanted) acquisitions_.on_lost(n, now);
             break;
         case node_event::kind::renewed:
@@ -201,10 +202,10 @@ bool engine::acquires(const node_event& event, hold& h, instant now) {
 }
 
 void engine::on_refused(const node_event& event, hold& h, instant now) {
-    // Not of the upgrade that may be pending: a node was asked to vote for the hold, or could not keep its vote.
+    // Not of the upgrade that may be pending: a node was asked to back the hold, or could not renew its node hold.
     const refusal& why = *event.why_not;
-    const bool is_of_vote = h.phase == hold_phase::held && !event.at->counts();
-    is_of_vote ? held_.on_vote_lost(*event.at, why, why.code, now) : acquisitions_.on_refused(*event.at, why, now);
+    const bool is_of_hold = h.phase == hold_phase::held && !event.at->counts();
+    is_of_hold ? held_.on_node_hold_lost(*event.at, why, why.code, now) : acquisitions_.on_refused(*event.at, why, now);
 }
 
 // Nothing may be left of it.

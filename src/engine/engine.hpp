@@ -27,15 +27,15 @@ public:
     // Beside the others, for those who tell locks apart. `took`: how long the wait that has ended was, or the hold. An
     // upgrade is asked for, and is upgraded or refused, while the hold goes on.
     virtual void on_step(const hold& /*of*/, life_step /*what*/, std::chrono::nanoseconds /*took*/) {}
-    virtual void on_acquired(std::chrono::nanoseconds waited, how got) = 0;
+    virtual void on_acquired(std::chrono::nanoseconds waited, how granted_how) = 0;
     virtual void on_reentered() = 0;
     virtual void on_refused() = 0;
     virtual void on_released(std::chrono::nanoseconds held) = 0;
     virtual void on_renewed() = 0;
     virtual void on_renewal_failed(const failure& why) = 0;
     virtual void on_lost(const std::string& lock, errc why) = 0;
-    // Of a hold on several nodes, which goes on: so many of them vote for it now.
-    virtual void on_votes(const std::string& lock, votes_now what, vote_count count) = 0;
+    // The number of nodes that back a hold changed; the hold goes on.
+    virtual void on_support(const std::string& lock, support_now what, support_count count) = 0;
 
 protected:
     ~observer() = default;
@@ -72,7 +72,7 @@ private:
 
 class engine final : private agenda {
 public:
-    engine(engine_settings settings, const std::vector<node_link>& nodes, random_source& random, observer& watcher);
+    engine(engine_settings settings, const std::vector<node_link>& nodes, random_source& random, observer& observing);
     engine(const engine&) = delete;
     engine& operator=(const engine&) = delete;
 
@@ -82,7 +82,7 @@ public:
     // Re-enters if terms.owner holds the lock already, or upgrades what it reads. The completion may be called before
     // this returns.
     void acquire(acquire_completion& request, acquire_terms terms, instant now);
-    // Ends a pending acquisition with `why`, and gives back what it may have got. No effect if it has ended.
+    // Ends a pending acquisition with `why`, and releases what nodes may have granted. No effect if it has ended.
     void cancel(acquire_completion& request, errc why, instant now);
     // A pending acquisition may wait until then, if that is later.
     void extend(acquire_completion& request, instant deadline, instant now);
@@ -148,7 +148,7 @@ private:
     void disown(const hold& h);
 
     const engine_settings settings_;
-    observer& watcher_;
+    observer& observer_;
     const client_id client_;
     common_clock clock_;
     hold_store holds_;

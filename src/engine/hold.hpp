@@ -25,7 +25,7 @@ struct acquisition {
     patience limit = {};
     instant asked_at{};
     instant reach_by = never;      // enough nodes must have been reached once; see engine_settings::first_connect
-    instant gather_until = never;  // some votes, no majority: until then others may still come
+    instant gather_until = never;  // a minority of node holds: others may come until then
     milliseconds gather_for{0};    // the last such wait
     rare_refusal said_no = {};     // the first node's reason that was not silence
 };
@@ -130,10 +130,10 @@ public:
     // --- what the nodes ask
     // Empty unless several nodes are asked.
     std::string_view ticket() const noexcept { return pending ? pending->ticket : std::string_view(); }
-    // Somebody waits for what the node hold is asked for; otherwise it would be one vote more.
+    // Somebody waits for what the node hold is asked for; otherwise the hold has its majority already.
     bool is_asked_for() const noexcept { return pending && pending->asked.request != nullptr; }
     waiting wait() const noexcept { return pending ? pending->asked.limit.wait : waiting::in_queue; }
-    // Of an acquisition. Of several nodes none says when it is too late: the quorum does.
+    // Of an acquisition. With several nodes the quorum owns the deadline; a node has none.
     instant deadline_at_node() const noexcept { return count_ == 1 && pending ? pending->asked.limit.deadline : never; }
 
     // --- the quorum's own
@@ -152,9 +152,9 @@ public:
     instant granted_at{};
     unsigned exclusive = 0;  // n acquires need n releases
     unsigned shared = 0;
-    std::uint16_t told_votes = 0;  // as the observer knows
+    std::uint16_t told_support = 0;  // as the observer knows
     hold_phase phase = hold_phase::wanted;
-    bool shrunk : 1 = false;     // some node stopped voting for it
+    bool shrunk : 1 = false;     // some node stopped backing it
     bool withdrawn : 1 = false;  // not to be asked for before a majority can be reached
     bool held_back : 1 = false;  // not to be asked for before others of its lock are answered
     bool paced : 1 = false;      // counts as unanswered in its lock's pace

@@ -123,12 +123,12 @@ std::optional<acquire_answer> read_acquire(const reply_view& reply) {
         return answer;
     }
     if (code != 2 || reply.size() < 6) return std::nullopt;
-    const auto place = reply[4].to_integer();
+    const auto position = reply[4].to_integer();
     const auto fence = to_token(reply[5]);
-    if (!place || *place < 0 || !fence || reply[3].text().empty()) return std::nullopt;
+    if (!position || *position < 0 || !fence || reply[3].text().empty()) return std::nullopt;
     answer.what = verdict::queued;
     answer.ticket = reply[3].text();
-    answer.place = static_cast<std::size_t>(*place);
+    answer.position = static_cast<std::size_t>(*position);
     answer.fence = *fence;
     answer.soonest = answer.holder_left;
     if (reply.size() > 6) answer.soonest = to_left(reply[6].to_integer().value_or(-1));

@@ -35,7 +35,7 @@ struct lock_terms {
     std::uint32_t limit = 1;     // of a semaphore: how many permits the caller says that there are
 };
 
-// In the place of a wake-up channel: the waiter listens nowhere, polls, and is alive while it does.
+// Instead of a wake-up channel: the waiter listens nowhere, polls, and is alive while it does.
 inline constexpr std::string_view by_polls = "-";
 
 struct acquire_request {
@@ -74,7 +74,7 @@ struct acquire_answer {
     std::optional<milliseconds> holder_left;  // refused, queued: the longest of all leases; none: one has no end
     std::string_view holder;                  // refused, queued
     std::string_view ticket;                  // queued
-    std::size_t place = 0;                    // queued: position in the queue; 0 is next
+    std::size_t position = 0;                 // queued: position in the queue; 0 is next
     std::uint64_t fence = 0;                  // queued: the last token that was granted
     std::optional<milliseconds> soonest;      // queued: until the first of the holders may be gone
     // held, queued: the server's clock when the script ran, since 1970. Only if the request proposed a token.

@@ -14,9 +14,9 @@ MATCHER_P3(IsRefused, verdict, left, holder, "names the holder and what its leas
            ::testing::ExplainMatchResult(left, arg.elements[1].integer, result_listener) &&
            arg.elements[2].text == holder;
 }
-MATCHER_P2(IsQueued, holder, place, "is {2, left, holder, ticket, place, fence}") {
+MATCHER_P2(IsQueued, holder, position, "is {2, left, holder, ticket, position, fence}") {
     return arg.elements.size() == 6 && arg.elements[0].integer == 2 && arg.elements[2].text == holder &&
-           arg.elements[4].integer == place;
+           arg.elements[4].integer == position;
 }
 
 class script_rows : private own_server, public script_fixture {

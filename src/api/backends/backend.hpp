@@ -3,7 +3,7 @@
 #pragma once
 
 #include "api/backends/run_claims.hpp"
-#include "api/runtime/watcher.hpp"
+#include "api/runtime/recorder.hpp"
 #include "base/serial_section.hpp"
 #include "engine/engine.hpp"
 #include "net/io_context_fwd.hpp"
@@ -48,7 +48,7 @@ public:
 struct surroundings {
     boost::asio::io_context& context;
     serial_section& section;
-    api::watcher& watcher;
+    api::recorder& recorder;
     // A server that started less than this ago is not trusted.
     milliseconds mistrusted_for;
     std::uint64_t jitter_seed;

@@ -17,7 +17,7 @@ cluster_backend::cluster_backend(const surroundings& where, redis::server_settin
     : settings_(std::move(settings)),
       context_(where.context),
       section_(where.section),
-      watcher_(where.watcher),
+      recorder_(where.recorder),
       next_seed_(where.jitter_seed),
       node_(settings_, *this, where.mistrusted_for, where.jitter_seed),
       acks_(where.context, where.section, settings_, where.jitter_seed) {}

@@ -41,12 +41,12 @@ private:
     void close(redis::session& link) override;
     instant now() const override { return boot_now(); }
     void on_member_up(const redis::server_address& which, const redis::server_facts& facts) override {
-        watcher_.on_link_up(settings_.for_member(which).display(), facts.version);
-        if (facts.resp == 2 && !std::exchange(has_told_of_resp2_, true)) watcher_.on_resp2(settings_);
+        recorder_.on_link_up(settings_.for_member(which).display(), facts.version);
+        if (facts.resp == 2 && !std::exchange(has_told_of_resp2_, true)) recorder_.on_resp2(settings_);
     }
-    void on_member_down(const failure& why) override { watcher_.on_link_down(why); }
+    void on_member_down(const failure& why) override { recorder_.on_link_down(why); }
     void on_wakes_refused(const failure& why) override {
-        if (!std::exchange(has_told_of_refusal_, true)) watcher_.on_wakes_refused(why);
+        if (!std::exchange(has_told_of_refusal_, true)) recorder_.on_wakes_refused(why);
     }
     void on_slots_up(const redis::slot_set& which, instant now) override;
     void on_map() override { has_new_map_ = true; }
@@ -58,7 +58,7 @@ private:
     const redis::server_settings settings_;
     boost::asio::io_context& context_;
     serial_section& section_;
-    api::watcher& watcher_;
+    api::recorder& recorder_;
     std::uint64_t next_seed_;
     bool started_ = false;
     bool has_new_map_ = false;

@@ -10,7 +10,7 @@ namespace holdfast::api {
 class run_claims {
 public:
     // `node` has found this run of a server. Empty: it may use it, and no other node may from now on, whether its link
-    // lasts or not: a hold may be believed by its vote. Otherwise the name of the node that came first.
+    // lasts or not: a hold may be believed because of it. Otherwise the name of the node that came first.
     std::string claim(const void* node, const std::string& name, const std::string& run_id) {
         if (run_id.empty()) return {};  // the user may not ask
         claim_of_node* own = nullptr;

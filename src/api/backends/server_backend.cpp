@@ -6,7 +6,7 @@
 namespace holdfast::api {
 
 server_backend::server_backend(const surroundings& where, redis::server_settings settings)
-    : watcher_(where.watcher),
+    : recorder_(where.recorder),
       runs_(where.runs),
       mistrusted_for_(where.mistrusted_for),
       connection_(where.context, where.section, std::move(settings), *this, where.jitter_seed),
@@ -95,13 +95,13 @@ std::optional<failure> server_backend::objection(const redis::server_facts& fact
 }
 
 void server_backend::on_link_up(const redis::server_facts& facts, instant now) {
-    watcher_.on_link_up(settings().display(), facts.version);
+    recorder_.on_link_up(settings().display(), facts.version);
     if (mistrusted_for_ > milliseconds(0)) {
         trusted_from_ = std::max(trusted_from_, now + mistrusted_for_ - known_for(facts, now));
     }
     run_id_ = facts.run_id;
     acks_.follow(settings(), run_id_, now);
-    if (facts.resp == 2 && !std::exchange(has_told_of_resp2_, true)) watcher_.on_resp2(settings());
+    if (facts.resp == 2 && !std::exchange(has_told_of_resp2_, true)) recorder_.on_resp2(settings());
     if (facts.resp == 3) stop_listening_apart(now);
     if (wakes_) wakes_->follow(settings(), run_id_, now);
     listen(now);
@@ -111,7 +111,7 @@ void server_backend::on_link_up(const redis::server_facts& facts, instant now) {
 }
 
 void server_backend::on_link_down(const failure& why, instant now) {
-    watcher_.on_link_down(why);
+    recorder_.on_link_down(why);
     refuses_to_wake_ = false;  // the next link may lead to another server
     card_->on_link_down();
     input_->on_link_down(engine::all_locks(), now);
@@ -151,7 +151,7 @@ void server_backend::on_wake_link_up(const redis::server_facts& facts, instant n
 
 void server_backend::on_wake_link_down(const failure& why, instant now) {
     if (why.code == errc::client_closed) return;
-    watcher_.on_trouble("the connection for wake-ups is down: " + why.detail);
+    recorder_.on_trouble("the connection for wake-ups is down: " + why.detail);
     input_->on_wakes_changed(engine::all_locks(), now);
 }
 
@@ -160,7 +160,7 @@ void server_backend::on_wakes_refused(const failure& why, instant now) {
         return input_->on_subscription_refused(why, engine::all_locks(), now);
     }
     refuses_to_wake_ = true;
-    if (!std::exchange(has_told_of_refusal_, true)) watcher_.on_wakes_refused(why);
+    if (!std::exchange(has_told_of_refusal_, true)) recorder_.on_wakes_refused(why);
     input_->on_wakes_changed(engine::all_locks(), now);
 }
 

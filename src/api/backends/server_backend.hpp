@@ -99,7 +99,7 @@ private:
         acks_.submit(request, {wanted, run_id_}, settings(), client_id_);
     }
 
-    api::watcher& watcher_;
+    api::recorder& recorder_;
     run_claims& runs_;
     const milliseconds mistrusted_for_;
     std::string client_id_;

@@ -192,7 +192,7 @@ void kept_lock::open_fast_path(instant now) {
 
 bool kept_lock::acquire_fast(engine::owner_id thread, engine::access want, thread_locks& object, lock_count& count) {
     if (want != machine_.fast_mode() || !fast_.acquire(thread, object, count)) return false;
-    core_.watcher().on_local_grants(1, 0, 0);
+    core_.recorder().on_local_grants(1, 0, 0);
     return true;
 }
 
@@ -282,8 +282,8 @@ void kept_lock::sort(messages& out) {
     effects_.clear();
     const engine::local::tallies& now = machine_.counted();
     if (now.grants == counted_.grants && now.give_backs == counted_.give_backs) return;
-    core_.watcher().on_local_grants(now.grants - counted_.grants, now.passes - counted_.passes,
-                                    now.give_backs - counted_.give_backs);
+    core_.recorder().on_local_grants(now.grants - counted_.grants, now.passes - counted_.passes,
+                                     now.give_backs - counted_.give_backs);
     counted_ = now;
 }
 
@@ -639,7 +639,7 @@ void kept_lock::end_hold(const effect& what) {
     if (!newest_) core_.kept().has_no_hold(*this);
     engine::hold& h = *hold->held();
     const instant now = boot_now();
-    core_.watcher().on_given_back(what.at == never ? std::chrono::nanoseconds(0) : now - what.at);
+    core_.recorder().on_given_back(what.at == never ? std::chrono::nanoseconds(0) : now - what.at);
     if (what.what == effect::kind::abandon) {
         hold->forget();
         return core_.engine().abandon(h, now);

@@ -147,7 +147,7 @@ private:
             std::shared_ptr<const engine::refusal> why;
         };
         std::vector<one> all;
-        std::shared_ptr<local_face> over;  // let go of without the mutex
+        std::shared_ptr<local_face> over;  // destroyed without the mutex
         bool enters = false;               // there is something for the section
     };
 

@@ -64,7 +64,7 @@ std::shared_ptr<kept_lock> kept_locks::share(const lock_definition& lock) {
     static const int at_exit = std::atexit([] { process().give_back(); });
     static_cast<void>(at_exit);
     process().add(*this);
-    // Let go of after the mutex: the last reference may be here, and what is destroyed forgets itself.
+    // Destroyed after the mutex is unlocked: the last reference may be here, and what is destroyed forgets itself.
     std::vector<std::shared_ptr<kept_lock>> live;
     const std::lock_guard held(mutex_);
     auto& same_name = by_key_[lock.keys->lock()];

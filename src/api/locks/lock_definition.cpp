@@ -117,7 +117,7 @@ lock_definition define_semaphore(const core& where, const std::string& name, std
     if (where.servers() > 1) {
         throw error(errc::bad_option,
                     "a semaphore needs one server, a primary with replicas, or a Cluster: with several independent "
-                    "servers a majority of votes for each holder does not bound the sum of the permits");
+                    "servers a majority for each holder does not bound the sum of the permits");
     }
     if (chosen.keys == keys::raw) {
         throw error(errc::bad_option, "a semaphore cannot be used with keys::raw: no other program knows its keys");

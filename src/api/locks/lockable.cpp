@@ -28,7 +28,7 @@ struct lockable::parts {
     parts(const client& client, api::lock_definition chosen) : where(api::core_of(client)), lock(std::move(chosen)) {
         if (!lock.is_kept()) return;
         kept = where->kept().share(lock);
-        lock.options.kept = false;  // of what goes to the server like a stranger's
+        lock.options.kept = false;  // of what goes to the server as if it were not kept
     }
 
     engine::acquire_terms terms(engine::owner_id owner, mode kind, milliseconds lease, milliseconds wait) const {
@@ -238,12 +238,12 @@ void release_levels(api::core& where, const std::shared_ptr<const wire::lock_key
             const auto dealer = where.kept().held_by(one.owner, *keys);
             if (!dealer || !dealer->release_levels(one.owner, one.hold, one.exclusive, one.shared)) continue;
             if (one.count) one.count->local -= one.exclusive + one.shared;
-            if (!std::exchange(whole.is_told, true)) where.watcher().on_destroyed_while_locked(whole.name);
+            if (!std::exchange(whole.is_told, true)) where.recorder().on_destroyed_while_locked(whole.name);
             continue;
         }
         const engine::hold* const held = where.engine().find(one.owner, *keys);
         if (held == nullptr || held->id().counter() != one.hold) continue;
-        if (!std::exchange(whole.is_told, true)) where.watcher().on_destroyed_while_locked(whole.name);
+        if (!std::exchange(whole.is_told, true)) where.recorder().on_destroyed_while_locked(whole.name);
         const auto release = [&](unsigned levels, engine::access level) {
             for (; levels > 0; --levels) {
                 api::posted_release::start(where, {one.owner, keys, one.hold}, level, one.count);
@@ -259,7 +259,7 @@ void release_levels(api::core& where, const std::shared_ptr<const wire::lock_key
 void lockable::release_what_threads_locked(std::shared_ptr<api::destroyed_lock> whole) noexcept {
     if (parts_->where->forked()) return;
     const bool was_used = parts_->kept && parts_->kept->release_all_fast(parts_->locked);
-    if (was_used) parts_->where->watcher().on_destroyed_while_locked(std::string(name()));
+    if (was_used) parts_->where->recorder().on_destroyed_while_locked(std::string(name()));
     locked_by_threads entries = parts_->locked.take_all();
     if (entries.empty()) return;
     try {

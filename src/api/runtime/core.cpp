@@ -151,14 +151,14 @@ core::core(const std::vector<redis::server_settings>& servers, client_options op
       display_(names_of(servers)),
       loop_(options_.spin),
       notifier_(loop_),
-      watcher_(options_, notifier_),
+      recorder_(options_, notifier_),
       alarm_(loop_.context(), *this, *this),
-      credentials_(*this, watcher_),
+      credentials_(*this, recorder_),
       backends_(make_backends(servers)),
-      engine_(engine_settings_for(request_timeout_, options_), links(), random_, watcher_),
+      engine_(engine_settings_for(request_timeout_, options_), links(), random_, recorder_),
       kept_(*this, options_.max_kept),
       posted_releases_(*this, loop_) {
-    watcher_.know(engine_.id());
+    recorder_.know(engine_.id());
     for (std::size_t i = 0; i < backends_.size(); ++i) backends_[i]->attach(engine_.node(i), engine_.id().text());
     // The section is entered once so that settle() connects right away.
     enter_with([this] {
@@ -174,7 +174,7 @@ std::vector<std::unique_ptr<backend>> core::make_backends(const std::vector<redi
         use_credentials(server);
         made.push_back(make_backend({.context = loop_.context(),
                                      .section = *this,
-                                     .watcher = watcher_,
+                                     .recorder = recorder_,
                                      .mistrusted_for = mistrusts ? options_.max_lease : milliseconds(0),
                                      .jitter_seed = random_.next(),
                                      .runs = runs_},
@@ -223,7 +223,7 @@ void core::check_not_forked() const {
 }
 
 void core::settle() {
-    if (forked()) return;  // whatever got here: nothing of the child's goes out on its parent's link
+    if (forked()) return;  // on every path: nothing of the child goes out on its parent's link
     const instant now = boot_now();
     for (const auto& one : backends_) one->look_around(now);
     instant due = engine_.deadline();

@@ -1,4 +1,4 @@
-// What a client, its locks and its leases share: engine, places that vote, loop and notifier.
+// What a client, its locks and its leases share: engine, nodes, loop and notifier.
 //
 // Everything of the engine and the places happens inside the serial section that the core is. settle(),
 // before the section is left, sends what was queued and sets the alarm: once for all that happened, not once for each.
@@ -13,8 +13,8 @@
 #include "api/runtime/loop.hpp"
 #include "api/runtime/notifier.hpp"
 #include "api/runtime/posted_releases.hpp"
+#include "api/runtime/recorder.hpp"
 #include "api/runtime/system_random.hpp"
-#include "api/runtime/watcher.hpp"
 #include "base/boot_clock.hpp"
 #include "base/fork_guard.hpp"
 #include "base/serial_section.hpp"
@@ -46,7 +46,7 @@ public:
     const std::string& display() const noexcept { return display_; }
     api::loop& loop() noexcept { return loop_; }
     api::notifier& notifier() noexcept { return notifier_; }
-    api::watcher& watcher() noexcept { return watcher_; }
+    api::recorder& recorder() noexcept { return recorder_; }
     milliseconds max_lease() const noexcept { return options_.max_lease; }
     milliseconds shortest_lease() const noexcept;
     milliseconds fence_retention() const noexcept { return options_.fence_retention; }
@@ -87,7 +87,7 @@ private:
     const std::string display_;
     api::loop loop_;
     api::notifier notifier_;
-    api::watcher watcher_;
+    api::recorder recorder_;
     system_random random_;
     net::alarm alarm_;
     credentials_desk credentials_;

@@ -28,7 +28,7 @@ public:
     void ask(const std::string& server, std::weak_ptr<redis::login_receiver> to) override {
         desk_.post({ask_, server, std::move(to)});
     }
-    void warn(std::string text) override { desk_.watcher_.on_trouble(std::move(text)); }
+    void warn(std::string text) override { desk_.recorder_.on_trouble(std::move(text)); }
 
 private:
     credentials_desk& desk_;

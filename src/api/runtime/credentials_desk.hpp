@@ -5,7 +5,7 @@
 // callback thread would be the wrong place: a slow secret store must not delay lost().
 #pragma once
 
-#include "api/runtime/watcher.hpp"
+#include "api/runtime/recorder.hpp"
 #include "base/serial_section.hpp"
 #include "redis/url/server_url.hpp"
 
@@ -23,8 +23,8 @@ namespace holdfast::api {
 
 class credentials_desk {
 public:
-    credentials_desk(serial_section& section, api::watcher& watcher)
-        : state_(std::make_shared<shared_state>(section)), watcher_(watcher) {}
+    credentials_desk(serial_section& section, api::recorder& recorder)
+        : state_(std::make_shared<shared_state>(section)), recorder_(recorder) {}
     ~credentials_desk() { stop(); }
     credentials_desk(const credentials_desk&) = delete;
     credentials_desk& operator=(const credentials_desk&) = delete;
@@ -61,7 +61,7 @@ private:
     static void answer(shared_state& state, job asked);
 
     const std::shared_ptr<shared_state> state_;
-    api::watcher& watcher_;
+    api::recorder& recorder_;
     std::thread thread_;  // guarded by the mutex until stop()
 };
 

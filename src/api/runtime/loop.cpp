@@ -30,7 +30,7 @@ constexpr std::chrono::microseconds close_behind{25};
 // On a single core the server cannot answer while a caller looks for the answer.
 const bool several_cores = std::thread::hardware_concurrency() > 1;
 
-// Whether another thread got this thread's core, though this one could have run, since this thread asked last.
+// Whether another thread ran on this thread's core, though this one could have run, since this thread asked last.
 spin_policy::core core_since_last_asked() noexcept {
     static thread_local long seen = 0;
     rusage used{};

@@ -6,10 +6,10 @@
 // The policy has no clock: the caller tells what each look brought.
 //   - It looks twice as long as answers have taken, within bounds. Looks in vain make the time longer, up to the bound.
 //   - After a look in vain, which is the rule for remote servers and for waiters in a queue, the next lead does not
-//   look;
-//     after the next one in vain the next three do not, and so on, up to `most_skipped`. So it looks again regularly.
+//     look; after the next one in vain the next three do not, and so on, up to `most_skipped`. So it looks again
+//     regularly.
 //   - Looks in vain have a budget: one part in `budget_part` of the time that passes, `largest_budget` at most.
-//   - Where another thread got the core during a look, threads wait for cores: it does not look for a while.
+//   - Where another thread ran on the core during a look, threads wait for cores: it does not look for a while.
 #pragma once
 
 #include "base/clock.hpp"

@@ -12,11 +12,11 @@ std::uint64_t system_random::next() {
         auto* at = reinterpret_cast<char*>(pool_.data());
         std::size_t missing = sizeof pool_;
         while (missing > 0) {
-            const auto got = ::getrandom(at, missing, 0);
-            HOLDFAST_ASSERT(got > 0 || errno == EINTR);
-            if (got <= 0) continue;
-            at += got;
-            missing -= static_cast<std::size_t>(got);
+            const auto count = ::getrandom(at, missing, 0);
+            HOLDFAST_ASSERT(count > 0 || errno == EINTR);
+            if (count <= 0) continue;
+            at += count;
+            missing -= static_cast<std::size_t>(count);
         }
         used_ = 0;
     }

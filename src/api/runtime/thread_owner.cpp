@@ -31,7 +31,7 @@ public:
             // An unlock that waits to enter the section runs before this.
             where->post([&there = *where, owner = this_thread_as_owner(), count = entry.count] {
                 if (count->of_engine + count->local == 0) return;
-                there.watcher().on_thread_exit_holding();
+                there.recorder().on_thread_exit_holding();
                 if (count->local > 0) there.kept().abandon(owner);
                 there.engine().abandon(owner, boot_now());
                 count->of_engine = count->local = 0;

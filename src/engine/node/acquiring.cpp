@@ -68,7 +68,7 @@ refusal too_late(node_agent& agent, const node_hold& n, instant now) {
 void refuse(node_agent& agent, node_hold& n, refusal why, instant now) {
     const node_acquisition& a = n.acquisition();
     if (why.code == errc::timed_out && !a.holder.empty()) a.tell_holder(why, now);
-    // What it still writes is from before: the node has not heard of a downgrade. That is no vote for the upgrade.
+    // What it still writes is from before: the node has not heard of a downgrade. That does not count for the upgrade.
     if (n.writes()) n.at_most = shape::reading;
     give_up(agent, n, now);
     agent.tell_failed(node_event::kind::refused, n, std::move(why));
@@ -145,7 +145,7 @@ milliseconds next_poll(node_agent& agent, node_hold& n, const acquire_answer& an
     node_acquisition& a = agent.busy(n).acquisition;
     milliseconds wait = poll_interval(agent.options_of(n).lease);
     const bool in_gap = answer.holder.empty() && answer.soonest;  // its end is told
-    if (answer.place == 0 && !is_ours(answer.holder) && !in_gap) {
+    if (answer.position == 0 && !is_ours(answer.holder) && !in_gap) {
         a.foreign_poll = same_holder ? std::clamp(2 * a.foreign_poll, foreign_poll_shortest, foreign_poll_longest)
                                      : foreign_poll_shortest;
         const auto half = static_cast<std::uint64_t>(a.foreign_poll.count() / 2);
@@ -153,18 +153,18 @@ milliseconds next_poll(node_agent& agent, node_hold& n, const acquire_answer& an
         wait = std::min(wait, a.foreign_poll - earlier);
     }
     if (a.polls_within > 0ms) {
-        a.own_poll = std::clamp(2 * a.own_poll, own_poll_shortest, longest_own_poll(answer.place));
+        a.own_poll = std::clamp(2 * a.own_poll, own_poll_shortest, longest_own_poll(answer.position));
         wait = std::min({wait, a.polls_within, a.own_poll});
     } else if (agent.wakes(n) == woken_by::poll) {
         wait = 0ms;  // it told a channel, and nobody listens there
     }
     if (wire::mark_of(answer.holder) != wire::mark::none) {
         a.kept_poll = std::max(2 * a.kept_poll, kept_poll_shortest);
-        wait = std::min(wait, a.kept_poll + stagger * static_cast<int>(std::min(answer.place, most_staggered)));
+        wait = std::min(wait, a.kept_poll + stagger * static_cast<int>(std::min(answer.position, most_staggered)));
     }
     if (answer.soonest) {
-        const auto position = static_cast<int>(std::min(answer.place, most_staggered));
-        wait = std::min(wait, *answer.soonest + after_deadline + stagger * position);
+        const auto steps = static_cast<int>(std::min(answer.position, most_staggered));
+        wait = std::min(wait, *answer.soonest + after_deadline + stagger * steps);
     }
     return wait;
 }
@@ -183,7 +183,7 @@ void on_queued(node_agent& agent, node_hold& n, const call& asked, const acquire
     a.trouble.reset();
     a.unknown_since = never;
     a.ticket = answer.ticket;
-    a.before = answer.place;
+    a.before = answer.position;
     a.fence_then = answer.fence;
     a.last_answered_poll = asked.written_at();
     a.polled_on_this_link = !a.asked_before;
@@ -242,7 +242,7 @@ void upgraded(node_agent& agent, node_hold& n, const proof& shown, instant now) 
     keeping::proved(agent, n, shown);
     agent.end_acquisition(n);
     agent.set_timer(n, now);
-    agent.tell({.what = node_event::kind::granted, .got = shown.got, .at = &n});
+    agent.tell({.what = node_event::kind::granted, .granted_how = shown.granted_how, .at = &n});
 }
 
 void believe(node_agent& agent, node_hold& n, const proof& shown, instant now) {
@@ -258,7 +258,7 @@ void believe(node_agent& agent, node_hold& n, const proof& shown, instant now) {
     agent.end_acquisition(n);
     agent.set_timer(n, now);
     if (keeping::lacks_proof(n)) renewing::prove_anew(agent, n, now);
-    agent.tell({.what = node_event::kind::granted, .got = shown.got, .at = &n});
+    agent.tell({.what = node_event::kind::granted, .granted_how = shown.granted_how, .at = &n});
 }
 
 void granted(node_agent& agent, node_hold& n, const proof& shown, instant now) {
@@ -369,7 +369,8 @@ void give_up(node_agent& agent, node_hold& n, instant now) {
     const bool left_something = agent.drop_ask(n) || was_told || n.stray_copies;
     agent.end_acquisition(n);
     if (n.counts()) {
-        // No replica has acknowledged what it may have got: that is no vote for the upgrade, and is made less.
+        // No replica has acknowledged what the node may have granted: that does not count for the upgrade, and is made
+        // less.
         if (confirming::is_wanted(n)) n.at_most = shape::reading;
         if (left_something) changing::cancel_upgrade(agent, n, now);
         agent.set_timer(n, now);

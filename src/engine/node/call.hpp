@@ -12,7 +12,7 @@ class node_agent;
 struct proof {
     fencing_token token = 0;
     instant at{};
-    how got = how::asked;
+    how granted_how = how::asked;
     fencing_token ceiling = 0;  // of a marked hold
 };
 

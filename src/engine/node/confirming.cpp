@@ -10,14 +10,14 @@ void ask(node_agent& agent, node_hold& n, call* node_requests::*slot, purpose wh
     agent.confirm(request, n);
 }
 
-confirmation judge(node_agent& agent, const node_hold& n, const redis::reply_view& reply) {
+confirmation conclude(node_agent& agent, const node_hold& n, const redis::reply_view& reply) {
     const auto replicas = reply.to_integer();
     if (replicas && *replicas >= static_cast<std::int64_t>(agent.options_of(n).replicas)) return {};
     const refusal why = too_few(agent);
-    return judge(failure{why.code, why.detail});
+    return conclude(failure{why.code, why.detail});
 }
 
-confirmation judge(const failure& why) {
+confirmation conclude(const failure& why) {
     return {why, why.code == errc::outcome_unknown || may_pass(why.code) || is_silence(why.code)};
 }
 

@@ -301,40 +301,41 @@ refusal node_agent::nonsense() const {
 
 // --- answers
 
-void node_agent::on_outcome(call& asked, const call_outcome& got, instant now) {
-    if (node_hold* const n = asked.take_subject()) dispatch(*n, asked, got, now);
+void node_agent::on_outcome(call& asked, const call_outcome& outcome, instant now) {
+    if (node_hold* const n = asked.take_subject()) dispatch(*n, asked, outcome, now);
     end(asked);
     todo().run(now);
 }
 
-void node_agent::dispatch(node_hold& n, const call& asked, const call_outcome& got, instant now) {
-    const redis::reply_view* const reply = got.reply;
+void node_agent::dispatch(node_hold& n, const call& asked, const call_outcome& outcome, instant now) {
+    const redis::reply_view* const reply = outcome.reply;
     switch (asked.what()) {
         case purpose::acquire:
             if (reply != nullptr) return acquiring::on_reply(*this, n, asked, *reply, now);
-            return acquiring::on_failure(*this, n, *got.why, now);
+            return acquiring::on_failure(*this, n, *outcome.why, now);
         case purpose::release:
         case purpose::release_alone:
             if (reply != nullptr) return releasing::on_reply(*this, n, asked, *reply, now);
-            return releasing::on_failure(*this, n, asked, *got.why, now);
+            return releasing::on_failure(*this, n, asked, *outcome.why, now);
         case purpose::confirm_grant:
         case purpose::confirm_renewal:
         case purpose::confirm_raise:
-            return confirmed(n, asked, reply ? confirming::judge(*this, n, *reply) : confirming::judge(*got.why), now);
+            return confirmed(n, asked,
+                             reply ? confirming::conclude(*this, n, *reply) : confirming::conclude(*outcome.why), now);
         default:
-            if (n.counts()) dispatch_held(n, asked, got, now);
+            if (n.counts()) dispatch_held(n, asked, outcome, now);
     }
     if (!asked.renews()) acquiring::start_deferred(*this, n, now);
 }
 
-void node_agent::dispatch_held(node_hold& n, const call& asked, const call_outcome& got, instant now) {
-    const redis::reply_view* const reply = got.reply;
+void node_agent::dispatch_held(node_hold& n, const call& asked, const call_outcome& outcome, instant now) {
+    const redis::reply_view* const reply = outcome.reply;
     if (asked.renews()) {
-        reply ? on_renewal(n, asked, *reply, now) : renewing::on_failure(*this, n, *got.why, now);
+        reply ? on_renewal(n, asked, *reply, now) : renewing::on_failure(*this, n, *outcome.why, now);
     } else if (asked.what() == purpose::raise) {
-        reply ? raising::on_reply(*this, n, *reply, now) : raising::on_failure(*this, n, *got.why, now);
+        reply ? raising::on_reply(*this, n, *reply, now) : raising::on_failure(*this, n, *outcome.why, now);
     } else {
-        reply ? changing::on_reply(*this, n, asked, *reply, now) : changing::on_failure(*this, n, *got.why, now);
+        reply ? changing::on_reply(*this, n, asked, *reply, now) : changing::on_failure(*this, n, *outcome.why, now);
     }
 }
 

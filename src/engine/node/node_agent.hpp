@@ -86,7 +86,7 @@ public:
     void on_wakes_changed(const lock_set& which, instant now);
     void on_push(const redis::reply_view& message, instant now);
     void on_timer(instant now);
-    void on_outcome(call& asked, const call_outcome& got, instant now);
+    void on_outcome(call& asked, const call_outcome& outcome, instant now);
 
     // --- questions
     instant deadline() const noexcept { return std::min(timers_.earliest(), watch_timers_.earliest()); }
@@ -192,8 +192,8 @@ private:
         fencing_token token = 0;
     };
 
-    void dispatch(node_hold& n, const call& asked, const call_outcome& got, instant now);
-    void dispatch_held(node_hold& n, const call& asked, const call_outcome& got, instant now);
+    void dispatch(node_hold& n, const call& asked, const call_outcome& outcome, instant now);
+    void dispatch_held(node_hold& n, const call& asked, const call_outcome& outcome, instant now);
     void confirmed(node_hold& n, const call& asked, const confirmation& said, instant now);
     void on_renewal(node_hold& n, const call& asked, const redis::reply_view& reply, instant now);
     void check_holding(node_hold& n, instant now);

@@ -57,8 +57,8 @@ inline bool is_wanted(const node_hold& n) noexcept {
     return n.whole->options().replicas > 0;
 }
 void ask(node_agent& agent, node_hold& n, call* node_requests::*slot, purpose what, const proof& shown);
-confirmation judge(node_agent& agent, const node_hold& n, const redis::reply_view& reply);
-confirmation judge(const failure& why);
+confirmation conclude(node_agent& agent, const node_hold& n, const redis::reply_view& reply);
+confirmation conclude(const failure& why);
 refusal too_few(node_agent& agent);
 
 }  // namespace confirming
@@ -155,9 +155,9 @@ namespace acquiring {
 void ask(node_agent& agent, node_hold& n, waiting wait, instant now);
 // Has a node hold that reads write as well; it goes on reading, whatever comes of it.
 void upgrade(node_agent& agent, node_hold& n, waiting wait, instant now);
-// Gives a vote up for the first waiter, and keeps its own position; it counts no more from now on.
+// Gives a node hold up for the first waiter, and keeps its own position; it does not count from now on.
 void yield(node_agent& agent, node_hold& n, instant now);
-// Ends a pending acquisition, and gives back what it may have got. The caller knows, and is not told.
+// Ends a pending acquisition, and releases what the node may have granted. The caller knows, and is not told.
 void give_up(node_agent& agent, node_hold& n, instant now);
 void poll(node_agent& agent, node_hold& n, instant now);
 // An upgrade that had to wait for a change or a raise is asked for when that is over.

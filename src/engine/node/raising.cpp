@@ -67,7 +67,7 @@ void on_failure(node_agent& agent, node_hold& n, const failure& why, instant now
     if (n.ran_out(now)) return agent.lose(n, errc::lost);               // it was not sent before its validity ended
     if (why.code == errc::outcome_unknown) return send(agent, n, now);  // repeatable: goes out on the next link
     if (may_pass(why.code)) return send_later(agent, n, now);
-    // A node hold that does not remember its token is no vote.
+    // A node hold that does not remember its token does not count.
     releasing::release(agent, n, now);
     agent.tell_failed(node_event::kind::refused, n, {why.code, why.detail, {}, {}});
 }

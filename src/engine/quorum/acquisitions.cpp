@@ -6,7 +6,7 @@
 namespace holdfast::engine {
 namespace {
 
-// How long votes are kept that may become a majority, the first time and at most (part of a lease).
+// How long a minority of node holds is kept because it may become a majority: first and longest (part of a lease).
 constexpr milliseconds first_gathering{10};
 constexpr int longest_gathering_part = 3;
 
@@ -67,7 +67,7 @@ void acquisitions::ask_all(hold& h, instant now) {
 
 // --- results of nodes
 
-bool acquisitions::on_granted(node_hold& n, how got, instant now) {
+bool acquisitions::on_granted(node_hold& n, how granted_how, instant now) {
     hold& h = *n.whole;
     if (h.phase == hold_phase::leaving || h.phase == hold_phase::lost) return false;  // its release is on its way
     const bool was_held = h.phase == hold_phase::held;
@@ -78,7 +78,7 @@ bool acquisitions::on_granted(node_hold& n, how got, instant now) {
         acquiring::upgrade(nodes_.of(n), n, h.wait(), now);
         return false;
     }
-    return count(h, got, now);
+    return count(h, granted_how, now);
 }
 
 bool acquisitions::on_raised(node_hold& n, instant now) {
@@ -92,20 +92,20 @@ bool acquisitions::recount(hold& h, instant now) {
     return false;
 }
 
-bool acquisitions::count(hold& h, how got, instant now) {
+bool acquisitions::count(hold& h, how granted_how, instant now) {
     const node_holds mine = nodes_.in_favour(h);
     if (mine.size() < nodes_.majority() || !agree_on_token(h, mine, now)) {
         gather(h, now);
         return false;
     }
-    // A majority that came too late is none: its votes are about to be lost.
+    // A majority that came too late is none: its node holds are about to be lost.
     const milliseconds margin = h.options().lease * settings_.lost_margin_percent / 100;
     if (nodes_.validity_of(mine) - margin <= now) return false;
-    complete(h, got, now);
+    complete(h, granted_how, now);
     return true;
 }
 
-void acquisitions::complete(hold& h, how got, instant now) {
+void acquisitions::complete(hold& h, how granted_how, instant now) {
     const bool upgrades = h.phase == hold_phase::held;
     h.phase = hold_phase::held;
     (upgrades || h.terms().want == access::exclusive ? h.exclusive : h.shared) = 1;
@@ -116,7 +116,7 @@ void acquisitions::complete(hold& h, how got, instant now) {
     held_.begin(h, now);
     if (upgrades) leave_queues(h, now);
     holds_.set_timer(h);
-    todo_.add(effects::acquired{request, &h, waited, got, upgrades});
+    todo_.add(effects::acquired{request, &h, waited, granted_how, upgrades});
 }
 
 // A node that has not granted an upgrade by now may go on as it was. What a node that has not answered yet will say is
@@ -161,8 +161,8 @@ void acquisitions::on_lost(node_hold& n, instant now) {
 // --- one token
 
 // True when a majority knows the hold by a token that is greater than all that were given before. A token that a
-// majority of the votes shares is: one of these nodes was in every earlier majority, and gave a greater one. So is the
-// greatest of a majority, once a majority has it.
+// majority of the node holds shares is: one of these nodes was in every earlier majority, and gave a greater one. So is
+// the greatest of a majority, once a majority has it.
 bool acquisitions::agree_on_token(hold& h, const node_holds& mine, instant now) {
     fencing_token greatest = 0;
     for (const node_hold* const n : mine) {
@@ -179,7 +179,7 @@ bool acquisitions::agree_on_token(hold& h, const node_holds& mine, instant now) 
     return false;
 }
 
-// --- split votes
+// --- split majorities
 
 // Not enough yet: what there is will not be kept for ever.
 void acquisitions::gather(hold& h, instant now) {
@@ -254,7 +254,7 @@ void acquisitions::on_links_changed(instant now) {
     }
 }
 
-// A waiter wants every vote there is: also of a node that was out of reach, or in trouble, before.
+// A waiter asks every node for a hold: also a node that was out of reach, or in trouble, before.
 void acquisitions::ask_those_who_refused(hold& h, instant now) {
     if (!waits_in_queue(h) || h.held_back) return;
     for (node_hold& n : h.nodes()) {

@@ -1,13 +1,14 @@
-// Acquiring and upgrading: all nodes are asked at once, and their votes are counted.
+// Acquiring and upgrading: all nodes are asked at once, and the node holds are counted.
 //
 // Invariants:
 //  (1) A caller acquires when a majority holds, has one token for it, and is valid.
 //  (2) Every acquisition ends: acquired, refused, or at its deadline.
 //  (3) What is given up is undone at all nodes, those included that never answered.
 //
-// Only several nodes need more: one ticket for all queues, one token, and an end of split votes. Whoever has some votes
-// and no majority gives them up for the first waiter, and keeps its position. The one with the smallest ticket gets
-// every vote that is given up and never loses one: it has its majority as soon as the others have given way once.
+// Only several nodes need more: one ticket for all queues, one token, and an end of split majorities. A client that
+// has some node holds and no majority gives them up for the first waiter, and keeps its position. The waiter with the
+// smallest ticket acquires every node hold that is given up and never loses one: it has its majority as soon as the
+// others have given way once.
 #pragma once
 
 #include "engine/quorum/holding.hpp"
@@ -37,12 +38,12 @@ public:
 
     // --- results of nodes
     // True: the caller has it.
-    bool on_granted(node_hold& n, how got, instant now);
+    bool on_granted(node_hold& n, how granted_how, instant now);
     bool on_raised(node_hold& n, instant now);
     void on_queued(node_hold& n, instant now);
     void on_refused(node_hold& n, const refusal& why, instant now);
     void on_lost(node_hold& n, instant now);
-    // Something about its votes is different. True: the caller has it.
+    // One of its node holds changed. True: the caller holds the lock.
     bool recount(hold& h, instant now);
     // A node has answered.
     void answered(hold& h) { pacing_.answered(h); }
@@ -54,8 +55,8 @@ public:
 private:
     void begin(hold& h, acquire_completion& request, patience limit, instant now);
     void ask_all(hold& h, instant now);
-    bool count(hold& h, how got, instant now);
-    void complete(hold& h, how got, instant now);
+    bool count(hold& h, how granted_how, instant now);
+    void complete(hold& h, how granted_how, instant now);
     void leave_queues(hold& h, instant now);
     bool agree_on_token(hold& h, const node_holds& mine, instant now);
     void gather(hold& h, instant now);

@@ -6,7 +6,7 @@
 namespace holdfast::engine {
 namespace {
 
-// Nodes that do not vote for a hold are asked again after this part of its lease.
+// Nodes that do not back a hold are asked again after this part of its lease.
 constexpr int heal_part = 3;
 
 }  // namespace
@@ -48,24 +48,24 @@ void holding::begin(hold& h, instant now) {
 
 void holding::one_more(hold& h) {
     update_validity(h);
-    tell_votes(h, votes_now::more);
+    tell_support(h, support_now::more);
 }
 
-// A node votes for it no more, or never did. What is left may be a majority, also of a pending upgrade.
+// A node does not back the hold any more, or never did. The others may be a majority, also of a pending upgrade.
 void holding::one_less(hold& h, errc why, instant now) {
     if (nodes_.backing(h).size() < nodes_.majority()) return lose(h, why, now);
     update_validity(h);
-    tell_votes(h, votes_now::fewer);
+    tell_support(h, support_now::fewer);
 }
 
 // A node that is merely later than the others is nothing to tell of; one that comes back is.
-void holding::tell_votes(hold& h, votes_now what) {
-    if (!nodes_.several() || (what == votes_now::more && !h.shrunk)) return;
+void holding::tell_support(hold& h, support_now what) {
+    if (!nodes_.several() || (what == support_now::more && !h.shrunk)) return;
     const std::size_t in_favour = nodes_.backing(h).size();
-    if (what == votes_now::fewer && in_favour == h.told_votes) return;
-    h.told_votes = static_cast<std::uint16_t>(in_favour);
+    if (what == support_now::fewer && in_favour == h.told_support) return;
+    h.told_support = static_cast<std::uint16_t>(in_favour);
     h.shrunk = in_favour < nodes_.size();
-    todo_.add(effects::seen_votes{&h, what, {.in_favour = in_favour, .nodes = nodes_.size()}});
+    todo_.add(effects::seen_support{&h, what, {.in_favour = in_favour, .nodes = nodes_.size()}});
 }
 
 void holding::lose(hold& h, errc why, instant now) {
@@ -85,7 +85,7 @@ void holding::lose(hold& h, errc why, instant now) {
 
 // --- results of nodes
 
-void holding::on_vote_lost(node_hold& n, const refusal& told, errc why, instant now) {
+void holding::on_node_hold_lost(node_hold& n, const refusal& told, errc why, instant now) {
     count_refused(n, answer_to::renewal, told);
     count_refused(n, answer_to::change, told);
     one_less(*n.whole, why, now);
@@ -147,7 +147,7 @@ void holding::on_timer(hold& h, instant now) {
     holds_.set_timer(h);
 }
 
-// Nodes that do not vote for it (they forgot it, or were out of reach, or had another holder) are asked again, if what
+// Nodes that do not back it (they forgot it, or were out of reach, or had another holder) are asked again, if what
 // is held is still what was asked for. Nobody waits for them, and lost is lost: this only makes a majority firmer.
 void holding::heal(hold& h, instant now) {
     if (!h.pending || now < h.pending->heal_at) return;

@@ -32,10 +32,10 @@ public:
     // --- results of nodes
     // A majority has granted it; its validity is told from now on.
     void begin(hold& h, instant now);
-    // One vote more than needed: a slow node's, or one that has come back.
+    // One node hold more than needed: of a slow node, or of one that has come back.
     void one_more(hold& h);
-    // A node has lost its vote, could not keep it, or was asked for one in vain.
-    void on_vote_lost(node_hold& n, const refusal& told, errc why, instant now);
+    // A node lost its hold, could not renew it, or refused a new one.
+    void on_node_hold_lost(node_hold& n, const refusal& told, errc why, instant now);
     void on_renewed(node_hold& n, const node_event& said, instant now);
     void on_changed(node_hold& n, const node_event& said);
     void on_released(node_hold& n, const node_event& said);
@@ -49,14 +49,14 @@ public:
 private:
     void update_kept(hold& h);
     void one_less(hold& h, errc why, instant now);
-    void tell_votes(hold& h, votes_now what);
+    void tell_support(hold& h, support_now what);
     void lose(hold& h, errc why, instant now);
     void heal(hold& h, instant now);
     void release_level(hold& h, access level, hold_completion* request, instant answer_by, instant now);
     void make_less(hold& h, shape rest, instant now);
 
     // --- answers of many nodes that become one for the caller: to a release, a renewal or a downgrade
-    // From those nodes that vote for the hold; what others say is not asked for. No request: nobody waits.
+    // From the nodes that back the hold; the others are not asked. No request: nobody waits.
     void expect(hold& h, answer_to what, hold_completion* request, instant answer_by);
     // Only the first answer of a node counts.
     void count(node_hold& n, answer_to what, const node_event& said);

@@ -43,7 +43,7 @@ public:
     // Enough nodes have been reached at some time.
     bool was_reached() const noexcept;
 
-    // --- votes
+    // --- node holds that count
     // What is held is what a node hold must be for: one that only reads does not back a hold that writes.
     static bool is_backed_by(const hold& h, const node_hold& n) noexcept {
         return h.exclusive > 0 ? n.writes() : n.counts();

@@ -136,7 +136,7 @@ bool cluster_router::on_refusal(cluster_link& by, command& request, const reply_
 }
 
 void cluster_router::on_map_answer(cluster_link& by, const reply_view& reply, instant now) {
-    if (auto fresh = watch_.judge(by, reply, now)) {
+    if (auto fresh = watch_.check(by, reply, now)) {
         const slot_set& gained = watch_.adopt(std::move(*fresh), now);
         channels_.follow(gained, now);
         commands_.on_owners_changed(gained, now);

@@ -103,7 +103,7 @@ void map_watch::ask_later(instant now) {
     ask_at_ = now + jitter_.spread(pause_);
 }
 
-std::optional<slot_map> map_watch::judge(const cluster_link& by, const reply_view& reply, instant now) {
+std::optional<slot_map> map_watch::check(const cluster_link& by, const reply_view& reply, instant now) {
     auto fresh = slot_map::read(reply, by.address(), cluster_.kind);
     if (!fresh) {
         why_unknown_ = reply.is_error() ? classify_error(reply.text(), by.display())

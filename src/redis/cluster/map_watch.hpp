@@ -47,7 +47,7 @@ public:
     instant deadline() const noexcept;
 
     // The answer to a question. None: there is nothing to adopt.
-    std::optional<slot_map> judge(const cluster_link& by, const reply_view& reply, instant now);
+    std::optional<slot_map> check(const cluster_link& by, const reply_view& reply, instant now);
     // Returns the slots that the news have as gained.
     const slot_set& adopt(slot_map fresh, instant now);
     // The owner of one slot by MOVED. False: not believed, the map stays.

@@ -11,7 +11,7 @@
 // Where user and password may change, `asking` comes just before `connecting`: the driver asks for them and calls
 // log_in_with() or no_login(). It asks again before they expire, and the session logs in anew on the living link. If
 // the server refuses that, the link stays as it is, and the session asks again until it succeeds or the server ends the
-// link. If they cannot be had, the session uses those that it has.
+// link. If none are available, the session uses those that it has.
 //
 // A link speaks RESP3, or RESP2 where the settings say so or the server refuses HELLO 3. In RESP2 a link that
 // subscribes can send nothing else: so only one of link_use::wakes does, and it is made anew where another would log in

@@ -1,6 +1,6 @@
 -- Shared by the scripts that serve the queue: the wake-up channels of waiters. See wire/push.hpp for the messages.
 
--- In the place of a channel: the waiter listens nowhere and polls. It is alive while it does, and its next poll shows
+-- Instead of a channel: the waiter listens nowhere and polls. It is alive while it does, and its next poll shows
 -- what was granted to it.
 local by_polls = '-'
 

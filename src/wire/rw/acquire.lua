@@ -120,10 +120,10 @@ if my_grant and wants ~= 'u' and token_of(my_grant) == ARGV[13] then
 end
 
 -- The hold to upgrade writes already, with no newer token: a downgrade has not arrived yet, or was lost. That downgrade
--- names this grant's token and must not end what the caller gets now. So the caller gets a new token.
+-- names this grant's token and must not end what the caller acquires now. So the caller gets a new token.
 if my_grant and wants == 'u' and writer == id and tonumber(token_of(my_grant)) <= upgrades then return granted('b') end
 
--- The caller holds it already. A late copy of its first request does not add to what that request got.
+-- The caller holds it already. A late copy of its first request adds nothing to what that request acquired.
 if my_grant and (wants == 'r' or writer == id) then
     refresh(wants == 'r' and writer == id and 'b' or shape_of(my_grant), lease)
     serve()

@@ -1,4 +1,4 @@
-// The line of a lock whose slot moves: who stood before whom is not forgotten.
+// The queue of a lock whose slot moves keeps its order.
 //
 // One who has not listened again at the new owner when the lock is handed over may be passed over, because nobody could
 // tell it; so the test waits until all have.
@@ -23,7 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class ClusterLine : public ::testing::Test {
+class QueuedClusterMutex : public ::testing::Test {
 protected:
     static constexpr std::size_t many = 8;
     static inline const std::string name = "stock";
@@ -54,7 +54,7 @@ protected:
     std::vector<std::jthread> threads;
 };
 
-TEST_F(ClusterLine, IsServedInOrderOfArrivalWhenTheSlotHasMovedThereAndBack) {
+TEST_F(QueuedClusterMutex, IsServedInOrderOfArrivalWhenTheSlotHasMovedThereAndBack) {
     lease held = mutex{holder, name, {.lease = 60s}}.acquire();
     std::vector<std::size_t> arrived;
     for (std::size_t i = 0; i < many; ++i) {

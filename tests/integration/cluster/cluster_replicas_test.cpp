@@ -199,7 +199,7 @@ TEST(ClusterReplicasAndRights, TheDocumentedUserMayAskForThem) {
     for (redis_server& each : cluster.members) EXPECT_THAT(each.call({"ACL", "LOG"}).elements, IsEmpty());
 }
 
-TEST(ClusterReplicasInAMajority, AreAskedForVoteByVote) {
+TEST(ClusterReplicasInAMajority, AreAskedForNodeByNode) {
     redis_server alone;
     replica_set set{1};
     redis_cluster cluster;

@@ -385,7 +385,7 @@ TEST_F(KeptMutex, PassesWithoutKeepServeTheWaitersOfTheProcess) {
     EXPECT_TRUE(becomes_free());
 }
 
-TEST_F(KeptMutex, AnotherLeaseGoesToTheServerLikeAStranger) {
+TEST_F(KeptMutex, AnotherLeaseGoesToTheServer) {
     mutex lock{*subject, "stock", kept};
     warm_up(lock);
     const lease other_lease = lock.acquire({.lease = 5s});

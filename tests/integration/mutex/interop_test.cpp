@@ -66,14 +66,14 @@ TEST_F(Interop, WeAreKeptOutByTheForeignProgramsHold) {
     EXPECT_FALSE(lock.try_lock());
     EXPECT_FALSE(lock.try_acquire_for(100ms));
     EXPECT_EQ(server.call({"GET", "stock"}).text, "stranger");
-    // The line is left in the background: until then the lock may pass through the hands of who gave up.
+    // A waiter that gave up leaves the queue in the background: until then the lock may be handed to it.
     EXPECT_TRUE(eventually([&] { return server.call({"EXISTS", "{stock}:queue"}).integer == 0; }));
     EXPECT_TRUE(foreign_releases("stranger"));
     EXPECT_TRUE(lock.try_acquire());
 }
 
 // R07: a foreign program tells nobody when it releases, so the first waiter polls.
-TEST_F(Interop, AWaiterGetsWhatAForeignProgramLetsGo) {
+TEST_F(Interop, AWaiterAcquiresWhatAForeignProgramReleases) {
     ASSERT_TRUE(foreign_acquires("stranger"));
     lease got;
     std::thread waiting([&] { got = lock.acquire(); });

@@ -29,7 +29,7 @@ void expect_nothing_left(redis_server& server) {
 }
 
 // R10
-TEST(MutexLine, ServesInOrderOfArrivalAcrossClients) {
+TEST(QueuedMutex, ServesInOrderOfArrivalAcrossClients) {
     redis_server server;
     client first_holder{server.url()};
     mutex lock{first_holder, "stock"};
@@ -57,7 +57,7 @@ TEST(MutexLine, ServesInOrderOfArrivalAcrossClients) {
     expect_nothing_left(server);
 }
 
-TEST(MutexLine, TheGrantIsMadeInsideOfTheRelease) {
+TEST(QueuedMutex, TheGrantIsMadeInsideOfTheRelease) {
     redis_server server;
     client holder{server.url()};
     client waiter{server.url()};
@@ -75,7 +75,7 @@ TEST(MutexLine, TheGrantIsMadeInsideOfTheRelease) {
     EXPECT_FALSE(got.renew());
 }
 
-TEST(MutexLine, AWaiterThatGaveUpDoesNotSwallowTheGrant) {
+TEST(QueuedMutex, AWaiterThatGaveUpDoesNotSwallowTheGrant) {
     redis_server server;
     client holder{server.url()};
     client impatient{server.url()};
@@ -100,7 +100,7 @@ TEST(MutexLine, AWaiterThatGaveUpDoesNotSwallowTheGrant) {
     expect_nothing_left(server);
 }
 
-TEST(MutexLine, AHolderThatDiedIsFoundOutWhenItsLeaseEnds) {
+TEST(QueuedMutex, AHolderThatDiedIsFoundOutWhenItsLeaseEnds) {
     redis_server server;
     client subject{server.url()};
     mutex lock{subject, "stock"};
@@ -109,7 +109,7 @@ TEST(MutexLine, AHolderThatDiedIsFoundOutWhenItsLeaseEnds) {
 }
 
 // A cycle is two commands: acquire and release.
-TEST(MutexLine, AnUncontendedCycleCostsTwoCommands) {
+TEST(QueuedMutex, AnUncontendedCycleCostsTwoCommands) {
     redis_server server;
     client subject{server.url()};
     mutex lock{subject, "stock"};
@@ -129,7 +129,7 @@ TEST(MutexLine, AnUncontendedCycleCostsTwoCommands) {
     expect_nothing_left(server);
 }
 
-TEST(MutexLine, AContendedCycleCostsTwoCommandsTooWith16Waiters) {
+TEST(QueuedMutex, AContendedCycleCostsTwoCommandsTooWith16Waiters) {
     redis_server server;
     client one{server.url()};
     client two{server.url()};

@@ -42,7 +42,7 @@ TEST_F(Owners, AnOwnerReEntersAndTheLastReleaseFrees) {
     EXPECT_TRUE(free("hf:{stock}"));
 }
 
-TEST_F(Owners, AnotherOwnerIsAStranger) {
+TEST_F(Owners, AnotherOwnerIsRefused) {
     const lease held = stock.acquire({.owner = owner()});
     EXPECT_FALSE(stock.try_acquire({.owner = owner()}));
     EXPECT_FALSE(stock.try_acquire());
@@ -141,7 +141,7 @@ TEST_F(Owners, LockAllKnowsEachLeaseAndTakesALockNamedTwiceOnce) {
     EXPECT_EQ(all[0].token(), all[2].token());
 }
 
-TEST_F(Owners, LockAllGivesBackWhatItHadWhenOneCannotBeHad) {
+TEST_F(Owners, LockAllReleasesAllWhenOneCannotBeAcquired) {
     const lease other = stock.acquire();
     std::stop_source stop;
     stop.request_stop();

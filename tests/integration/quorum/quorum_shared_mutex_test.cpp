@@ -36,7 +36,7 @@ TEST_P(QuorumSharedMutex, ReadersShareAndAWriterIsAlone) {
 }
 
 // R42
-TEST_P(QuorumSharedMutex, AWriterInLineComesInWhenTheLastReaderLeaves) {
+TEST_P(QuorumSharedMutex, AQueuedWriterComesInWhenTheLastReaderLeaves) {
     lease reading = mine->acquire_shared();
     auto waiting = in_background([&] { return theirs->acquire(); });
     ASSERT_TRUE(queue_has(1));

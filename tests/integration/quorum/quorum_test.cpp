@@ -47,7 +47,7 @@ TEST_P(Quorum, IsReEntrant) {
 }
 
 // R42
-TEST_P(Quorum, ServesThoseInLineInTheOrderOfTheirArrival) {
+TEST_P(Quorum, ServesTheQueueInTheOrderOfArrival) {
     std::vector<std::unique_ptr<client>> clients;
     std::vector<std::future<void>> waiting;
     std::vector<std::size_t> served;

@@ -11,9 +11,9 @@
 namespace holdfast::testing::shared_mutex_queue_test {
 namespace {
 
-class SharedMutexLine : public shared_mutex_fixture, public ::testing::WithParamInterface<prefer> {
+class QueuedSharedMutex : public shared_mutex_fixture, public ::testing::WithParamInterface<prefer> {
 protected:
-    /// In line at `place`; writes or reads down its name when it is in, and leaves when it is told to.
+    /// Waits at position `place`; writes or reads down its name when it is in, and leaves when it is told to.
     class waiter {
     public:
         waiter(shared_mutex& lock, mode kind)
@@ -35,7 +35,7 @@ protected:
 };
 
 // R30: the default
-TEST_F(SharedMutexLine, ByArrivalNobodyIsOvertaken) {
+TEST_F(QueuedSharedMutex, ByArrivalNobodyIsOvertaken) {
     lease first = lock.acquire();
     waiter reader = in_queue(theirs, mode::shared, 1);
     waiter writer = in_queue(lock, mode::exclusive, 2);
@@ -53,7 +53,7 @@ TEST_F(SharedMutexLine, ByArrivalNobodyIsOvertaken) {
 }
 
 // R30, as in 000
-TEST_F(SharedMutexLine, PreferringReadersAWriterComesInWhenNoReaderIsLeft) {
+TEST_F(QueuedSharedMutex, PreferringReadersAWriterComesInWhenNoReaderIsLeft) {
     shared_mutex mine{subject, "catalog", {.prefer = prefer::readers}};
     shared_mutex others{other, "catalog", {.prefer = prefer::readers}};
     lease reading = mine.acquire_shared();
@@ -75,7 +75,7 @@ TEST_F(SharedMutexLine, PreferringReadersAWriterComesInWhenNoReaderIsLeft) {
 }
 
 // R29, R30
-TEST_F(SharedMutexLine, PreferringWritersNoNewReaderComesInWhileAWriterWaits) {
+TEST_F(QueuedSharedMutex, PreferringWritersNoNewReaderComesInWhileAWriterWaits) {
     shared_mutex mine{subject, "catalog", {.prefer = prefer::writers}};
     shared_mutex others{other, "catalog", {.prefer = prefer::writers}};
     lease first = mine.acquire();
@@ -100,7 +100,7 @@ TEST_F(SharedMutexLine, PreferringWritersNoNewReaderComesInWhileAWriterWaits) {
 }
 
 // R29: 004 deadlocks there
-TEST_P(SharedMutexLine, AReaderThatReEntersIsNotBlockedByAWaitingWriter) {
+TEST_P(QueuedSharedMutex, AReaderThatReEntersIsNotBlockedByAWaitingWriter) {
     shared_mutex mine{subject, "catalog", {.prefer = GetParam()}};
     shared_mutex others{other, "catalog", {.prefer = GetParam()}};
     mine.lock_shared();
@@ -114,7 +114,7 @@ TEST_P(SharedMutexLine, AReaderThatReEntersIsNotBlockedByAWaitingWriter) {
 }
 
 // With a fixed lease re-entering asks the server to make it full again: that is not held up either.
-TEST_P(SharedMutexLine, AReaderWithAFixedLeaseReEntersBesideAWaitingWriter) {
+TEST_P(QueuedSharedMutex, AReaderWithAFixedLeaseReEntersBesideAWaitingWriter) {
     shared_mutex mine{subject, "catalog", {.lease = 20s, .renew = false, .prefer = GetParam()}};
     shared_mutex others{other, "catalog", {.prefer = GetParam()}};
     const owner job;
@@ -129,7 +129,7 @@ TEST_P(SharedMutexLine, AReaderWithAFixedLeaseReEntersBesideAWaitingWriter) {
 }
 
 // R13, R29
-TEST_F(SharedMutexLine, AWriterThatGivesUpLetsInTheReadersBehindIt) {
+TEST_F(QueuedSharedMutex, AWriterThatGivesUpLetsInTheReadersBehindIt) {
     for (const prefer chosen : {prefer::arrival, prefer::writers}) {
         shared_mutex mine{subject, "catalog", {.prefer = chosen}};
         shared_mutex others{other, "catalog", {.prefer = chosen}};
@@ -147,7 +147,7 @@ TEST_F(SharedMutexLine, AWriterThatGivesUpLetsInTheReadersBehindIt) {
 }
 
 // R29: the mark of a writer whose process is gone holds nobody back
-TEST_P(SharedMutexLine, AWaitingWriterThatIsGoneHoldsNobodyBack) {
+TEST_P(QueuedSharedMutex, AWaitingWriterThatIsGoneHoldsNobodyBack) {
     tcp_proxy link{server.port()};
     client far{link.url()};
     shared_mutex mine{subject, "catalog", {.prefer = GetParam()}};
@@ -176,11 +176,11 @@ std::string name_of(const ::testing::TestParamInfo<prefer>& info) {
     return "unknown";
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryPreference, SharedMutexLine,
+INSTANTIATE_TEST_SUITE_P(EveryPreference, QueuedSharedMutex,
                          ::testing::Values(prefer::arrival, prefer::readers, prefer::writers), name_of);
 
 // R32
-TEST_F(SharedMutexLine, AWriteReleaseWakesAllReadersByOneCommandAndOnePushPerProcess) {
+TEST_F(QueuedSharedMutex, AWriteReleaseWakesAllReadersByOneCommandAndOnePushPerProcess) {
     warm_up();
     lease writing = lock.acquire();
     std::vector<waiter> readers_in_line;
@@ -196,7 +196,7 @@ TEST_F(SharedMutexLine, AWriteReleaseWakesAllReadersByOneCommandAndOnePushPerPro
 }
 
 // R33: the hash of 000, as other programs write it
-TEST_F(SharedMutexLine, RespectsAReaderOfAnotherProgramAndComesInWhenItHasLeft) {
+TEST_F(QueuedSharedMutex, RespectsAReaderOfAnotherProgramAndComesInWhenItHasLeft) {
     shared_mutex raw{subject, "shelf", {.keys = keys::raw}};
     server.call({"HSET", "shelf", "mode", "read", "rcount", "1", "r:go-1", "1"});
     server.call({"PEXPIRE", "shelf", "60000"});
@@ -217,7 +217,7 @@ TEST_F(SharedMutexLine, RespectsAReaderOfAnotherProgramAndComesInWhenItHasLeft) 
     EXPECT_EQ(server.call({"HGET", "shelf", "rcount"}).text, "1");
 }
 
-TEST_F(SharedMutexLine, ReadersAndWritersNeverMeet) {
+TEST_F(QueuedSharedMutex, ReadersAndWritersNeverMeet) {
     std::atomic<int> reading = 0;
     std::atomic<int> writing = 0;
     std::atomic<int> together = 0;

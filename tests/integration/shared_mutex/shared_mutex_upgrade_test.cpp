@@ -72,7 +72,7 @@ TEST_P(SharedMutexUpgrade, WaitsForTheOtherReadersAndKeepsNewOnesOut) {
     EXPECT_EQ(field("writer"), reading.id());
 }
 
-TEST_P(SharedMutexUpgrade, IsBeforeEverybodyInLine) {
+TEST_P(SharedMutexUpgrade, IsBeforeEverybodyInTheQueue) {
     shared_mutex mine{subject, "catalog", {.prefer = GetParam()}};
     shared_mutex others{other, "catalog", {.prefer = GetParam()}};
     lease reading = mine.acquire_shared();

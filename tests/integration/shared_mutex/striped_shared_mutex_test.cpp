@@ -280,7 +280,7 @@ TEST_F(StripedSharedMutex, CoroutinesTakeTurns) {
     EXPECT_EQ(sections, 20);
 }
 
-TEST_F(StripedSharedMutex, ACancelledWaitGivesBackTheStripesItHad) {
+TEST_F(StripedSharedMutex, ACancelledWaitReleasesTheStripesItHeld) {
     for (const auto kind :
          {asio::cancellation_type::total, asio::cancellation_type::partial, asio::cancellation_type::terminal}) {
         const lease in_the_way = reader_of(hot_too, stripes - 1);
@@ -301,7 +301,7 @@ TEST_F(StripedSharedMutex, ACancelledWaitGivesBackTheStripesItHad) {
     }
 }
 
-TEST_F(StripedSharedMutex, AWaitThatFailsGivesBackTheStripesItHad) {
+TEST_F(StripedSharedMutex, AWaitThatFailsReleasesTheStripesItHeld) {
     server.call({"SET", stripe(2), "no lock of this kind", "PX", "60000"});
     std::promise<error_code> told;
     hot.async_acquire({}, [&](error_code code, striped_lease held) {

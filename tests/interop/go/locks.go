@@ -28,7 +28,7 @@ func of(library string, words map[string]string) acquire {
 	background := context.Background()
 	address, key := words["address"], words["key"]
 	switch library {
-	case "go-zero": // tries once; waiting is the caller's affair
+	case "go-zero": // tries once; waiting is left to the caller
 		logx.Disable()
 		server := gozero.MustNewRedis(gozero.RedisConf{Host: address, Type: gozero.NodeType})
 		return func() (func() error, error) {

@@ -73,7 +73,7 @@ TEST_F(MutexHandOver, PassesOverTheHungAndTellsItNothing) {  // R13
     expect_silence(hung, "hung");
 }
 
-TEST_F(MutexHandOver, GivesThePassedOverItsPlaceBack) {  // R10
+TEST_F(MutexHandOver, GivesThePassedOverItsPositionBack) {  // R10
     const std::string token = hold("holder");
     const std::string ticket = ticket_of(wait("cut off"));
     wait("a");

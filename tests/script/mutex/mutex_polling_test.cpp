@@ -46,7 +46,7 @@ TEST_F(MutexPolling, AWaiterThatMissesTwoPollsIsPassedOver) {  // R13
     EXPECT_EQ(value(lock), "polls");
 }
 
-TEST_F(MutexPolling, ThePassedOverGetsItsPlaceBackByItsNextPoll) {  // R10
+TEST_F(MutexPolling, ThePassedOverGetsItsPositionBackByItsNextPoll) {  // R10
     const std::string token = hold("holder");
     const std::string ticket = ticket_of(poll("silent", {.interval = 1000}));
     last_polled("silent", 2001);

@@ -70,7 +70,7 @@ TEST_F(MutexQueue, KeepsWhatTheWaiterWants) {  // R11
     EXPECT_GE(std::stoll(seen), before);
 }
 
-TEST_F(MutexQueue, RepeatedKeepsPlaceAndTicket) {  // §4.3
+TEST_F(MutexQueue, RepeatedKeepsPositionAndTicket) {  // §4.3
     hold("holder");
     const std::string ticket = ticket_of(wait("a"));
     wait("b");
@@ -92,7 +92,7 @@ TEST_F(MutexQueue, PollIsSeen) {  // §6
     EXPECT_NE(everything()[waiters].value, before.at(waiters).value);
 }
 
-TEST_F(MutexQueue, DroppedWaiterIsBackInItsPlaceByItsTicket) {  // R10
+TEST_F(MutexQueue, DroppedWaiterIsBackInItsPositionByItsTicket) {  // R10
     hold("holder");
     const std::string ticket = ticket_of(wait("a"));
     wait("b");
@@ -234,7 +234,7 @@ TEST_F(MutexQueue, TicketsOfAnEmptyQueueNeedNoOldEntries) {  // §4.6: the queue
     EXPECT_FALSE(must({"HGET", waiters, "me"}).is_nil());
 }
 
-TEST_F(MutexQueue, PlaceWithoutAnEntryIsDropped) {  // R13: the entries were evicted, the queue not
+TEST_F(MutexQueue, PositionWithoutAnEntryIsDropped) {  // R13: the entries were evicted, the queue not
     hold("holder");
     wait("lost");
     const listener ear = listens("lost");

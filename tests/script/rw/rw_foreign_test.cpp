@@ -454,7 +454,7 @@ TEST_F(RwForeign, FirstWaiterIsToldToLookWhenOnlyOtherProgramsAreInItsWay) {
     EXPECT_THAT(wait_to_write(cid), IsQueued(uuid, 0, ttl + 1)) << "from now on it looks often";
 }
 
-TEST_F(RwForeign, FirstWaiterIsToldToLookWhenAnotherProgramTookOurPlace) {
+TEST_F(RwForeign, FirstWaiterIsToldToLookWhenAnotherProgramTookItsPosition) {
     reads(ann, 1000);
     reads(bob);
     listener ear = listens(cid);

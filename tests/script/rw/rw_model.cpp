@@ -29,13 +29,13 @@ std::int64_t rw_model::waiter::score() const {
 }
 
 std::string rw_model::ticket_of(const std::string& id) const {
-    const auto found = line_.find(id);
-    return found == line_.end() ? "0" : std::to_string(found->second.ticket);
+    const auto found = queue_.find(id);
+    return found == queue_.end() ? "0" : std::to_string(found->second.ticket);
 }
 
 std::vector<std::string> rw_model::in_order() const {
     std::set<std::pair<std::int64_t, std::string>> sorted;
-    for (const auto& [id, one] : line_) sorted.emplace(one.score(), id);
+    for (const auto& [id, one] : queue_) sorted.emplace(one.score(), id);
     std::vector<std::string> ids;
     for (const auto& [score, id] : sorted) ids.push_back(id);
     return ids;
@@ -48,22 +48,22 @@ bool rw_model::is_alive(const waiter& one) const {
 
 std::string rw_model::enqueue(const rw_step& step) {
     std::int64_t ticket = std::stoll(step.ticket);
-    const auto place = line_.find(step.id);
-    if (ticket == 0 && place != line_.end()) ticket = place->second.ticket;
+    const auto place = queue_.find(step.id);
+    if (ticket == 0 && place != queue_.end()) ticket = place->second.ticket;
     if (ticket == 0) {
         const auto ids = in_order();
-        ticket = ids.empty() ? now_us_ : std::max(now_us_, line_.at(ids.back()).score() + 1);
+        ticket = ids.empty() ? now_us_ : std::max(now_us_, queue_.at(ids.back()).score() + 1);
     }
-    if (line_.empty()) line_until_ms_ = 0;
-    line_until_ms_ = std::max(line_until_ms_, now_ms() + step.keep_ms);
-    line_.insert_or_assign(step.id, waiter{ticket, step, now_us_});
+    if (queue_.empty()) queue_until_ms_ = 0;
+    queue_until_ms_ = std::max(queue_until_ms_, now_ms() + step.keep_ms);
+    queue_.insert_or_assign(step.id, waiter{ticket, step, now_us_});
     return std::to_string(ticket);
 }
 
 void rw_model::step_out(const std::string& id) {
-    if (line_.empty()) return;
+    if (queue_.empty()) return;
     first_has_left_ = in_order().front() == id;
-    line_.erase(id);
+    queue_.erase(id);
 }
 
 // R29, R30: in the order of the queue, an upgrader before everybody; readers together.
@@ -74,12 +74,12 @@ std::vector<rw_model::candidate> rw_model::whose_turn_it_is(const rw_step& step,
     std::size_t readers = hash_.readers.size();
     const auto ids = in_order();
     for (const std::string& id : ids) {
-        const waiter& one = line_.at(id);
+        const waiter& one = queue_.at(id);
         const char wants = one.wants.wants;
         const bool is_gone = id != step.id && !is_alive(one);
         if (is_gone || (wants == 'u' && !(hash_.is_read_by(id) && is_held_by(id)))) {
             first_has_left_ = first_has_left_ || id == ids.front();
-            line_.erase(id);
+            queue_.erase(id);
         } else if (wants == 'r' && step.prefer == "writers") {
             readers_behind_writers.push_back({id, one, 'r'});
         } else if (wants == 'r') {
@@ -102,7 +102,7 @@ std::vector<rw_model::candidate> rw_model::whose_turn_it_is(const rw_step& step,
 
 rw_model::served rw_model::serve(const rw_step& step) {
     served out;
-    if (hash_.writer.empty() && !line_.empty()) {
+    if (hash_.writer.empty() && !queue_.empty()) {
         const auto coming = whose_turn_it_is(step, out);
         if (!coming.empty()) {
             let_in(step, coming);
@@ -110,7 +110,7 @@ rw_model::served rw_model::serve(const rw_step& step) {
         }
     }
     // §6: a holder of another program tells nobody when it leaves.
-    if (first_has_left_ || (somebody_left_ && foreigners_)) hurry_first(-1);
+    if (first_has_left_ || (somebody_left_ && foreign_)) hurry_first(-1);
     return out;
 }
 
@@ -121,7 +121,7 @@ void rw_model::let_in(const rw_step& step, const std::vector<candidate>& coming)
     std::int64_t shortest = coming.front().as.wants.lease_ms;
     for (const candidate& one : coming) {
         const rw_step& wants = one.as.wants;
-        line_.erase(one.id);
+        queue_.erase(one.id);
         admit(one.id, one.shape, wants.lease_ms, wants.floor);
         shortest = std::min(shortest, wants.lease_ms);
         if (one.id == step.id && answer_tells_) continue;
@@ -131,14 +131,14 @@ void rw_model::let_in(const rw_step& step, const std::vector<candidate>& coming)
     }
     remember_mark(step.retention_ms);
     for (const auto& [channel, text] : told) publish(channel, text);
-    hurry_first(foreigners_ ? -1 : shortest);
+    hurry_first(foreign_ ? -1 : shortest);
 }
 
 // §6: whoever is first must learn of the holders' deadlines in time.
 void rw_model::hurry_first(std::int64_t within_ms) {
-    if (line_.empty()) return;
+    if (queue_.empty()) return;
     const std::string first = in_order().front();
-    const rw_step& wants = line_.at(first).wants;
+    const rw_step& wants = queue_.at(first).wants;
     if (wants.interval_ms > within_ms) publish(wants.channel, "poll " + first);
 }
 
@@ -229,7 +229,7 @@ value rw_model::acquire(const rw_step& step) {
         return hash_.writer.empty() && (step.wants == 'r' || (step.wants == 'w' && hash_.readers.empty()));
     };
     if (step.wants == 'u' && is_sole_reader(id)) return granted(step, 'b');  // R22
-    if (line_.empty() && may_come_in()) return granted(step, step.wants);
+    if (queue_.empty() && may_come_in()) return granted(step, step.wants);
 
     const bool waits = !step.channel.empty();
     if (waits && step.ticket != "0") enqueue(step);
@@ -239,7 +239,7 @@ value rw_model::acquire(const rw_step& step) {
         return has_it(token_of(id));
     }
     if (step.wants == 'u' && line.blocked_for == 'u' && line.blocked_by != id) {
-        line_.erase(id);
+        queue_.erase(id);
         return refused(step, "deadlock");
     }
     if (line.blocked_for == 0 && may_come_in()) return granted(step, step.wants);
@@ -342,13 +342,13 @@ std::string rw_model::dump(const rw_keys& keys) const {
         for (const auto& [id, one] : holds_)
             field(text, id, std::string(1, one.shape) + ' ' + std::to_string(one.token) + (one.lost ? " lost" : ""));
     }
-    if (!line_.empty()) {
-        std::string* order = key(keys.queue, "zset", line_until_ms_);
-        std::string* entries = key(keys.waiters, "hash", line_until_ms_);
+    if (!queue_.empty()) {
+        std::string* order = key(keys.queue, "zset", queue_until_ms_);
+        std::string* entries = key(keys.waiters, "hash", queue_until_ms_);
         for (const std::string& id : in_order()) {
-            *order += ' ' + sim::in_quotes(id) + '@' + std::to_string(line_.at(id).score());
+            *order += ' ' + sim::in_quotes(id) + '@' + std::to_string(queue_.at(id).score());
         }
-        for (const auto& [id, one] : line_) {
+        for (const auto& [id, one] : queue_) {
             field(entries, id,
                   std::to_string(one.wants.lease_ms) + ' ' + std::to_string(one.wants.interval_ms) + ' ' +
                       std::to_string(one.seen_us) + ' ' + std::to_string(one.wants.floor) + ' ' + one.wants.wants +

@@ -79,7 +79,7 @@ public:
     // For tests to make plausible steps.
     std::uint64_t token_of(const std::string& id) const;
     std::string ticket_of(const std::string& id) const;
-    std::size_t in_queue() const { return line_.size(); }
+    std::size_t in_queue() const { return queue_.size(); }
     std::size_t holders() const;
     bool is_written() const { return !hash_.writer.empty(); }
 
@@ -109,7 +109,7 @@ private:
         bool in_front() const { return wants.wants == 'u'; }
         std::int64_t score() const;
     };
-    struct foreigners {
+    struct foreign_holder {
         std::string name;
         std::optional<std::int64_t> until_ms;
     };
@@ -128,7 +128,7 @@ private:
 
     // --- the holders
     void put_right();
-    void judge_foreigners();
+    void look_at_foreign_fields();
     void restore_ours();
     void put_in(const std::string& id, char shape);
     void take_out(const std::string& id);
@@ -176,14 +176,14 @@ private:
     std::map<std::string, hold> holds_;
     std::optional<std::int64_t> foreign_until_;  // as it is written down among the leases
     std::string foreign_counts_;                 // as they are written down among the grants, with foreign_until_
-    std::optional<foreigners> foreigners_;       // as found by this step
+    std::optional<foreign_holder> foreign_;      // as found by this step
     bool others_changed_ = false;                // this step found somebody dead, lost or missing
     bool wrote_ = false;                         // this step changes holders
     bool somebody_left_ = false;                 // this step took a holder of ours out
     std::optional<std::int64_t> cut_ms_;         // left of an expiry that another program made shorter than our leases
 
-    std::map<std::string, waiter> line_;
-    std::int64_t line_until_ms_ = 0;
+    std::map<std::string, waiter> queue_;
+    std::int64_t queue_until_ms_ = 0;
     bool first_has_left_ = false;
     bool answer_tells_ = true;  // what the caller was given from its place in the queue
 

@@ -56,7 +56,7 @@ void rw_model::move_to_clock(std::int64_t now_us) {
     if (hash_.until_ms) *hash_.until_ms += ahead_ms;
     for (auto& [id, one] : holds_) one.until_ms += ahead_ms;
     if (foreign_until_) *foreign_until_ += ahead_ms;
-    line_until_ms_ += ahead_ms;
+    queue_until_ms_ += ahead_ms;
     mark_until_ms_ += ahead_ms;
     set_time(now_us);
 }
@@ -69,7 +69,7 @@ void rw_model::forget_what_expired() {
         holds_.clear();
         foreign_until_.reset();
     }
-    if (line_until_ms_ < now_ms()) line_.clear();
+    if (queue_until_ms_ < now_ms()) queue_.clear();
     if (mark_until_ms_ < now_ms()) mark_ = 0;
 }
 
@@ -93,18 +93,18 @@ void rw_model::put_right() {
     for (const std::string& id : over) take_out(id);
     others_changed_ = !over.empty();
 
-    judge_foreigners();
+    look_at_foreign_fields();
     restore_ours();
     wrote_ = others_changed_ || moved;
-    if (foreign_until_ && !foreigners_) {
+    if (foreign_until_ && !foreign_) {
         foreign_until_.reset();
         wrote_ = true;
     }
 }
 
 // Holders of other programs live by the hash's expiry as it was before we made it longer.
-void rw_model::judge_foreigners() {
-    foreigners_.reset();
+void rw_model::look_at_foreign_fields() {
+    foreign_.reset();
     std::vector<std::string> found;
     for (const auto& [id, count] : hash_.readers) {
         if (!is_ours(id)) found.push_back(id);
@@ -119,7 +119,7 @@ void rw_model::judge_foreigners() {
         for (const std::string& id : found) hash_.remove(id);
         others_changed_ = true;
     } else {
-        foreigners_ = foreigners{found.front(), until};
+        foreign_ = foreign_holder{found.front(), until};
     }
 }
 
@@ -210,12 +210,12 @@ void rw_model::write_down() {
         foreign_until_.reset();
         return;
     }
-    if (foreigners_ && foreigners_->until_ms) {
-        foreign_until_ = foreigners_->until_ms;
+    if (foreign_ && foreign_->until_ms) {
+        foreign_until_ = foreign_->until_ms;
         foreign_counts_ = foreign_counts();
     }
     const auto all = deadlines();
-    const bool is_theirs = foreigners_ && (!foreigners_->until_ms || (is_written() && !is_ours(hash_.writer)));
+    const bool is_theirs = foreign_ && (!foreign_->until_ms || (is_written() && !is_ours(hash_.writer)));
     if (all.empty() || is_theirs) return;
     hash_.until_ms = all.rbegin()->first;
     hash_.theirs = false;
@@ -229,13 +229,13 @@ std::vector<sim::value> rw_model::standing(const std::string& apart_from) const 
         first = all.begin()->first;
         last = all.rbegin()->first;
     }
-    if (foreigners_) {
-        const auto ends = foreigners_->until_ms;
+    if (foreign_) {
+        const auto ends = foreign_->until_ms;
         if (ends) first = std::min(*ends, first.value_or(*ends));
         last = ends ? std::optional{std::max(*ends, last.value_or(*ends))} : std::nullopt;
     }
     std::string holder = hash_.writer;
-    if (holder.empty() && foreigners_) holder = foreigners_->name;
+    if (holder.empty() && foreign_) holder = foreign_->name;
     if (holder.empty() && !all.empty()) holder = all.rbegin()->second;
     using sim::value;
     return {value::make_integer(last ? *last - now_ms() : -1), value::make_bulk(holder),

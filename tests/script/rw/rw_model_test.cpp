@@ -26,7 +26,7 @@ protected:
     };
 
     const std::string me = hold_id("me"), ann = hold_id("ann"), bob = hold_id("bob"), cid = hold_id("cid");
-    const std::string foreigner = "0b2e-4c1d";
+    const std::string foreign_id = "0b2e-4c1d";
     const char* prefer = "arrival";
 
     rw_step asks(const std::string& id, char wants) const {
@@ -41,7 +41,7 @@ protected:
         return {
             .what = kind::release, .id = id, .prefer = prefer, .token = model_.token_of(id), .left_over = left_over};
     }
-    rw_step foreign(kind what, std::int64_t ttl) const { return {.what = what, .id = foreigner, .lease_ms = ttl}; }
+    rw_step foreign(kind what, std::int64_t ttl) const { return {.what = what, .id = foreign_id, .lease_ms = ttl}; }
     rw_step for_a_second(rw_step step) const {
         step.lease_ms = 1000;
         return step;

@@ -257,7 +257,7 @@ TEST_F(RwQueue, ReaderWhoseGrantWasEvictedGetsANewOne) {  // R13
     EXPECT_THAT(queued_ids(), ElementsAre(cid));
 }
 
-TEST_F(RwQueue, PassedOverWaiterGetsItsPlaceBack) {  // R10
+TEST_F(RwQueue, PassedOverWaiterGetsItsPositionBack) {  // R10
     all_listen();
     writes(ann, 5000);
     const std::string ticket = ticket_of(wait_to_write(bob));

@@ -25,9 +25,9 @@ MATCHER_P2(IsHeldByOthers, left, holder, "is {-1, left, holder}") {
     return arg.elements.size() == 3 && arg.elements[0].integer == -1 && arg.elements[1].integer == left &&
            arg.elements[2].text == holder;
 }
-MATCHER_P3(IsQueued, holder, place, soonest, "is {2, left, holder, ticket, place, fence, soonest}") {
+MATCHER_P3(IsQueued, holder, position, soonest, "is {2, left, holder, ticket, position, fence, soonest}") {
     return arg.elements.size() == 7 && arg.elements[0].integer == 2 && arg.elements[2].text == holder &&
-           arg.elements[4].integer == place && arg.elements[6].integer == soonest;
+           arg.elements[4].integer == position && arg.elements[6].integer == soonest;
 }
 MATCHER_P2(Holds, shape, token, "is {1, shape, token}") {
     return arg.elements.size() == 3 && arg.elements[0].integer == 1 && arg.elements[1].text == shape &&
@@ -38,10 +38,10 @@ MATCHER_P2(IsGrantedBesideACut, token, left, "is {1, token, '', left}") {
     return arg.elements.size() == 4 && arg.elements[0].integer == 1 && arg.elements[1].text == token &&
            arg.elements[2].text.empty() && arg.elements[3].integer == left;
 }
-MATCHER_P4(IsQueuedBesideACut, holder, place, soonest, left,
+MATCHER_P4(IsQueuedBesideACut, holder, position, soonest, left,
            "is {2, left, holder, ticket, place, fence, soonest, '', left}") {
     return arg.elements.size() == 9 && arg.elements[0].integer == 2 && arg.elements[2].text == holder &&
-           arg.elements[4].integer == place && arg.elements[6].integer == soonest && arg.elements[7].text.empty() &&
+           arg.elements[4].integer == position && arg.elements[6].integer == soonest && arg.elements[7].text.empty() &&
            arg.elements[8].integer == left;
 }
 MATCHER_P3(HoldsBesideACut, shape, token, left, "is {1, shape, token, left}") {

@@ -88,7 +88,7 @@ TEST_F(RwUpgrade, SecondOneIsToldOfTheDeadlockAndKeepsItsReadHold) {  // R31
     EXPECT_EQ(held(), read_and_written_by(ann));
 }
 
-TEST_F(RwUpgrade, FirstOnesPollKeepsItsPlace) {  // R26
+TEST_F(RwUpgrade, FirstOnesPollKeepsItsPosition) {  // R26
     const std::string token = reads(ann);
     reads(bob);
     const listener ear = listens(ann);

@@ -97,7 +97,7 @@ private:
     void on_renewed() override {}
     void on_renewal_failed(const failure&) override {}
     void on_lost(const std::string&, errc) override {}
-    void on_votes(const std::string&, engine::votes_now, engine::vote_count) override {}
+    void on_support(const std::string&, engine::support_now, engine::support_count) override {}
 
     timeline& time_;
     random_stream random_;

@@ -184,7 +184,7 @@ TEST_F(ClusterAmongSeveral, NobodyIsDialledForALockThatIsNotWaitedForAnyMore) {
 }
 
 // Between one batch of MIGRATE and the next the keys of a lock may be at two places.
-TEST_F(ClusterNode, ARenewalOfAReadWriteLockLivesThroughTheMomentInWhichItsKeysAreAtTwoPlaces) {
+TEST_F(ClusterNode, ARenewalOfAReadWriteLockLivesThroughTheMomentInWhichItsKeysAreAtTwoMembers) {
     start();
     const acquire_terms terms{.keys = keys_for("a"),
                               .options = {.lease = 30s, .kind = lock_kind::read_write},

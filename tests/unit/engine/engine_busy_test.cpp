@@ -40,9 +40,9 @@ protected:
 
     static constexpr std::size_t holds = 20;
     counting_random random;
-    loss_counter watcher;
+    loss_counter observing;
     played_server server;
-    engine subject{{.most_renewals = 4}, {{&server, "redis://h"}}, random, watcher};
+    engine subject{{.most_renewals = 4}, {{&server, "redis://h"}}, random, observing};
     std::deque<recorded_request> requests;
     instant now{1h};
 };
@@ -52,14 +52,14 @@ TEST_F(EngineBusy, HasSoManyRenewalsUnderWayAndTheOthersGiveWay) {
     EXPECT_EQ(renewals_within(500ms), 4U) << "all 20 are due by now, and no answer came";
     for (int i = 0; i < 4; ++i) server.receive(list({"1"}), now);
     EXPECT_EQ(renewals_within(700ms), 4U);
-    EXPECT_EQ(watcher.losses, 0U);
+    EXPECT_EQ(observing.losses, 0U);
 }
 
 TEST_F(EngineBusy, AsksForAllOfThemAnEighthOfALeaseLaterAtTheLatest) {
     ASSERT_EQ(renewals_within(4600ms), 20U) << "a third of the lease and an eighth";
     for (std::size_t i = 0; i < holds; ++i) server.receive(list({"1"}), now);
     EXPECT_EQ(renewals_within(1300ms), 0U);
-    EXPECT_EQ(watcher.losses, 0U);
+    EXPECT_EQ(observing.losses, 0U);
 }
 
 // Those of other callers do not count: they may go on for ever.

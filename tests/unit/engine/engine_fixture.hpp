@@ -44,7 +44,7 @@ class silent_observer : public observer {
     void on_renewed() override {}
     void on_renewal_failed(const failure&) override {}
     void on_lost(const std::string&, errc) override {}
-    void on_votes(const std::string&, votes_now, vote_count) override {}
+    void on_support(const std::string&, support_now, support_count) override {}
 };
 
 class recorded_request final : public acquire_completion {
@@ -366,7 +366,7 @@ protected:
         return send_one();
     }
 
-    /// Stands in line for an upgrade; the last token given out was 50.
+    /// Waits in the queue for an upgrade; the last token given out was 50.
     hold& waiting() {
         hold& held = reading();
         ask_for_upgrade(held);

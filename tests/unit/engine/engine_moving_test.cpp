@@ -25,7 +25,7 @@ protected:
     }
 };
 
-TEST_F(EngineMoving, AMutexIsFreedAloneAndItsLineIsServedByTheReleaseThatFollows) {
+TEST_F(EngineMoving, AMutexIsFreedAloneAndItsQueueIsServedByTheReleaseThatFollows) {
     EXPECT_EQ(release(holding()).script, "mutex/release");
     receive(try_again);
     EXPECT_FALSE(answer.code) << "not done yet";
@@ -67,7 +67,7 @@ TEST_F(EngineMoving, AMutexIsFreedAloneAlsoWhereWhatTheServerHasOfItIsUncertain)
     EXPECT_EQ(answer.code, errc{});
 }
 
-TEST_F(EngineMoving, WhoeverOnlyWaitsLeavesTheLineInFull) {
+TEST_F(EngineMoving, AWaiterLeavesTheQueueInFull) {
     subject.acquire(first, {.keys = keys, .options = {.lease = 30'000ms}, .limit = {waiting::in_queue, now + 1h}}, now);
     send_one();
     receive(list({"2", "900", "other", "77", "0", "41"}));
@@ -139,7 +139,7 @@ TEST_F(EngineMoving, ARenewalThatIsUnclearAloneIsAskedForInFull) {
     EXPECT_FALSE(life->lost);
 }
 
-TEST_F(EngineMoving, ARenewalThatCannotBeHadNowIsAskedForAgainSoon) {
+TEST_F(EngineMoving, ARenewalThatIsNotPossibleNowIsAskedForAgainSoon) {
     reading();
     later(10s);
     send_one();

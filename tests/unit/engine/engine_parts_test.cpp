@@ -18,7 +18,7 @@ protected:
         subject.acquire(request, terms(name), now);
         return send_one().arguments.at(0);
     }
-    /// The same, and stands in line; the last token given out was 41.
+    /// The same, and waits in the queue; the last token given out was 41.
     std::string wait(recorded_request& request, const std::string& name) {
         const std::string id = ask(request, name);
         receive(queued);
@@ -175,7 +175,7 @@ TEST_F(EngineParts, AChannelIsSubscribedWhileAnybodyOfItsTagWaits) {
     EXPECT_THAT(server.take_subscriptions(), ElementsAre("-" + channel_of("t")));
 }
 
-TEST_F(EngineParts, AChannelIsNamedByTheQuestionAndLeftWhenTheLockIsGot) {
+TEST_F(EngineParts, AChannelIsNamedByTheQuestionAndLeftWhenTheLockIsAcquired) {
     subject.acquire(first, terms("x"), now);
     const question asked = send_one();
     EXPECT_THAT(asked.arguments, ::testing::Contains(channel_of("x")));

@@ -88,7 +88,7 @@ TEST_F(EngineQuorum, RepeatsARaiseWithItsTokenAfterADemotedServerEndedTheLink) {
 
 // The client paused for longer than the lease. A vote that ran out is asked for anew, not counted as a node out of
 // reach.
-TEST_F(EngineQuorum, AsksAgainForAVoteThatRanOutBeforeItsTokenWasRaised) {
+TEST_F(EngineQuorum, AsksAgainForANodeHoldThatRanOutBeforeItsTokenWasRaised) {
     acquire_terms unbounded = terms();
     unbounded.limit.deadline = never;
     subject.acquire(first, unbounded, now);
@@ -112,7 +112,7 @@ TEST_F(EngineQuorum, TakesTheTokenThatAMajoritySharesEvenIfAnotherIsGreater) {
 }
 
 // A vote stops counting when it is offered to whoever is first.
-TEST_F(EngineQuorum, GivesAVoteUpByItsTokenWhenThereIsNoMajority) {
+TEST_F(EngineQuorum, GivesANodeHoldUpByItsTokenWhenThereIsNoMajority) {
     begin();
     grant(0, "1700000000000005");
     queue(1);
@@ -131,7 +131,7 @@ TEST_F(EngineQuorum, GivesAVoteUpByItsTokenWhenThereIsNoMajority) {
     ASSERT_NE(first.held, nullptr);
 }
 
-TEST_F(EngineQuorum, KeepsItsVotesWhileAnswersAreDueThatMayMakeAMajority) {
+TEST_F(EngineQuorum, KeepsItsNodeHoldsWhileAnswersAreDueThatMayMakeAMajority) {
     begin();
     grant(0, proposal);
     later(30ms);
@@ -171,7 +171,7 @@ TEST_F(EngineQuorum, ServersThatCannotBeReachedAreMissedForTheQuorum) {
     }
 }
 
-TEST_F(EngineQuorum, WaitsOutItsTimeInLineAndSaysSo) {
+TEST_F(EngineQuorum, WaitsOutItsTimeInTheQueueAndSaysSo) {
     begin();
     queue(0);
     queue(1);
@@ -201,7 +201,7 @@ TEST_F(EngineQuorum, SaysWhichTroubleKeptItFromAMajority) {
     EXPECT_EQ(first.refusal_code, errc::misconfigured);
 }
 
-TEST_F(EngineQuorum, AHoldDoesNotPesterAServerInTroubleForOneVoteMore) {
+TEST_F(EngineQuorum, AHoldDoesNotPesterAServerInTroubleForOneNodeHoldMore) {
     begin();
     grant(0, proposal);
     grant(1, proposal);
@@ -212,7 +212,7 @@ TEST_F(EngineQuorum, AHoldDoesNotPesterAServerInTroubleForOneVoteMore) {
 }
 
 // R41, R42
-TEST_F(EngineQuorum, WithdrawsWhenNoMajorityCanBeReachedAndComesBackInItsPlaceByAnotherId) {
+TEST_F(EngineQuorum, WithdrawsWhenNoMajorityCanBeReachedAndComesBackInItsPositionByAnotherId) {
     begin();
     grant(0, proposal);
     servers[1].take_link_down(now);
@@ -265,7 +265,7 @@ TEST_F(EngineQuorum, WithdrawnItStillEndsAtItsDeadline) {
 }
 
 // R43, R44
-TEST_F(EngineQuorum, OneLostVoteIsToldToTheHookAndASecondToTheHolder) {
+TEST_F(EngineQuorum, OneLostNodeHoldIsToldToTheHookAndASecondToTheHolder) {
     begin();
     for (std::size_t i = 0; i < 3; ++i) grant(i, proposal);
     hold& held = *first.held;
@@ -274,7 +274,7 @@ TEST_F(EngineQuorum, OneLostVoteIsToldToTheHookAndASecondToTheHolder) {
     later(1s);
     for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(ask(i).script, "mutex/renew");
     answer(0, {"0"});
-    EXPECT_THAT(watcher.fewer, ::testing::ElementsAre(2U));
+    EXPECT_THAT(observing.fewer, ::testing::ElementsAre(2U));
     EXPECT_FALSE(life->lost);
     answer(1, {"0"});
     EXPECT_EQ(life->lost, errc::not_held);
@@ -336,9 +336,9 @@ TEST_F(EngineQuorum, AServerThatForgotTheHoldIsAskedAgainByTheSameId) {
     const question heal = ask(0);
     EXPECT_EQ(heal.script, "mutex/acquire");
     EXPECT_EQ(heal.arguments.at(0), id);
-    EXPECT_EQ(heal.arguments.at(4), "") << "it does not stand in line there";
+    EXPECT_EQ(heal.arguments.at(4), "") << "it does not wait in the queue there";
     grant(0, "1700000002000000");
-    EXPECT_THAT(watcher.more, ::testing::ElementsAre(3U));
+    EXPECT_THAT(observing.more, ::testing::ElementsAre(3U));
     EXPECT_EQ(std::to_string(first.held->token()), proposal) << "the token that was told stays";
 }
 

@@ -56,7 +56,7 @@ protected:
     recorded_request upgrade;
 };
 
-TEST_F(EngineReplicaQuorum, AVoteCountsWhenItsServersReplicasHaveIt) {
+TEST_F(EngineReplicaQuorum, ANodeHoldCountsWhenItsServersReplicasHaveIt) {
     begin();
     grant_confirmed(0, proposal);
     grant(1, proposal);
@@ -65,7 +65,7 @@ TEST_F(EngineReplicaQuorum, AVoteCountsWhenItsServersReplicasHaveIt) {
     EXPECT_NE(first.held, nullptr);
 }
 
-TEST_F(EngineReplicaQuorum, AnUpgradeThatTooFewHaveIsNoVoteAndIsTakenBack) {
+TEST_F(EngineReplicaQuorum, AnUpgradeThatTooFewHaveDoesNotCountAndIsTakenBack) {
     ask_for_upgrade(reading());
     answer(0, {"1", "51"});
     acknowledge(0, 0);
@@ -99,7 +99,7 @@ TEST_F(EngineReplicaQuorum, ARaisedTokenCountsWhenItIsConfirmed) {
 }
 
 // The server knows it by the greater token already, and would leave it alone if the other one was named.
-TEST_F(EngineReplicaQuorum, AfterARaisedTokenThatTooFewHaveTheVoteIsUndoneWhateverItsTokenIs) {
+TEST_F(EngineReplicaQuorum, AfterARaisedTokenThatTooFewHaveTheNodeHoldIsUndoneWhateverItsTokenIs) {
     begin();
     grant_confirmed(0, "1700000000000005");
     grant_confirmed(1, "1700000000000009");
@@ -124,7 +124,7 @@ TEST_F(EngineReplicaQuorum, AServerWhoseReplicasWereLateOnceIsAskedAgain) {
 }
 
 // Until when a server may remember an undone vote is no time until which anybody may believe in the next one.
-TEST_F(EngineReplicaQuorum, AVoteThatIsAskedForAgainIsBelievedNoLongerThanItsOwnGrant) {
+TEST_F(EngineReplicaQuorum, ANodeHoldThatIsAskedForAgainIsBelievedNoLongerThanItsOwnGrant) {
     begin();
     grant(0, proposal);
     acknowledge(0, 0);

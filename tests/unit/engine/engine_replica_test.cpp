@@ -255,7 +255,7 @@ TEST_F(EngineReplica, WhereNobodyKnowsForALeaseHowManyHaveItTheGrantIsUndoneAndT
     expect_undone();
 }
 
-TEST_F(EngineReplica, WhoStandsInLineMeanwhileHasItsTimeAnew) {
+TEST_F(EngineReplica, AWaiterQueuedMeanwhileHasItsTimeAnew) {
     grant();
     server.fail_confirmation(errc::out_of_memory, now);
     later(2900ms);

@@ -90,7 +90,7 @@ TEST_F(Engine, BelievesAPushOnlyAboveTheFenceOfItsLastAnsweredPoll) {
 }
 
 // As after a failover, when the replicas have not found the new primary yet.
-TEST_F(Engine, InLineItKeepsItsPlaceWhileTheServerIsInTroubleThatMayPass) {
+TEST_F(Engine, AWaiterKeepsItsPositionWhileTheServerIsInTroubleThatMayPass) {
     subject.acquire(first, terms(), now);
     const std::string id = send_one().arguments.at(0);
     receive(list({"2", "900", "other", "77", "0", "41"}));

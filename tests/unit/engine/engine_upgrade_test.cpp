@@ -46,7 +46,7 @@ TEST_F(EngineUpgrade, IsNotBelievedByPushBeforeAPollWasAnsweredOnThisLink) {
     EXPECT_NE(upgrade.held, nullptr);
 }
 
-TEST_F(EngineUpgrade, IsLostIfAPollBehindTheGrantSaysStillInLine) {
+TEST_F(EngineUpgrade, IsLostIfAPollBehindTheGrantSaysStillQueued) {
     waiting();
     later(300ms);  // the holder is a stranger, who tells nobody: it is looked after often
     expect_question(send_one(), "rw/acquire");
@@ -165,7 +165,7 @@ TEST_F(EngineUpgrade, CountsTowardsTheDepth) {
     EXPECT_EQ(too_deep.refusal_code, errc::too_deep);
 }
 
-TEST_F(EngineUpgrade, GivenUpLeavesTheLineAndGoesOnReading) {
+TEST_F(EngineUpgrade, GivenUpLeavesTheQueueAndGoesOnReading) {
     hold& held = waiting();
     subject.cancel(upgrade, errc::cancelled, now);
     EXPECT_EQ(upgrade.refusal_code, errc::cancelled);
@@ -217,7 +217,8 @@ TEST_F(EngineUpgrade, WaitsForADowngradeUnderWay) {
     EXPECT_EQ(again.held, &held);
 }
 
-// Found by simulated days: that the server still had it write was taken for a vote, and the caller never heard a word.
+// Found by simulated scenarios: that the server still had it write counted as a grant, and the caller never heard a
+// word.
 TEST_F(EngineUpgrade, IsRefusedAlsoWhereTheServerHasNotHeardOfADowngrade) {
     hold& held = reading_and_writing();
     subject.downgrade(held, answer, now + 2s, now);
@@ -257,8 +258,8 @@ TEST_F(EngineUpgrade, GivenUpWhileItWaitsForADowngradeDoesNotMisreadTheDowngrade
     EXPECT_FALSE(life->lost);
 }
 
-// Found by simulated days: a renewal that finds other readers' leases over serves the line, and tells its caller only
-// by its answer. The upgrade was learnt of at the next poll.
+// Found by simulated scenarios: a renewal that finds other readers' leases over serves the queue, and tells its caller
+// only by its answer. The upgrade was learnt of at the next poll.
 TEST_F(EngineUpgrade, ThatARenewalBringsIsTakenAtOnce) {
     hold& held = waiting();
     subject.renew(held, answer, now);

@@ -13,9 +13,9 @@ public:
     std::vector<std::size_t> more;
 
 private:
-    void on_votes(const std::string&, votes_now what, vote_count count) override {
+    void on_support(const std::string&, support_now what, support_count count) override {
         EXPECT_EQ(count.nodes, 3U);
-        (what == votes_now::fewer ? fewer : more).push_back(count.in_favour);
+        (what == support_now::fewer ? fewer : more).push_back(count.in_favour);
     }
 };
 
@@ -66,12 +66,12 @@ protected:
     }
 
     counting_random random;
-    watching_observer watcher;
+    watching_observer observing;
     std::array<played_server, 3> servers;
     engine subject{{.max_depth = 10},
                    {{&servers[0], "redis://a"}, {&servers[1], "redis://b"}, {&servers[2], "redis://c"}},
                    random,
-                   watcher};
+                   observing};
     std::shared_ptr<const lock_keys> keys = keys_for("x");
     recorded_request first;
     std::string id;

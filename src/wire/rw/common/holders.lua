@@ -88,7 +88,7 @@ local function remove(who)
 end
 
 -- Puts `who` into the hash with that shape.
-local function place(who, shape)
+local function set_shape(who, shape)
     if shape ~= 'w' and not reads(who) then
         readers, rcount, reading[who] = readers + 1, rcount + 1, true
         change(hash_changes, 'r:' .. who, 1)
@@ -108,7 +108,7 @@ end
 
 -- Makes `who` a holder, or changes its hold.
 local function admit(who, shape, lease, token)
-    place(who, shape)
+    set_shape(who, shape)
     extend(who, lease)
     change(grant_changes, who, shape .. ' ' .. token)
     if not has_kept and is_marked(who) then change(grant_changes, 'kept', '1') end
@@ -118,7 +118,7 @@ end
 local function refresh(shape, lease)
     local token = token_of(my_grant)
     must_pass = true
-    place(id, shape)
+    set_shape(id, shape)
     extend(id, lease)
     if shape ~= shape_of(my_grant) then
         change(grant_changes, id, shape .. ' ' .. token .. (my_lost_grant and ' lost' or ''))
@@ -223,7 +223,7 @@ end
 local function refuse_unknown() return redis.error_reply('WRONGTYPE the key holds ' .. unknown) end
 
 -- The ids, fields and counts in the hash without a lease. Ours are dead and are removed; the others are returned.
-local function strangers()
+local function foreign_fields()
     local found = {}
     for i = 1, #fields, 2 do
         local field = fields[i]
@@ -309,13 +309,13 @@ local function lose(who, grant)
         touched = true
         if who == id then my_grant = grant .. ' lost' end
     end
-    if not beside_writer then place(who, shape) end
+    if not beside_writer then set_shape(who, shape) end
 end
 
 -- The hash and the leases disagree: another program wrote the hash, or it is gone (evicted, or it had an expiry shorter
 -- than our leases). Holders of other programs are respected as long as they live.
 local function reconcile()
-    local others = strangers()
+    local others = foreign_fields()
     if #others > 0 then
         local ends = foreign_end(others)
         if ends and ends <= now_ms then

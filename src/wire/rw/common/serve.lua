@@ -23,13 +23,13 @@ local first_has_left = false
 -- The caller leaves the queue if it is there. serve() must follow. If it is not there, nothing is written: on a full
 -- server even a write that removes nothing would let other writes pass.
 local function step_out()
-    local place = position_of(id)
-    if not place then return end
-    first_has_left = place == 0
+    local position = position_of(id)
+    if not position then return end
+    first_has_left = position == 0
     leave_queue(id)
 end
 
--- False in a script whose answer does not tell what the caller got from the queue (a late copy of an earlier request
+-- False in a script whose answer does not tell what the queue granted to the caller (a late copy of an earlier request
 -- came just when its upgrade was due). Then the caller gets a message like everybody.
 local answer_tells = true
 
@@ -101,7 +101,7 @@ local function let_in_who_may()
         append(leaving, who)
         if shape == 'r' and reads(who) and shape_of(grant_of(who)) then return end
         append(coming, {who = who, wants = wants, shape = shape})
-        place(who, shape)
+        set_shape(who, shape)
     end
 
     for who, wants in waiting() do

@@ -12,9 +12,9 @@ local first_has_left = false
 
 -- Leaves the queue if it is there. serve() must follow.
 local function step_out(who)
-    local place = position_of(who)
-    if not place then return end
-    first_has_left = first_has_left or place == 0
+    local position = position_of(who)
+    if not position then return end
+    first_has_left = first_has_left or position == 0
     leave_queue(who)
 end
 

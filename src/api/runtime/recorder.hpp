@@ -12,23 +12,23 @@
 
 namespace holdfast::api {
 
-class watcher final : public engine::observer {
+class recorder final : public engine::observer {
 public:
-    watcher(const client_options& options, api::notifier& notifier)
+    recorder(const client_options& options, api::notifier& notifier)
         : metrics_(options.metrics), log_(options.log), trace_(options.trace), notifier_(notifier) {}
 
     // Hold ids are told by it; it is known when the engine is made.
     void know(const wire::client_id& client) noexcept { client_ = &client; }
 
     void on_step(const engine::hold& of, engine::life_step what, std::chrono::nanoseconds took) override;
-    void on_acquired(std::chrono::nanoseconds waited, engine::how got) override;
+    void on_acquired(std::chrono::nanoseconds waited, engine::how granted_how) override;
     void on_reentered() override;
     void on_refused() override;
     void on_released(std::chrono::nanoseconds held) override;
     void on_renewed() override;
     void on_renewal_failed(const failure& why) override;
     void on_lost(const std::string& lock, errc why) override;
-    void on_votes(const std::string& lock, engine::votes_now what, engine::vote_count count_of) override;
+    void on_support(const std::string& lock, engine::support_now what, engine::support_count count_of) override;
 
     void on_link_up(const std::string& server, const std::string& version);
     void on_link_down(const failure& why);
