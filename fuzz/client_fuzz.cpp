@@ -23,7 +23,7 @@
 
 #include "client/grant_record.hpp"
 #include "client/tampering.hpp"
-#include "redis/cluster/hash_slot.hpp"
+#include "redis/slots/hash_slot.hpp"
 #include "support/choices.hpp"
 #include "world/client.hpp"
 #include "world/cluster.hpp"

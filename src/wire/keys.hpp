@@ -1,7 +1,7 @@
 // The names of everything in Redis: the keys of a lock, the channels of a client, the card of a client.
 //
 // All keys of a lock hash to one Cluster slot, because every script touches several of them: see
-// redis/cluster/hash_slot.hpp.
+// redis/slots/hash_slot.hpp.
 #pragma once
 
 #include <boost/container/static_vector.hpp>
@@ -14,8 +14,8 @@
 #include <string>
 #include <string_view>
 
-#include "redis/cluster/hash_slot.hpp"
 #include "redis/session/command_writer.hpp"
+#include "redis/slots/hash_slot.hpp"
 
 namespace holdfast::wire {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "redis/cluster/slot_map.hpp"
 #include "redis/resp/resp_reader.hpp"
+#include "redis/slots/slot_map.hpp"
 #include "wire/scripts.hpp"
 #include "world/cluster.hpp"
 

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "redis/cluster/hash_slot.hpp"
+#include "redis/slots/hash_slot.hpp"
 #include "support/eventually.hpp"
 
 namespace holdfast::testing {

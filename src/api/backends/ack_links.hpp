@@ -9,9 +9,9 @@
 // is wrong: the address leads elsewhere by now. For members of a Cluster that does not matter.
 #pragma once
 
-#include "redis/cluster/slot_map.hpp"
 #include "redis/session/ack_queue.hpp"
 #include "redis/session/connection.hpp"
+#include "redis/slots/slot_map.hpp"
 
 #include <map>
 #include <memory>

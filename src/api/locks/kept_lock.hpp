@@ -11,9 +11,9 @@
 #pragma once
 
 #include "api/locks/fast_users.hpp"
-#include "api/locks/hold_face.hpp"
 #include "api/locks/lock_definition.hpp"
 #include "api/operations/blocking.hpp"
+#include "api/operations/hold_face.hpp"
 #include "base/recycled.hpp"
 #include "engine/local/local_grants.hpp"
 

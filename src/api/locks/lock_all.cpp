@@ -1,7 +1,7 @@
 #include <holdfast/lock_all.hpp>
 
-#include "api/locks/hold_face.hpp"
 #include "api/locks/together.hpp"
+#include "api/operations/hold_face.hpp"
 
 #include <algorithm>
 #include <numeric>

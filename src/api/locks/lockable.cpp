@@ -2,11 +2,11 @@
 #include <holdfast/mutex.hpp>
 #include <holdfast/shared_mutex.hpp>
 
-#include "api/locks/hold_face.hpp"
 #include "api/locks/kept_lock.hpp"
 #include "api/locks/lock_definition.hpp"
 #include "api/operations/asynchronous.hpp"
 #include "api/operations/blocking_together.hpp"
+#include "api/operations/hold_face.hpp"
 #include "api/operations/posted_release.hpp"
 #include "api/runtime/client_access.hpp"
 #include "api/runtime/thread_locks.hpp"

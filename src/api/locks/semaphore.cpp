@@ -1,10 +1,10 @@
 #include <holdfast/semaphore.hpp>
 
-#include "api/locks/hold_face.hpp"
 #include "api/locks/lock_definition.hpp"
 #include "api/operations/asynchronous.hpp"
 #include "api/operations/blocking.hpp"
 #include "api/operations/blocking_command.hpp"
+#include "api/operations/hold_face.hpp"
 #include "api/runtime/client_access.hpp"
 #include "api/runtime/system_random.hpp"
 #include "base/race_detector.hpp"

@@ -4,7 +4,7 @@
 // An operation must stay alive from start() until finished() is entered, which may destroy it.
 #pragma once
 
-#include "api/locks/hold_face.hpp"
+#include "api/operations/hold_face.hpp"
 #include "api/runtime/core.hpp"
 
 #include <memory>

@@ -7,7 +7,7 @@
 // The core counts posted releases and is not destroyed before they have ended.
 #pragma once
 
-#include "api/locks/hold_face.hpp"
+#include "api/operations/hold_face.hpp"
 #include "api/operations/operation.hpp"
 #include "api/runtime/thread_owner.hpp"
 #include "base/recycled.hpp"

@@ -1,6 +1,6 @@
 #include "cli/run/supervisor.hpp"
 
-#include "api/locks/hold_face.hpp"
+#include "api/operations/hold_face.hpp"
 #include "base/assert.hpp"
 #include "base/boot_clock.hpp"
 #include "redis/url/duration.hpp"

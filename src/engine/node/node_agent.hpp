@@ -11,11 +11,11 @@
 #pragma once
 
 #include "base/errc_table.hpp"
+#include "engine/common_clock.hpp"
 #include "engine/hold.hpp"
 #include "engine/node/bundle.hpp"
 #include "engine/node/lock_watch.hpp"
 #include "engine/node/wake_channels.hpp"
-#include "engine/quorum/common_clock.hpp"
 #include "engine/spares.hpp"
 #include "wire/kind.hpp"
 #include "wire/push.hpp"

@@ -7,8 +7,8 @@
 // it.
 #pragma once
 
-#include "redis/cluster/hash_slot.hpp"
 #include "redis/session/session.hpp"
+#include "redis/slots/hash_slot.hpp"
 
 #include <cstdint>
 #include <deque>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "redis/cluster/cluster_link.hpp"
-#include "redis/cluster/slot_map.hpp"
+#include "redis/slots/slot_map.hpp"
 
 #include <algorithm>
 #include <map>

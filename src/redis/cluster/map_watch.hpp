@@ -13,8 +13,8 @@
 #pragma once
 
 #include "redis/cluster/cluster_links.hpp"
-#include "redis/cluster/redirect.hpp"
 #include "redis/session/jitter.hpp"
+#include "redis/slots/redirect.hpp"
 
 #include <chrono>
 #include <memory>

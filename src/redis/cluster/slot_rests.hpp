@@ -7,9 +7,9 @@
 
 #include "base/clock.hpp"
 #include "base/errc_table.hpp"
-#include "redis/cluster/hash_slot.hpp"
 #include "redis/session/command.hpp"
 #include "redis/session/jitter.hpp"
+#include "redis/slots/hash_slot.hpp"
 
 #include <map>
 #include <optional>

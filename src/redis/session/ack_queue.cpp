@@ -1,9 +1,9 @@
 #include "redis/session/ack_queue.hpp"
 
-#include "redis/cluster/redirect.hpp"
 #include "redis/resp/error_reply.hpp"
 #include "redis/session/command_writer.hpp"
 #include "redis/session/session.hpp"
+#include "redis/slots/redirect.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,9 +1,9 @@
 #include "redis/session/greeting.hpp"
 
-#include "redis/cluster/slot_map.hpp"
 #include "redis/resp/characters.hpp"
 #include "redis/resp/error_reply.hpp"
 #include "redis/session/command_writer.hpp"
+#include "redis/slots/slot_map.hpp"
 
 #include <algorithm>
 #include <charconv>

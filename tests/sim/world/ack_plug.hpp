@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "redis/cluster/slot_map.hpp"
 #include "redis/session/ack_queue.hpp"
+#include "redis/slots/slot_map.hpp"
 #include "world/plug.hpp"
 
 namespace holdfast::sim {

@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-#include "redis/cluster/hash_slot.hpp"
+#include "redis/slots/hash_slot.hpp"
 #include "world/cluster_backend.hpp"
 #include "world/scenario_impl.hpp"
 

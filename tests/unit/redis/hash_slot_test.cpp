@@ -1,5 +1,5 @@
 // Keys, side keys and channels of one lock have one slot, the same as on a server.
-#include "redis/cluster/hash_slot.hpp"
+#include "redis/slots/hash_slot.hpp"
 
 #include <gtest/gtest.h>
 

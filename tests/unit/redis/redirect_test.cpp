@@ -1,5 +1,5 @@
 // The meaning of refusals by members of a Cluster.
-#include "redis/cluster/redirect.hpp"
+#include "redis/slots/redirect.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The owners of slots by CLUSTER SHARDS.
-#include "redis/cluster/slot_map.hpp"
+#include "redis/slots/slot_map.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "api/locks/hold_face.hpp"
+#include "api/operations/hold_face.hpp"
 
 #include <algorithm>
 

@@ -8,8 +8,8 @@
 //  (2) An owner is a primary. The index of a primary never changes.
 #pragma once
 
-#include "redis/cluster/hash_slot.hpp"
 #include "redis/resp/resp_reply.hpp"
+#include "redis/slots/hash_slot.hpp"
 #include "redis/url/server_url.hpp"
 
 #include <array>

@@ -4,7 +4,7 @@
 // also be stopped half way, when it accesses a key that it has deleted itself. Nothing of it is rolled back then.
 #pragma once
 
-#include "redis/cluster/hash_slot.hpp"
+#include "redis/slots/hash_slot.hpp"
 #include "redis/url/server_url.hpp"
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "redis/cluster/hash_slot.hpp"
+#include "redis/slots/hash_slot.hpp"
 
 #include <array>
 

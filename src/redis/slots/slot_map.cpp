@@ -1,4 +1,4 @@
-#include "redis/cluster/slot_map.hpp"
+#include "redis/slots/slot_map.hpp"
 
 #include "redis/url/url_text.hpp"
 

@@ -1,4 +1,4 @@
-#include "redis/cluster/redirect.hpp"
+#include "redis/slots/redirect.hpp"
 
 #include "redis/resp/characters.hpp"
 #include "redis/resp/error_reply.hpp"

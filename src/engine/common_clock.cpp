@@ -1,4 +1,4 @@
-#include "engine/quorum/common_clock.hpp"
+#include "engine/common_clock.hpp"
 
 #include <boost/container/small_vector.hpp>
 
