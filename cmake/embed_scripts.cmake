@@ -2,10 +2,10 @@
 #
 # A line `--@include path` is replaced by that file (path relative to ROOT), so that scripts share text instead of
 # copying it. A file is included once in a script: a second `--@include` of it adds nothing. `--@paste path` puts the
-# file in every time: for a few statements that a fast path shares with a function of the general path. `--@each` puts
-# copies in that differ in their keys. The tables are
-# sorted by name: mutex/acquire, mutex/release, ... A folder called `common` holds files that are included only; a folder called
-# `tools` holds scripts that no lock needs.
+# file in every time: for a few statements that a fast path shares with a function of the general path. With
+# `KEYS[4]=KEYS[3]` behind the path the file uses that key instead. `--@each` puts copies in that differ in their keys.
+# The tables are sorted by name: mutex/acquire, mutex/release, ... A folder called `common` holds files that are included
+# only; a folder called `tools` holds scripts that no lock needs.
 
 set(HOLDFAST_EMBED_TOOL ${CMAKE_CURRENT_LIST_DIR}/embed_scripts_tool.cmake)
 

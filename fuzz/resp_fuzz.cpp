@@ -1,5 +1,5 @@
 // Any bytes, as a server's: the reader must not crash, must keep the shape of its replies, and must not care
-// where the pieces end. Compared with hiredis by tests/unit/redis/resp_hiredis_test.cpp, which knows where the two
+// where the pieces end. Compared with hiredis by tests/unit/redis/resp/resp_hiredis_test.cpp, which knows where the two
 // differ.
 //
 // The first byte chooses the limits and seeds the pieces, the rest is what the server says.

@@ -99,8 +99,8 @@ def server_notes(measured):
 
 REDIS_PEERS = ("redis-py", "redlock", "redis-semaphore", "redsync", "rueidislock")
 ALL_PEERS = REDIS_PEERS + ("redisson", "etcd", "curator")
-# One caller and one server: where the scheduler puts the two, on one core or on both, matters more than anything else and
-# stays the same for a while. So many short slices instead of a few long ones.
+# One caller and one server: where the scheduler puts the two, on one core or on both, matters more than anything else
+# and stays the same for a while. Therefore there are many short slices instead of a few long ones.
 BRIEF = {"slice_factor": 0.2, "round_factor": 5}
 # The end of a lease waits for no answer; release() does, as the other locks' do.
 TOLD_NAME = "holdfast, release()"

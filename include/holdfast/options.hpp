@@ -76,10 +76,10 @@ struct client_options {
     /// How long a wait without a limit waits for a server, or a majority of several, that was never reached. Then it
     /// fails with the reason. From 1 ms to 24 h. `client` lists all rules about servers that cannot be reached.
     milliseconds first_connect{std::chrono::seconds(10)};
-    /// How long a blocked caller looks for the server's answer before its thread sleeps: waking a sleeping core takes
-    /// longer than a round trip on the same machine or in the same rack. Empty: the client learns how long answers
-    /// take, looks about that long, seldom where looking is in vain, and spends at most a twentieth of the time on
-    /// looks in vain. 0: never. At most 10 ms. An idle client never looks.
+    /// How long a blocked caller spins, looking for the server's answer, before its thread sleeps: waking a sleeping
+    /// core takes longer than a round trip on the same machine or in the same rack. Empty: the client spins about as
+    /// long as answers usually take, spins rarely if spinning does not pay off, and spends at most 5 % of the time on
+    /// spinning in vain. 0: never. At most 10 ms. An idle client never spins.
     std::optional<std::chrono::microseconds> spin = {};
     /// How often one owner may re-enter one lock.
     unsigned max_depth = 100'000;

@@ -51,8 +51,8 @@ struct semaphore_holder {
 /// greatest token says nothing about the others.
 ///
 /// All users of a name must declare the same limit; see resize(). It works on one server, with sentinels, with replicas
-/// and on a Cluster. With several independent servers the constructor refuses: a majority of votes for each holder does
-/// not bound the sum of the permits (with three servers and a limit of 2, three holders can have two votes each).
+/// and on a Cluster. With several independent servers the constructor refuses: a majority for each holder does not
+/// bound the sum of the permits (with three servers and a limit of 2, three holders can have two servers each).
 ///
 /// Errors: blocking calls throw `error`. Besides the codes named with each function: errc::limit_differs if others use
 /// the semaphore with another limit; errc::over_limit if more permits are asked for than the limit; errc::wrong_type if

@@ -49,7 +49,7 @@ instant cluster_node::trusted_from(const lock_keys& lock) const {
     return found == primaries_.end() ? instant{} : found->second.trusted_from;
 }
 
-// Whoever granted it: the question shows whether it is there.
+// Any member may have granted the hold: the question shows whether the present owner of the slot has it.
 void cluster_node::confirm(redis::command& request, const lock_keys& lock, redis::acknowledgement wanted) {
     host_.confirm(request, router_.whom_to_ask(slot_of(lock)), wanted);
 }

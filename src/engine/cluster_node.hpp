@@ -1,8 +1,8 @@
 // A whole Cluster as one of the nodes that vote.
 //
-// Between the node_input, who knows locks, and the router, who knows slots: every lock has the slot of its key, so
-// whatever happens to slots has happened to the locks that are there. Besides, it keeps in mind which primaries are
-// believed: a replica that took over may lack what the old primary had granted.
+// Stands between the node_input, which knows locks, and the router, which knows slots: every lock has the slot of its
+// key, so an event of slots is an event of the locks that are there. It also remembers which primaries are believed: a
+// replica that took over may lack what the old primary had granted.
 //
 // Sans-I/O. Lives in the client's serial section.
 //

@@ -17,8 +17,8 @@ namespace holdfast::wire {
 
 class payload {
 public:
-    // The lock's own key, then these side keys. A raw lock's gap is added to them where `gap` says so; before the key
-    // of the notes it has a place in any case.
+    // The lock's own key, then these side keys. `gap` says whether a raw lock's gap is added to them; before the key of
+    // the notes it is always added.
     enum class gap : std::uint8_t { never, of_raw_locks, and_notes };
     payload(const lock_keys& keys, std::initializer_list<lock_keys::side> sides, gap with_gap = gap::never) {
         const bool has_notes = with_gap == gap::and_notes;

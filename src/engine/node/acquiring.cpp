@@ -323,7 +323,7 @@ void ask(node_agent& agent, node_hold& n, waiting wait, instant now) {
     if (n.is_gone()) {
         agent.holds().push_back(n);
         if (n.whole->kept) keeping::mark(agent, n);
-        // Of an undo: until when the server may remember it, which is longer than anybody may believe.
+        // Clear the end of an earlier undo: it is later than any validity of the new acquisition.
         n.valid_until = {};
         n.cancelling = false;
     }

@@ -57,7 +57,7 @@ public:
     virtual failure why_not_up(const lock_keys& lock) const = 0;
     // Something would be asked for if there were a link. A single server is dialled in any case.
     virtual void want_link(const lock_keys& /*lock*/) {}
-    // Nothing is asked for before this: the server may have forgotten holds that are still believed in.
+    // Nothing is asked for before this instant: the server may have forgotten holds that are still valid for clients.
     virtual instant trusted_from(const lock_keys& lock) const = 0;
     // Asks how many replicas have what the lock's server has done so far; answered as by redis::ack_queue, never from
     // within this call. Taken back by withdraw(). `request` is wire::confirm_request, for a node whose locks may be

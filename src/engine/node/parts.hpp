@@ -29,7 +29,7 @@ void note_waiters(node_agent& agent, node_hold& n, std::size_t waiters);
 void note_ceiling(node_hold& n, fencing_token ceiling) noexcept;
 // The node holds it, by an answer that counts.
 void proved(node_agent& agent, node_hold& n, const proof& shown) noexcept;
-// Of an operator's message about a hold: `token` is the last that the node gave out, for it or before, or 0.
+// For an operator's message about a hold: `token` is the last one that the node granted, or 0.
 bool is_grant(const node_hold& n, fencing_token token) noexcept;
 // A node that is asked again by a marked id tells its last number, not its token.
 bool is_same_grant(const node_hold& n, const proof& shown) noexcept;

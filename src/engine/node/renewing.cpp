@@ -13,7 +13,7 @@ constexpr milliseconds shortest_foreign_pace{100};
 // A renewal that failed for a reason that may pass is tried again after this part of the lease.
 constexpr int retry_part = 10;
 
-// Of a marked hold whose ceiling is ahead of the node's clock, so that time brings no numbers: so many a renewal.
+// Tokens requested by one renewal of a marked hold whose ceiling is ahead of the node's clock.
 constexpr fencing_token numbers_ahead = 10'000;
 
 // Rounds down to a common beat, so that the renewals of many holds go out in one write.

@@ -2,8 +2,7 @@
 //
 // Invariants:
 //  (1) A hold's validity is that of its majority-th best node hold. It is lost when fewer than a majority are left.
-//  Lost
-//      is for ever.
+//      Lost is for ever.
 //  (2) What ends a hold ends all its node holds, those included that never answered.
 #pragma once
 

@@ -44,12 +44,12 @@ public:
     bool was_reached() const noexcept;
 
     // --- node holds that count
-    // What is held is what a node hold must be for: one that only reads does not back a hold that writes.
+    // A node hold that only reads does not back a hold that writes.
     static bool is_backed_by(const hold& h, const node_hold& n) noexcept {
         return h.exclusive > 0 ? n.writes() : n.counts();
     }
     static node_holds backing(hold& h) { return those(h, is_backed_by); }
-    // Of what is asked for: an upgrade is granted where the node hold writes.
+    // The node granted what is asked for: an upgrade is granted where the node hold writes.
     static bool is_in_favour(const hold& h, const node_hold& n) noexcept {
         return h.phase == hold_phase::held ? n.writes() && !n.asks() : n.counts();
     }

@@ -26,6 +26,6 @@ local mark = whole(redis.call('GET', KEYS[3]), 1)
 --@paste common/steps/raise_ceiling.lua
 -- The lease comes first: a full server accepts it, and then the fence.
 redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.max(left, lease)))
-local ahead_ms = math.max(math.ceil((mark - now_us) / 1000), 0)
-redis.call('SET', KEYS[3], mark, 'PX', string.format('%.0f', ahead_ms + retention))
+local now_text = string.format('%.0f', now_us)
+--@paste common/steps/remember_token.lua KEYS[4]=KEYS[3]
 return {1, '', '', '', mark, waiters}

@@ -3,8 +3,9 @@
 -- ARGV  1 hold id of the watcher  2 wake-up channel, empty: it watches no longer  3 ms for which it is to be told
 -- Returns  {1, holder, holder's ms left, last token, note} held (ms left -1: no expiry; token 0: not known)
 --          {0, last token} free
--- Repeatable: a watcher comes again before its time is over, and when it is told `changed`. Then it is told what changed.
--- A full server, or too many watchers: it is told nothing, and has to come more often.
+-- Repeatable. The watcher calls it again before the time ends and after each `changed` message; the answer is the new
+-- state.
+-- A full server, or too many watchers: the watcher receives no messages and must call it more often.
 --@include common/numbers.lua
 --@include common/watchers.lua
 

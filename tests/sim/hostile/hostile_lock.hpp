@@ -8,10 +8,9 @@
 //  (1) A script ends, with a reply of its kind or with a clear error: the server's WRONGTYPE, or one that names
 //      holdfast. It never fails in the middle for a reason of Lua's.
 //  (2) Scripts never block a lock that the contents alone would not block: if after the end of all leases a fresh
-//  client
-//      could acquire it, it can also do so when scripts have run on the contents; and it can release and acquire again.
-//      Not where somebody has written a lease that ends in thousands of years: it counts, although the key that it is
-//      in would have expired before, if no script had used the lock.
+//      client could acquire it, it can also do so when scripts have run on the contents; and it can release and acquire
+//      again. Not where somebody has written a lease that ends in thousands of years: it counts, although the key that
+//      it is in would have expired before, if no script had used the lock.
 #pragma once
 
 #include <cstdint>

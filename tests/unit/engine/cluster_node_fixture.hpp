@@ -5,7 +5,7 @@
 
 #include "engine/cluster_node.hpp"
 #include "unit/engine/engine_fixture.hpp"
-#include "unit/redis/cluster_driver.hpp"
+#include "unit/redis/cluster/cluster_driver.hpp"
 
 namespace holdfast::engine::testing {
 

@@ -20,8 +20,8 @@
 
 #include "engine/engine.hpp"
 #include "redis/session/multiplexer.hpp"
-#include "unit/redis/command_bytes.hpp"
-#include "unit/redis/parsed_reply.hpp"
+#include "unit/redis/resp/parsed_reply.hpp"
+#include "unit/redis/session/command_bytes.hpp"
 #include "wire/scripts.hpp"
 
 namespace holdfast::engine::testing {

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "unit/redis/command_bytes.hpp"
-#include "unit/redis/recorded_command.hpp"
+#include "unit/redis/session/command_bytes.hpp"
+#include "unit/redis/session/recorded_command.hpp"
 #include "wire/scripts.hpp"
 
 namespace holdfast::wire::kind_test {

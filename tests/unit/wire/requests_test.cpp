@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "redis/resp/resp_reader.hpp"
-#include "unit/redis/command_bytes.hpp"
-#include "unit/redis/recorded_command.hpp"
+#include "unit/redis/session/command_bytes.hpp"
+#include "unit/redis/session/recorded_command.hpp"
 #include "wire/kind.hpp"
 #include "wire/scripts.hpp"
 

@@ -36,7 +36,7 @@ std::vector<lock_event> first_events(const lock_state& now);
 // Both are of the same lock.
 std::vector<lock_event> events_between(const lock_state& before, const lock_state& now);
 
-// Who ends takes the card along before the hold is seen to be over: what was known of it is known still.
+// A client deletes its card before its hold ends. Keep the card from the previous look.
 void keep_clients(const lock_state& before, lock_state& now);
 
 }  // namespace holdfast::cli
