@@ -122,7 +122,8 @@ struct refusal {
     std::string holder = {};
     /// With errc::recovering: the time until enough servers vote. None: another reason.
     std::optional<std::chrono::milliseconds> recovers_in = {};
-    /// The note of that holder, any bytes; see `acquire_options::note`. Empty: it has none, or it is not known.
+    /// The note of that holder, any bytes; see `acquire_options::note`. Empty: the holder has no note, or it is not
+    /// known.
     std::string note = {};
 };
 

@@ -56,7 +56,7 @@ public:
     /// should refuse smaller tokens. An upgrade brings a new token for all leases of that hold. An empty lease: 0.
     std::uint64_t token() const noexcept;
 
-    /// How long the holder may still rely on the hold, by the clock of this machine. Zero or less: no longer.
+    /// How long the holder may still rely on the hold, by the clock of this machine. Zero or less: not any more.
     milliseconds validity() const noexcept;
 
     /// A stop is requested when the hold is lost, before its validity ends. Callbacks run on a thread of the library
@@ -79,20 +79,20 @@ public:
 
     /// Releases the lock and waits for the answer. The lease is empty afterwards, whatever the answer. Never throws.
     ///
-    /// Errors: errc::lost, errc::not_held, errc::held_by_other: the hold had ended before; errc::outcome_unknown: no
-    /// answer in time, the release goes on in the background.
+    /// Errors: errc::lost, errc::not_held, errc::held_by_other: the hold was already over; errc::outcome_unknown: no
+    /// answer in time, the release continues in the background.
     boost::system::error_code release() noexcept;
-    /// The same. `left_behind` tells who holds the lock and who waits after the release. Both are zero where the server
-    /// did not tell: on failure, or if the same owner still holds the lock by another lease.
+    /// The same. `left_behind` tells who holds the lock and who waits after the release. Both are zero if the server
+    /// did not report them: on failure, or if the same owner still holds the lock by another lease.
     boost::system::error_code release(afterwards& left_behind) noexcept;
 
     /// Makes a hold that reads write as well. Waits, ahead of the queue, until all other readers have released.
     ///
-    /// The lease that is returned writes. This lease goes on reading, whatever the result. When the writing lease is
+    /// The lease that is returned writes. This lease keeps reading, whatever the result. When the writing lease is
     /// released, the hold reads again.
     ///
     /// Errors: throws `error`: errc::would_deadlock if another owner waits for an upgrade already (release the read
-    /// hold, so that one of the two can go on) or if the lock is striped; errc::lost if the hold is lost;
+    /// hold, so that one of the two can continue) or if the lock is striped; errc::lost if the hold is lost;
     /// errc::cancelled; errc::held_other_mode if this lease writes; errc::not_held if it is empty. Cancellation:
     /// `upgrade_options::stop`. A grant that arrives later is given back in the background.
     lease upgrade(upgrade_options options = {}) { return upgrade_within(detail::for_ever, std::move(options)); }

@@ -24,12 +24,12 @@ class loss_of_any;
 /// A lock, and how `lock_all` is to acquire it. A lock by itself means exclusively.
 class lock_request {
 public:
-    /// Exclusively.
+    /// Acquires the lock exclusively.
     lock_request(lockable& lock) noexcept : lock_(lock) {}
-    /// Exclusively.
+    /// Acquires the lock exclusively.
     lock_request(std::reference_wrapper<lockable> lock) noexcept : lock_(lock) {}
 
-    /// Of a read-write lock: to read.
+    /// Acquires a read-write lock for reading.
     static lock_request to_read(shared_mutex& lock) noexcept {
         lock_request made(lock);
         made.mode_ = mode::shared;
@@ -58,15 +58,15 @@ inline lock_request to_read(shared_mutex& lock) noexcept {
 /// `keys::raw`). Otherwise:
 ///
 /// The locks are acquired one after the other in a fixed order (by server, then by key), whatever their order in the
-/// call, and each wait is in the queue. So callers with overlapping sets cannot deadlock, and none starves. std::lock
-/// works too, but it tries and backs off, and under load it hardly ever finds all locks free at once. A lock that is
-/// named twice is re-entered, also one that is to be held exclusively and to be read.
+/// call, and each wait is in the queue. So callers with overlapping sets cannot deadlock, and every caller is served.
+/// std::lock works too, but it tries and backs off, and under load it hardly ever finds all locks free at once. A lock
+/// that is named twice is re-entered, also if one request is exclusive and the other one reads.
 ///
 /// All locks are valid when the constructor returns. If one is lost during the wait for a later one, all are released
 /// and acquired again: a lock with `renew = false` needs a lease that outlasts the wait for the others.
 ///
 /// Errors: the constructors throw `error` if one lock cannot be acquired, as `lockable::acquire()` does; the locks
-/// acquired before are released. errc::lost: a hold that the owner had before is lost.
+/// acquired before are released. errc::lost: an earlier hold of the owner is lost.
 /// Cancellation: `acquire_options::stop`.
 /// Thread safety: as of `lease`.
 class HOLDFAST_EXPORT lock_all {

@@ -61,7 +61,7 @@ struct lock_metrics {
 /// Thread safety: all functions may run at the same time.
 class HOLDFAST_EXPORT named_metrics {
 public:
-    /// Figures of their own for at most so many names.
+    /// At most `most_names` names have figures of their own.
     explicit named_metrics(std::size_t most_names);
     ~named_metrics();
     named_metrics(const named_metrics&) = delete;

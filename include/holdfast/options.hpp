@@ -100,8 +100,8 @@ struct client_options {
     /// waiter notices. If the server refuses that, the connection goes on as before; the client logs it and asks again.
     /// The last of client, locks and leases to be destroyed waits until a running call has returned.
     credentials_source credentials = {};
-    /// The same for the sentinels of a redis+sentinel:// URL. Without it they are told only what the URL says is for
-    /// them.
+    /// The same for the sentinels of a redis+sentinel:// URL. Without it the client sends them only the
+    /// credentials that the URL names for them.
     credentials_source sentinel_credentials = {};
 };
 
@@ -153,22 +153,23 @@ struct basic_lock_options {
     milliseconds yield_after{50};
     /// The text in front of the tagged key.
     std::string prefix = "hf:";
-    /// How long the client goes on holding, and renewing, the lock after its last local release, as long as nobody else
-    /// wants it. Acquiring it again in this process then sends nothing and takes less than a microsecond. Others are
-    /// given the lock when they ask; after a crash they wait until the lease ends, even if the lock was only kept: use
-    /// a short lease. 0: not at all. At most 24 h. Needs `renew`, and not `keys::raw`, whose programs cannot ask.
+    /// How long the client keeps holding and renewing the lock after its last local release, while no other client
+    /// wants it. Acquiring it again in this process then sends nothing and takes less than a microsecond. Another
+    /// client receives the lock when it asks; after a crash they wait until the lease ends, even if the lock was only
+    /// kept: use a short lease. 0: the lock is not kept. At most 24 h. Needs `renew`. Refused with `keys::raw`, because
+    /// other programs cannot ask for the lock.
     milliseconds keep{0};
     /// While others wait: how many times in a row the lock may pass to the next waiter inside this process before it is
     /// handed over to them; at most for 10 ms, or a tenth of the lease. All waiters of the process then have one
-    /// position in the queue together. 0: everybody waits in the order of arrival. Needs what `keep` needs.
+    /// position in the queue together. 0: all waiters are served in the order of arrival. Needs what `keep` needs.
     unsigned passes = 0;
-    /// Of a mutex: how long the lock stays free of new holders after a hold has *expired*, because its client crashed
-    /// or was cut off. Work that the former holder had begun, and cannot take back, has this time to end. A release
-    /// frees the lock at once, as ever, and so does a holder that was told of the loss and has released since. The
-    /// server's lease is `lease + delay`, which is at most the client's max_lease. 0: none. All users of a lock should
+    /// For a mutex: how long the lock admits no new holder after a hold *expired*, because its client crashed or was
+    /// cut off. Work that the former holder began and cannot take back has this time to end. A release frees the lock
+    /// at once, also the release of a holder that learned of the loss. The server's lease is `lease + delay`, which is
+    /// at most the client's max_lease. 0: no delay. All users of a lock should
     /// agree on it.
     [[no_unique_address]] Delay delay = {};
-    /// Of a shared_mutex: which waiters go first. Of a mutex there is nothing to choose.
+    /// For a shared_mutex: which waiters go first. A mutex has no such choice.
     [[no_unique_address]] Preference prefer = {};
 };
 
@@ -181,11 +182,11 @@ using shared_mutex_options = basic_lock_options<prefer, no_delay>;
 /// The options of a semaphore. It cannot be used with keys::raw, `keep` and `passes`.
 using semaphore_options = basic_lock_options<no_preference, no_delay>;
 
-/// What the server told about the lock when it was released; see `lease::release(afterwards&)`.
+/// The state of the lock after the release, as the server reported it; see `lease::release(afterwards&)`.
 struct afterwards {
     /// How many holders the lock has now, including those it was just handed over to. Zero: the lock is free.
     std::size_t holders = 0;
-    /// How many still wait.
+    /// How many waiters are left.
     std::size_t waiters = 0;
 };
 
@@ -193,7 +194,7 @@ struct afterwards {
 struct upgrade_options {
     /// Blocking calls fill this if they return without success or throw. It must outlive the call.
     holdfast::refusal* why_not = nullptr;
-    /// Cancels the wait. A grant that arrives later is given back in the background.
+    /// Cancels the wait. A grant that arrives later is released in the background.
     std::stop_token stop = {};
 };
 
@@ -201,19 +202,19 @@ struct upgrade_options {
 struct acquire_options {
     /// The lease of this hold. Zero: that of the lock.
     milliseconds lease{0};
-    /// Who acquires. Without one, each acquisition is an owner of its own.
+    /// The owner that acquires. Without one, each acquisition is an owner of its own.
     std::optional<holdfast::owner> owner = {};
     /// Blocking calls fill this if they return without the lock or throw. It must outlive the call. Asynchronous ones
     /// fill it before the handler runs, where `detail` names the lock and the server, which an error_code cannot; then
     /// it must live until the handler runs.
     holdfast::refusal* why_not = nullptr;
-    /// Cancels the wait. A grant that arrives later is given back in the background.
+    /// Cancels the wait. A grant that arrives later is released in the background.
     std::stop_token stop = {};
     /// A text for others to read: why the lock is held, by which job. Any bytes, at most 1024. It is stored with the
-    /// hold, told to those who are refused (`refusal::note`) and by the tools, and removed with the hold. Everybody who
-    /// may read the lock's keys can read it. Of a mutex or a shared_mutex without `keep` and `passes`, and not with
-    /// keys::raw: otherwise errc::bad_option. An owner that re-enters keeps the note that it has. Empty: none. The client
-    /// copies the text during the call.
+    /// hold, shown to refused callers (`refusal::note`) and by the tools, and removed with the hold. Anybody who may
+    /// read the lock's keys can read it. Of a mutex or a shared_mutex without `keep` and `passes`, and not with
+    /// keys::raw: otherwise errc::bad_option. An owner that re-enters keeps the note that it has. Empty: none. The
+    /// client copies the text during the call.
     std::string_view note = {};
 };
 

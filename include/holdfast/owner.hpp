@@ -1,4 +1,4 @@
-// Who may re-enter a lock.
+// Owners: which acquisitions may re-enter a lock.
 #pragma once
 
 #include <holdfast/export.hpp>

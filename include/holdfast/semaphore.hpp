@@ -33,13 +33,13 @@ struct semaphore_holder {
     milliseconds left{0};
 };
 
-/// At most `limit` permits are out at a time, across processes and machines. An acquisition takes one permit or several
-/// and returns a `lease`, as that of a mutex: it is renewed in the background, tells a loss by `lost()`, and gives
-/// exactly its permits back when it is released or destroyed. A holder that crashes gives them back when its lease
-/// ends.
+/// At most `limit` permits are held at any time, across processes and machines. An acquisition takes one permit or
+/// several and returns a `lease`, as that of a mutex: it is renewed in the background, reports a loss by `lost()`, and
+/// returns exactly its permits when it is released or destroyed. The permits of a holder that crashes are free when its
+/// lease ends.
 ///
 /// The names are those of std::counting_semaphore where they fit. There is no release() of a number: a permit belongs
-/// to a lease, so none is lost with a crash, and none is made by releasing twice.
+/// to a lease, so a crash loses no permit, and a second release adds none.
 ///
 /// The queue is first come, first served, also for large requests: one that waits for many permits is not overtaken by
 /// requests for few. One release may admit several waiters.
@@ -165,7 +165,7 @@ public:
     ///
     /// Errors: errc::request_timed_out and the other reasons why the server cannot be asked.
     std::size_t available() const;
-    /// Who holds permits now, the oldest grant first. Asks the server. Errors: those of available().
+    /// The present holders of permits, the oldest grant first. Asks the server. Errors: those of available().
     std::vector<semaphore_holder> holders() const;
 
 private:
