@@ -28,9 +28,8 @@ struct client_access;
 /// - A wait with a limit (`try_acquire_for`) also waits for the server, until its deadline.
 /// - A wait without a limit (`acquire`, `lock`) waits `client_options::first_connect` for a server that was never
 ///   reached. Once the server was reached, it waits for it without a limit.
-/// - A call that does not wait (`try_acquire`, `ping`) ends with its attempt to connect. Once the server was reached,
-/// it
-///   waits for a broken connection until the request timeout.
+/// - A call that does not wait (`try_acquire`, `ping`) ends with its attempt to connect. Once the server was
+///   reached, it waits for a broken connection until the request timeout.
 ///
 /// Each then reports why the last attempt to connect failed: errc::connection_refused, errc::host_not_found,
 /// errc::unreachable, errc::no_primary and the like; with several servers errc::no_quorum, and the reasons in the

@@ -7,10 +7,9 @@
 // Sans-I/O. Lives in the client's serial section.
 //
 // Invariants:
-//  (1) One that restarted, or is a primary though the last map had it as something else, counts as just started:
-//  nothing
-//      is asked for there for the time of mistrust. One that was known as a primary without slots has lost nothing.
-//  (2) Whoever moves bytes calls router().on_timer() after every event of a link, as the router wants it.
+//  (1) A primary that restarted, or that the last map named as something else, counts as just started: nothing is asked
+//      for there for the time of mistrust. One that was known as a primary without slots has lost nothing.
+//  (2) The driver calls router().on_timer() after every event of a link, as the router demands.
 #pragma once
 
 #include "base/assert.hpp"

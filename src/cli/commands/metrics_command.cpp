@@ -59,7 +59,7 @@ void add_metrics(CLI::App& app, int& status) {
     declare_server(*command, *options);
     command->footer(
         "Locks, holders, waiters, the oldest wait and the longest hold, by the part of the name before the first ':'.\n"
-        "With --listen: at /metrics, until a signal. Whoever can connect can read it: listen on 127.0.0.1.");
+        "With --listen: at /metrics, until a signal. Anybody who can connect can read it: listen on 127.0.0.1.");
 }
 
 }  // namespace holdfast::cli

@@ -140,7 +140,7 @@ void declare_lock_options(CLI::App& command, run_options& options) {
     add("--slots", options.slot_limit, "N", "one of N at a time: takes a permit of a semaphore")
         ->check(CLI::PositiveNumber);
     add("--take", options.slots_taken, "N", "with --slots: take N of the permits (1)")->check(CLI::PositiveNumber);
-    add("--note", options.note, "TEXT", "what others are told about this hold (of run: the command)");
+    add("--note", options.note, "TEXT", "a text about this hold for others to read (run: the command)");
     add("-w,--wait", options.wait, "TIME", "wait at most this long, as in 30s (no limit)");
     command.add_flag("-n,--no-wait", options.no_wait, "give up at once if somebody else holds the lock");
     add("--lease", options.lease, "TIME", "how long the lock outlives a crash (30s)");
@@ -160,7 +160,7 @@ void declare_lock_options(CLI::App& command, run_options& options) {
 void declare_election(CLI::App& elect, run_options& options, std::string& value) {
     const auto add = adder_to(elect);
     add("NAME", options.name, "", "the election")->required();
-    add("--value", value, "TEXT", "what others are told about this leader")->required();
+    add("--value", value, "TEXT", "a text about this leader for others to read")->required();
     add("-w,--wait", options.wait, "TIME", "campaign at most this long, as in 30s (no limit)");
     elect.add_flag("-n,--no-wait", options.no_wait, "give up at once if somebody else leads");
     add("--lease", options.lease, "TIME", "how long a leader that crashed keeps others waiting (30s)");

@@ -99,7 +99,7 @@ int stop(const bool& force) {
         return all_well;
     }
     const std::size_t held = status->held.size();
-    if (held > 0 && !force && !user_agrees(are_held(held) + " here; whoever holds one loses it. Stop the server?")) {
+    if (held > 0 && !force && !user_agrees(are_held(held) + " here; their holders lose them. Stop the server?")) {
         tell(fmt::format("not stopped: {} ({}{}); wait for the holder, or use --force", are_held(held),
                          status->held.front(), held == 1 ? "" : ", ..."));
         return not_acquired;

@@ -19,7 +19,7 @@ finding fine(const char* check, std::string what) {
 finding unknown(const char* check, const char* what) {
     return {check, severity::warning, std::string(what) + " could not be read",
             "Nobody knows whether locks are safe in this respect.",
-            "allow this user INFO and CONFIG GET, or ask whoever runs the server"};
+            "allow this user INFO and CONFIG GET, or ask the operator of the server"};
 }
 
 namespace {
@@ -313,10 +313,10 @@ finding check_idle(const server_survey& survey) {
     if (!timeout) return unknown("idle", "timeout");
     if (*timeout == 0 || *timeout >= shortest_s)
         return fine("idle", *timeout == 0 ? "links stay open" : fmt::format("links close after {} s", *timeout));
-    return {"idle", severity::warning, fmt::format("idle links are closed after {} s", *timeout),
-            "Clients ask for a sign of life every 5 s unless told otherwise; shorter, and their links break again and "
-            "again.",
-            "CONFIG SET timeout 0"};
+    return {
+        "idle", severity::warning, fmt::format("idle links are closed after {} s", *timeout),
+        "By default a client sends PING every 5 s. A shorter timeout of the server closes idle links again and again.",
+        "CONFIG SET timeout 0"};
 }
 
 finding check_uptime(const server_survey& survey) {
