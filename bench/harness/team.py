@@ -96,7 +96,7 @@ class Slice:
         visits = self.visits()
         for before, after in zip(visits, visits[1:]):
             if after[0] < before[1]:
-                raise Silent(f"two holders at once: {before[2]} let go {before[1] - after[0]:.0f} us after {after[2]} came in")
+                raise Silent(f"two holders at once: {before[2]} released {before[1] - after[0]:.0f} us after {after[2]} came in")
         return [after[0] - before[1] for before, after in zip(visits, visits[1:]) if before[2] != after[2]]
 
     def fairness(self):

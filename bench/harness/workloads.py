@@ -135,8 +135,8 @@ ALL = {each.name: each for each in (
              LOWER, median_gap, "ping-pong", processes=4, words={"callers": 4, **QUEUE}, notes=gap_notes,
              floor_adds=one_script_us, peers=ALL_PEERS, slice_factor=2, times_script="release", **TOLD,
              targets=[Target("ratio", LOWER, 1.3), Target("commands_per_cycle", LOWER, 2.05)]),
-    # With pauses of one length, whoever let go comes back just when its successor lets go, and the two are in each other's
-    # way; most work is not like that.
+    # With pauses of one length, a former holder comes back just when its successor releases, and the two disturb each
+    # other; most work is not like that.
     Workload("handover.uneven", "The same, 5 ms inside, 7.5 ms outside: gap between two holders", "us, median",
              LOWER, median_gap, "ping-pong", processes=4, words={"callers": 4, **QUEUE, "rest_us": 7500}, notes=gap_notes,
              floor_adds=one_script_us, slice_factor=2, times_script="release",

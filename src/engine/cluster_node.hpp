@@ -23,7 +23,7 @@
 
 namespace holdfast::engine {
 
-// Whoever has a cluster_node: gives it links and the time, and may look on.
+// The owner of a cluster_node: gives it links and the time, and may observe it.
 class cluster_host : public redis::link_maker {
 public:
     virtual instant now() const = 0;
@@ -35,8 +35,8 @@ public:
     virtual void on_slots_up(const redis::slot_set& /*which*/, instant /*now*/) {}
     // There is another map. Nothing is to be sent now.
     virtual void on_map() {}
-    // As outbox::confirm(), at the member that owns the lock's slot; null: nobody is known to. Whoever may be asked for
-    // replicas has it.
+    // As outbox::confirm(), at the member that owns the lock's slot; null: no owner is known. A host of a node that
+    // asks for replicas implements it.
     virtual void confirm(redis::command&, const redis::server_address* /*at*/, redis::acknowledgement /*wanted*/) {
         HOLDFAST_ASSERT(false);
     }

@@ -10,7 +10,7 @@
 
 #include "engine/terms.hpp"
 
-#include <type_traits>
+#include <deque>
 #include <variant>
 
 namespace holdfast::wire {
@@ -194,43 +194,15 @@ using effect =
                  effects::seen_renewed, effects::seen_renewal_failed, effects::seen_support, effects::ask_watched,
                  effects::sighted, effects::watch_troubled>;
 
-// First in, first out. Keeps its memory, and has nothing to destroy: 400 of 15,000 instructions of a cycle in the
-// benchmark `parallel`.
-template <typename T>
-class work_list {
-public:
-    static_assert(std::is_trivially_destructible_v<T> && std::is_trivially_copyable_v<T>);
-
-    void add(const T& what) {
-        all_.push_back(what);
-        ++left_;
-    }
-    bool is_empty() const noexcept { return left_ == 0; }
-    // There must be one. A copy, because what it leads to may append.
-    T take() {
-        const T next = all_[next_++];
-        if (--left_ == 0) {
-            all_.clear();
-            next_ = 0;
-        }
-        return next;
-    }
-
-private:
-    std::vector<T> all_;
-    std::size_t next_ = 0;
-    std::size_t left_ = 0;
-};
-
 // Where all parts of the engine append. What an effect or a node event points to exists until the loop has ended: holds
 // do, and so does what is kept here.
 class agenda {
 public:
     template <typename Effect>
     void add(const Effect& what) {
-        effects_.add(what);
+        effects_.push_back(what);
     }
-    void tell(const node_event& what) { events_.add(what); }
+    void tell(const node_event& what) { events_.push_back(what); }
     template <typename T>
     const T* keep(T what) {
         auto kept = std::make_shared<const T>(std::move(what));
@@ -243,8 +215,8 @@ public:
 protected:
     ~agenda() = default;
 
-    work_list<node_event> events_;
-    work_list<effect> effects_;
+    std::deque<node_event> events_;
+    std::deque<effect> effects_;
     std::vector<std::shared_ptr<const void>> kept_;
 };
 

@@ -120,6 +120,14 @@ struct executor {
     }
 };
 
+// A copy, because what it leads to may append.
+template <typename T>
+T take(std::deque<T>& all) {
+    const T next = all.front();
+    all.pop_front();
+    return next;
+}
+
 }  // namespace
 
 void engine::run(instant now) {
@@ -127,8 +135,8 @@ void engine::run(instant now) {
     running_ = true;
     // Also if an effect throws (no memory for a handler): the next call goes on with the rest.
     const std::unique_ptr<bool, void (*)(bool*)> guard(&running_, [](bool* running) { *running = false; });
-    while (!events_.is_empty() || !effects_.is_empty()) {
-        events_.is_empty() ? std::visit(executor{observer_, now}, effects_.take()) : take_event(events_.take(), now);
+    while (!events_.empty() || !effects_.empty()) {
+        events_.empty() ? std::visit(executor{observer_, now}, take(effects_)) : take_event(take(events_), now);
     }
     if (holds_.has_forgotten()) holds_.free_forgotten();
     if (!kept_.empty()) kept_.clear();

@@ -114,7 +114,7 @@ struct acquire_terms {
 
 struct engine_settings {
     milliseconds request_timeout{2000};
-    // Whoever waits without a limit gives nodes that were never reached this long.
+    // A wait without a limit gives nodes that were never reached this long.
     milliseconds first_connect{10'000};
     milliseconds fence_retention{3600 * 1000};
     // A hold is told to be lost this part of a lease before its validity ends.

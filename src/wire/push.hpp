@@ -3,7 +3,7 @@
 //     grant <hold id> <token> [<hold id> <token> ...]   these waiters of the client hold the lock now
 //     grant_block <hold id> <token> <ceiling> <waiters> [...]
 //                                                       the same for marked ids (hold_id.hpp): they may use the tokens
-//                                                       up to the ceiling, and so many others wait
+//                                                       up to the ceiling, and the number of others that wait
 //     wanted <hold id> [<hold id> ...]                  others wait for the lock of these marked holds
 //     poll <hold id>                                    this waiter should poll now
 //     revoked <hold id> <token>                         an operator ended this grant

@@ -1,6 +1,7 @@
 // Counts releases that nobody waits for, so that a core does not go while one is under way.
 //
-// A release counts from before it enters the section until it has ended. wait() is for whoever is about to go.
+// A release counts from before it enters the section until it has ended. The last owner of the core calls wait() before
+// the core goes.
 #pragma once
 
 #include "api/runtime/loop.hpp"

@@ -1,7 +1,7 @@
 // Several calls to one node that go out as one: acquisitions of several mutexes, or their releases (wire/together.hpp).
 //
-// The parts are calls like others. They count as written from the moment the bundle is submitted, so that whoever gives
-// one up undoes it behind the bundle. Each is answered by its own part of the reply. A part that the script has left
+// The parts are calls like others. They count as written from the moment the bundle is submitted, so an undo of
+// one of them is sent behind the bundle. Each is answered by its own part of the reply. A part that the script has left
 // alone, and every part after a failure whose outcome is unknown, goes on by itself.
 #pragma once
 

@@ -28,7 +28,8 @@ public:
     void leave(const lock_keys& lock);
     // Of a lock with a listener, if it is not subscribed yet.
     void subscribe(const lock_keys& lock);
-    // The server does not let us listen. Whoever subscribes next tries again: rights may have been given meanwhile.
+    // The server does not let the client listen. The next subscription tries again: rights may have been given
+    // meanwhile.
     void refused(const lock_set& which);
 
 private:

@@ -19,7 +19,7 @@ public:
     std::size_t size() const noexcept { return holds_.size(); }
 
     pending_work& pending(hold& h);
-    // Whoever waits for it, if anybody does.
+    // The caller that waits for it; null: none.
     static acquire_completion* end_acquisition(hold& h) noexcept;
     // To what is due first of all that is pending. Where there is one node, a hold that is simply held has nothing
     // pending, and needs no memory for it.

@@ -46,7 +46,7 @@ void append_command(std::string& out, std::span<const argument> all);
 void append_command(std::string& out, std::initializer_list<argument> all);
 /// Arguments that follow others, which somebody else writes, with the array's header.
 void append_arguments(std::string& out, std::span<const argument> rest);
-/// The beginning of a command of so many arguments, the first of them; the others are for append_arguments().
+/// The beginning of a command of that many arguments, with the first of them; append_arguments() adds the others.
 void append_head(std::string& out, std::size_t argument_count, std::initializer_list<argument> first);
 /// One command alone.
 std::string encoded_command(std::initializer_list<argument> all);
