@@ -1,5 +1,5 @@
 // Holds that may be asked back: by which id a node knows them, and what is told of them.
-#include "unit/engine/quorum_engine_fixture.hpp"
+#include "unit/engine/quorum/quorum_engine_fixture.hpp"
 
 namespace holdfast::engine::engine_kept_test {
 namespace {

@@ -1,7 +1,7 @@
 // What attempts cost that are given up before a server has answered: the test counts every command that is sent.
 #include <deque>
 
-#include "unit/engine/quorum_engine_fixture.hpp"
+#include "unit/engine/quorum/quorum_engine_fixture.hpp"
 
 namespace holdfast::engine::engine_pacing_test {
 namespace {

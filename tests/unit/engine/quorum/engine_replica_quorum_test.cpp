@@ -1,5 +1,5 @@
 // Votes that count only when the replicas of their server have them, where three servers vote.
-#include "unit/engine/quorum_engine_fixture.hpp"
+#include "unit/engine/quorum/quorum_engine_fixture.hpp"
 
 namespace holdfast::engine::engine_replica_quorum_test {
 namespace {

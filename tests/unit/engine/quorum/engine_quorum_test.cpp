@@ -1,6 +1,6 @@
 // The engine with three servers played by the test: how votes are counted, and what is asked when they are not enough.
 // Longer stories are the simulator's.
-#include "unit/engine/quorum_engine_fixture.hpp"
+#include "unit/engine/quorum/quorum_engine_fixture.hpp"
 
 namespace holdfast::engine::engine_quorum_test {
 namespace {

@@ -1,5 +1,5 @@
 // What the engine takes the clocks of three servers for, and the tickets that it makes by the middle one.
-#include "unit/engine/quorum_engine_fixture.hpp"
+#include "unit/engine/quorum/quorum_engine_fixture.hpp"
 
 #include <deque>
 
