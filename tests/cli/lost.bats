@@ -45,7 +45,7 @@ deaf='trap "echo TERM >>\"$BOX/heard\"" TERM; echo $$ >"$BOX/job"
     [ "$status" -eq 75 ]
     wait_until is_gone "$(cat "$BOX/child")"
     [ "$(redis get 'hf:{a}')" = somebody ]
-    has_line "$BOX/out" "lost the lock 'a': the server gave it to another holder"
+    has_line "$BOX/out" "lost the lock 'a': the server lost this hold and granted the lock to another holder"
 }
 
 @test "Lost.WithWarnTheCommandGoesOnAndTheStatusTells" {

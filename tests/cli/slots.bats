@@ -1,4 +1,4 @@
-# holdfast run --slots: so many at a time, and how the other commands show it.
+# holdfast run --slots: a bounded number of commands at a time, and how the other commands show it.
 load common
 
 hold_slots() {
