@@ -363,6 +363,10 @@ bool knows_notes(std::string_view script) {
 void checker::before_script(server& at, const words& command) {
     const std::string_view script = script_of(command);
     if (knows_notes(script)) notes_.note_given(script, command);
+    if (script == "mutex/watch") {
+        watched = &at;
+        return watches_.before_script(command);
+    }
     if (seen_ == view::of_beliefs) return;
     watched = &at;
     if (knows_notes(script)) notes_.before_script(script, command);
@@ -379,6 +383,7 @@ void checker::before_script(server& at, const words& command) {
 
 void checker::after_script(const words& command, const value& answer) {
     const std::string_view script = script_of(command);
+    if (script == "mutex/watch") return watches_.after_script(command, answer);
     if (seen_ == view::of_beliefs) {
         if (!trace) return;
         std::string told = "  " + std::string(script);

@@ -19,7 +19,7 @@
 //   - What a caller is told of a release or a renewal is what the server did.
 //   - No automatic renewal fails without a reason. No caller receives an error that is not about the lock.
 // The rules of read-write locks on the server's side are in rw_checker, those of semaphores in semaphore_checker,
-// those of notes in note_checker.
+// those of notes in note_checker, those of watchers in watch_checker.
 #pragma once
 
 #include <map>
@@ -34,6 +34,7 @@
 #include "world/note_checker.hpp"
 #include "world/rw_checker.hpp"
 #include "world/semaphore_checker.hpp"
+#include "world/watch_checker.hpp"
 
 namespace holdfast::sim {
 
@@ -59,7 +60,9 @@ public:
     /// With one server the checker sees everything. With several, only what the clients conclude counts.
     enum class view : std::uint8_t { of_the_server, of_beliefs };
     checker(timeline& time, view seen)
-        : checks(time), seen_(seen), read_write_(*this), semaphores_(*this), notes_(*this) {}
+        : checks(time), seen_(seen), read_write_(*this), semaphores_(*this), notes_(*this), watches_(*this) {
+        watches_.note_given = [this](const std::string& holder) { return notes_.note_of(holder); };
+    }
 
     // --- faults outside the promise
     void data_lost(bool mistrusted);
@@ -68,6 +71,7 @@ public:
     rw_checker& read_write() { return read_write_; }
     semaphore_checker& semaphores() { return semaphores_; }
     note_checker& notes() { return notes_; }
+    watch_checker& watches() { return watches_; }
 
     // --- the clients' side
     std::shared_ptr<belief> believes(belief fresh);
@@ -174,6 +178,7 @@ private:
     rw_checker read_write_;
     semaphore_checker semaphores_;
     note_checker notes_;
+    watch_checker watches_;
     std::map<std::string, lock_state, std::less<>> locks_;
     std::map<std::string, std::vector<std::shared_ptr<belief>>> beliefs_;
     std::set<std::string, std::less<>> holders_;  // ids that ever acquired
