@@ -450,7 +450,16 @@ void checker::after_call(const call& asked, const value& answer) {
     }
     state.holder = holder;
     update_queue(asked, state);
+    if (asked.what == step::acquire) check_position(asked, state, answer);
     watch_keeper(state);
+}
+
+// Other programs' waiters do not count, and neither do watchers.
+void checker::check_position(const call& asked, const lock_state& state, const value& answer) {
+    if (answer.items.empty() || answer.items[0].integer != 2 || excused.corrupted) return;
+    const auto found = std::find(state.queue.begin(), state.queue.end(), asked.id);
+    if (found == state.queue.end() || found - state.queue.begin() == answer.items.at(4).integer) return;
+    fail(asked.id + " was told a wrong position: " + answer.to_string());
 }
 
 void checker::check_step(const call& asked, const lock_state& was, const std::string& holder) {

@@ -96,8 +96,10 @@ void watch_checker::told(watcher& who, const wire::watch_answer& seen) {
     const auto is_meant = [&](const run& one) {
         if (one.when < who.true_at || one.found.holder != seen.holder || one.found.note != seen.note) return false;
         // A server that took over knows no better; that the lock is free may be told all the same.
-        const bool is_raised = seen.is_free() && seen.token == highest && one.found.token < seen.token;
-        return one.found.token == seen.token || is_raised;
+        // And the server may forget the token of a hold before the hold is over.
+        const bool is_forgotten = who.known && who.known->holder == seen.holder && one.found.token == 0;
+        const bool is_raised = (seen.is_free() || is_forgotten) && seen.token == highest;
+        return one.found.token == seen.token || (is_raised && one.found.token < highest);
     };
     const auto found = std::find_if(runs.begin(), runs.end(), is_meant);
     if (found == runs.end())
