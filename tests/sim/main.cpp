@@ -26,8 +26,8 @@ struct settings {
 int usage() {
     std::fputs(
         "usage: holdfast-sim [--seeds N] [--first-seed N] [--jobs N] [--counted N] [--all] [--replicated] [--cluster] "
-        "[--polls]\n"
-        "       holdfast-sim --seed N [--trace] [--replicated] [--cluster] [--polls]\n"
+        "[--polls] [--watchers]\n"
+        "       holdfast-sim --seed N [--trace] [--replicated] [--cluster] [--polls] [--watchers]\n"
         "       holdfast-sim --explore list|all|SCOPE,... [--schedules N] [--jobs N] [--mutant NAME|all]\n"
         "                    [--waits N] [--deviations N] [--horizon MS]\n"
         "       holdfast-sim --explore SCOPE --schedule N,N,... [--mutant NAME]\n",
@@ -57,6 +57,10 @@ bool read(int argc, char** argv, settings& out) {
         }
         if (word == "--semaphores") {
             out.campaign.scenario.semaphores = scenario_options::counting::always;
+            continue;
+        }
+        if (word == "--watchers") {
+            out.campaign.scenario.watchers = scenario_options::watching::always;
             continue;
         }
         if (word == "--all") {

@@ -22,6 +22,7 @@ TEST_P(Mutants, AreDetected) {
     options.scenario.kept = scenario_options::keeping::never;  // unless the mutant shows there only
     options.scenario.semaphores = scenario_options::counting::never;
     options.scenario.notes = scenario_options::noting::never;
+    options.scenario.watchers = scenario_options::watching::never;
     GetParam().apply(options.scenario);
     const campaign_result all = run_campaign(options);
     ASSERT_TRUE(all.violation) << "not detected in " << all.scenarios << " scenarios";
@@ -35,6 +36,7 @@ TEST_P(Mutants, AreDetected) {
     as_it_is.kept = options.scenario.kept;
     as_it_is.semaphores = options.scenario.semaphores;
     as_it_is.notes = options.scenario.notes;
+    as_it_is.watchers = options.scenario.watchers;
     as_it_is.engine = std::make_shared<script_engine>();
     EXPECT_EQ(simulate(as_it_is).verdict, "") << "the scenario must keep every rule without the mutant";
 }

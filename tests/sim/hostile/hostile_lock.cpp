@@ -8,6 +8,7 @@
 #include "redis/session/multiplexer.hpp"
 #include "wire/hold_id.hpp"
 #include "wire/look.hpp"
+#include "wire/mutex/watch.hpp"
 #include "wire/semaphore/semaphore_requests.hpp"
 #include "wire/together.hpp"
 #include "world/random_stream.hpp"
@@ -53,9 +54,10 @@ constexpr std::array<string_view, 24> numbers{"0",
                                               "1800000000000000",
                                               "1799999999999999"};
 
-constexpr std::array<string_view, 12> fields{"mode",  "rcount",   "writer",    "wcount",
+constexpr std::array<string_view, 13> fields{"mode",  "rcount",   "writer",    "wcount",
                                              "limit", "declared", "version",   "foreign",
-                                             "kept",  "r:",       "r:another", "18000000-1-1-1-1:7"};
+                                             "kept",  "r:",       "r:another", "18000000-1-1-1-1:7",
+                                             "watch"};
 
 constexpr std::array<string_view, 14> words{"r", "w", "u",    "b",    "read", "write",     "lost",
                                             "-", "",  "none", "both", "\n",   "hf:wake:x", "hf:wake:{l}:x"};
@@ -113,6 +115,7 @@ hostile_lock::hostile_lock(choices choose) {
     keys_ = wire::make_keys(wire::lock_name("l"), naming, "hf:");
     other_ = wire::make_keys(wire::lock_name("m"), wire::key_naming::tagged, "hf:");
     random_stream draw(5);
+    noted_id_ = wire::hold_id(wire::first_noted + 1, draw).text(wire::client_id(draw));
     for (std::uint64_t n = 1; n <= 2; ++n) {
         const wire::client_id client(draw);
         const wire::hold_id id(n, draw);
@@ -120,9 +123,10 @@ hostile_lock::hostile_lock(choices choose) {
         ids_.push_back(id.text(client, wire::mark::common_channel));
         ids_.push_back(id.text(client, wire::mark::sharded_channel));
     }
+    ids_.push_back(noted_id_);
     ids_.insert(ids_.end(), {"another program", "hf_", "hf_abc.1.def", "", "r:x w", string(100, 'x')});
     for (const string& key : {keys_.lock(), keys_.queue(), keys_.waiters(), keys_.fence(), keys_.leases(),
-                              keys_.grants(), keys_.gap(), other_.lock()}) {
+                              keys_.grants(), keys_.gap(), keys_.notes(), other_.lock()}) {
         draw_key(choose, key);
     }
     while (!choose.are_over() && steps_.size() < most_calls) {
@@ -139,9 +143,18 @@ string hostile_lock::id_of(choices& choose) const {
 string hostile_lock::value_of(choices& choose) const {
     const auto number = [&] { return string(choose.of(numbers)); };
     const auto word = [&] { return string(choose.of(words)); };
-    switch (choose.below(7)) {
+    switch (choose.below(8)) {
         case 0:
             return number();
+        case 6: {  // like watchers
+            string out;
+            for (std::size_t i = choose.below(3); i < 3; ++i) {
+                out += choose.one_in(2) ? "1800000060000000" : number();
+                out += " " + id_of(choose) + " ";
+                out += choose.one_in(2) ? "9 hf:wake:x" : number() + " " + word();
+            }
+            return out;
+        }
         case 1:
             return id_of(choose);
         case 2: {  // like a waiter's entry
@@ -236,11 +249,19 @@ call_words hostile_lock::call_of(choices& choose) const {
     const string id = ids_[choose.below(6)];
     const std::uint64_t token = tokens[choose.below(tokens.size())];
     const std::uint64_t to = std::max(token + 1, tokens[choose.below(tokens.size())]);
-    switch (choose.below(12)) {
+    switch (choose.below(13)) {
+        case 11: {
+            if (kind_ != wire::lock_kind::mutex) break;
+            constexpr std::array<string_view, 4> channels{"", wire::by_polls, "hf:wake:x", "hf:wake:{l}:x"};
+            silent_command watch;
+            wire::write_watch(watch, keys_, {.id = id, .channel = choose.of(channels), .lasts = lease});
+            return words_of(watch);
+        }
         case 1:
             return call_with(wire::release_request{.id = id, .token = token, .yield_after = 50ms}, choose);
         case 2:
-            return call_with(wire::renew_request{.id = id, .lease = lease}, choose);
+            return call_with(wire::renew_request{.id = id, .lease = lease, .delay = choose.one_in(3) ? 1s : 0s},
+                             choose);
         case 3:
             return call_with(wire::confirm_request{.id = id, .token = token}, choose);
         case 4:
@@ -296,6 +317,11 @@ call_words hostile_lock::call_of(choices& choose) const {
     if ((how & 96U) == 96U && kind.has_shared_mode()) {
         wanted.wants = wire::wish::upgrade;
         wanted.upgrading = std::max<std::uint64_t>(token, 1);
+    }
+    if ((how & 128U) != 0 && kind_ != wire::lock_kind::semaphore && !keys_.is_raw()) {
+        wanted.id = noted_id_;
+        wanted.note = choose.of(words);
+        wanted.asks_for_note = true;
     }
     wanted.poll_interval = 1s;
     wanted.queue_retention = 60s;

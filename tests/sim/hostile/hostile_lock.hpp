@@ -77,6 +77,7 @@ private:
     wire::lock_keys keys_;
     wire::lock_keys other_;  // that is taken together with it
     std::vector<std::string> ids_;
+    std::string noted_id_;
     std::vector<call_words> contents_;
     bool has_endless_lease_ = false;
     std::vector<step> steps_;

@@ -25,6 +25,15 @@ struct lock_plan {
     std::uint32_t limit = 1;  // of a semaphore
 };
 
+/// Ways to break what stands between the engine and a user that watches.
+enum class watch_mutant : std::uint8_t {
+    none,
+    forgets,          // what was told before, from time to time
+    tells_late,       // each on a thread of its own
+    subscribes_late,  // long after it has asked
+    is_deaf,          // to messages of changes
+};
+
 /// How the actors of a scenario behave.
 struct workload {
     std::vector<lock_plan> locks;
@@ -55,6 +64,7 @@ struct workload {
     bool answers_ignored = false;
     bool cancellations_ignored = false;
     bool delay_ignored = false;
+    watch_mutant broken_watcher = watch_mutant::none;
 
     engine::patience draw_patience(random_stream& random, instant now) const {
         engine::patience out;

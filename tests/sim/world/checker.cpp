@@ -363,6 +363,10 @@ bool knows_notes(std::string_view script) {
 void checker::before_script(server& at, const words& command) {
     const std::string_view script = script_of(command);
     if (knows_notes(script)) notes_.note_given(script, command);
+    if (script == "mutex/watch") {
+        watched = &at;
+        return watches_.before_script(command);
+    }
     if (seen_ == view::of_beliefs) return;
     watched = &at;
     if (knows_notes(script)) notes_.before_script(script, command);
@@ -379,6 +383,7 @@ void checker::before_script(server& at, const words& command) {
 
 void checker::after_script(const words& command, const value& answer) {
     const std::string_view script = script_of(command);
+    if (script == "mutex/watch") return watches_.after_script(command, answer);
     if (seen_ == view::of_beliefs) {
         if (!trace) return;
         std::string told = "  " + std::string(script);
@@ -445,7 +450,16 @@ void checker::after_call(const call& asked, const value& answer) {
     }
     state.holder = holder;
     update_queue(asked, state);
+    if (asked.what == step::acquire) check_position(asked, state, answer);
     watch_keeper(state);
+}
+
+// Other programs' waiters do not count, and neither do watchers.
+void checker::check_position(const call& asked, const lock_state& state, const value& answer) {
+    if (answer.items.empty() || answer.items[0].integer != 2 || excused.corrupted) return;
+    const auto found = std::find(state.queue.begin(), state.queue.end(), asked.id);
+    if (found == state.queue.end() || found - state.queue.begin() == answer.items.at(4).integer) return;
+    fail(asked.id + " was told a wrong position: " + answer.to_string());
 }
 
 void checker::check_step(const call& asked, const lock_state& was, const std::string& holder) {

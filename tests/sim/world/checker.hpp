@@ -12,6 +12,7 @@
 //   - A waiter without trouble is not overtaken by a later one. With several servers: not by one that came half a
 //     second later.
 //   - A free lock is granted soon while anybody waits. A waiter that receives a hand-over acquires soon.
+//   - A waiter is told how many of our clients wait before it, whoever else is among the waiters.
 //   - A lock is never taken from a living holder, and never granted to a waiter that is gone or has given up.
 //   - A lock that foreign clients share is left free again and again, however many waiters there are, and no waiter
 //     acquires it during such a gap.
@@ -19,7 +20,7 @@
 //   - What a caller is told of a release or a renewal is what the server did.
 //   - No automatic renewal fails without a reason. No caller receives an error that is not about the lock.
 // The rules of read-write locks on the server's side are in rw_checker, those of semaphores in semaphore_checker,
-// those of notes in note_checker.
+// those of notes in note_checker, those of watchers in watch_checker.
 #pragma once
 
 #include <map>
@@ -34,6 +35,7 @@
 #include "world/note_checker.hpp"
 #include "world/rw_checker.hpp"
 #include "world/semaphore_checker.hpp"
+#include "world/watch_checker.hpp"
 
 namespace holdfast::sim {
 
@@ -59,7 +61,9 @@ public:
     /// With one server the checker sees everything. With several, only what the clients conclude counts.
     enum class view : std::uint8_t { of_the_server, of_beliefs };
     checker(timeline& time, view seen)
-        : checks(time), seen_(seen), read_write_(*this), semaphores_(*this), notes_(*this) {}
+        : checks(time), seen_(seen), read_write_(*this), semaphores_(*this), notes_(*this), watches_(*this) {
+        watches_.note_given = [this](const std::string& holder) { return notes_.note_of(holder); };
+    }
 
     // --- faults outside the promise
     void data_lost(bool mistrusted);
@@ -68,6 +72,7 @@ public:
     rw_checker& read_write() { return read_write_; }
     semaphore_checker& semaphores() { return semaphores_; }
     note_checker& notes() { return notes_; }
+    watch_checker& watches() { return watches_; }
 
     // --- the clients' side
     std::shared_ptr<belief> believes(belief fresh);
@@ -160,6 +165,7 @@ private:
     void check_token(lock_state& state, const std::string& id);
     void check_order(const lock_state& state, const std::string& id);
     void expect_entry(const std::string& lock, const std::string& id);
+    void check_position(const call& asked, const lock_state& state, const value& answer);
     void update_queue(const call& asked, lock_state& state);
     bool calm(const lock_state& state, const std::string& id) const;
 
@@ -174,6 +180,7 @@ private:
     rw_checker read_write_;
     semaphore_checker semaphores_;
     note_checker notes_;
+    watch_checker watches_;
     std::map<std::string, lock_state, std::less<>> locks_;
     std::map<std::string, std::vector<std::shared_ptr<belief>>> beliefs_;
     std::set<std::string, std::less<>> holders_;  // ids that ever acquired

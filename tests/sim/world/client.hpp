@@ -29,6 +29,8 @@ struct client_setup {
     milliseconds max_lease{0};                        // not zero: a restarted server is not trusted for this long
     bool clock_stops_in_pauses = false;               // mutant: CLOCK_MONOTONIC instead of CLOCK_BOOTTIME
     bool first_failure_ends_waits = false;            // mutant: the first failed attempt to connect ends every wait
+    bool subscribes_late = false;                     // mutant: only after what it has asked is answered
+    bool is_deaf_to_changes = false;                  // mutant: a watcher hears nothing
 };
 
 class client final : private engine::observer {
@@ -44,6 +46,8 @@ public:
     milliseconds mistrusts_for() const { return setup_.max_lease; }
     milliseconds first_connect() const { return setup_.engine.first_connect; }
     engine::woken_by wakes() const { return setup_.wakes; }
+    bool subscribes_late() const { return setup_.subscribes_late; }
+    bool is_deaf_to_changes() const { return setup_.is_deaf_to_changes; }
     bool waits_for_first_links() const { return !setup_.first_failure_ends_waits; }
     const std::vector<std::shared_ptr<const wire::lock_keys>>& locks() const { return setup_.locks; }
 
@@ -55,6 +59,9 @@ public:
         if (paused_) return postponed_.emplace_back(std::forward<Action>(what)), void();
         what();
         settle();
+    }
+    void later(nanoseconds wait, timeline::action what) {
+        time_.after(wait, [this, what = std::move(what)] { when_awake(what); });
     }
     void start();
     void pause_until(instant then);

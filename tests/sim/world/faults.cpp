@@ -1,6 +1,7 @@
 // The faults, and their effect on links, clients, servers and data.
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "wire/scripts.hpp"
@@ -363,6 +364,7 @@ void scenario::corrupt() {
     constexpr std::uint64_t calls_with_garbage = 4;  // change nothing, so they excuse nothing
     if (to_holders || to_the_mark || how != calls_with_garbage) checker_.waiters_corrupted();
     if (to_holders) return corrupt_rw(*plan.keys);
+    if (is_watched_ && watch_random_.percent(50)) corrupt_watchers(*plan.keys);
     if (plan.kind == wire::lock_kind::semaphore && semaphore_random_.percent(60)) return corrupt_semaphore(*plan.keys);
     corrupt_queue(*plan.keys, how);
     if (to_the_mark) corrupt_queue(*plan.keys, 2);
@@ -402,6 +404,27 @@ void scenario::corrupt_queue(const wire::lock_keys& keys, std::uint64_t how) {
                     checker_.fail("garbage was accepted by " + std::string(script.name));
             }
     }
+}
+
+// What is no list of watchers, or one that begins well.
+void scenario::corrupt_watchers(const wire::lock_keys& keys) {
+    checker_.waiters_corrupted();
+    server& at = *servers_[0];
+    const std::string type = at.run({"TYPE", keys.waiters()}).text;
+    if (type != "hash" && type != "none") return;
+    const std::string there = at.run({"HGET", keys.waiters(), "watch"}).text;
+    const std::string later = std::to_string(at.now_us() + 60'000'000);
+    const std::array<std::string, 9> garbage{"",
+                                             "what",
+                                             "12 what",
+                                             std::string(400, '9') + " hf_x 3 abc",
+                                             later + " hf_x 99999999999999999999 abc",
+                                             later + " hf_x 3 abc" + later,
+                                             later + " hf_x 11 {other slot}",
+                                             there + "garbage",
+                                             there.substr(0, there.size() / 2)};
+    at.run({"HSET", keys.waiters(), "watch", garbage[watch_random_.below(garbage.size())]});
+    at.run({"PEXPIRE", keys.waiters(), "60000"});
 }
 
 // Loses or spoils a part of what only a semaphore has. Nobody knows then how many permits are out.

@@ -92,6 +92,19 @@ mutant of_notes(std::string rule, mutant one) {
                                       }});
 }
 
+// A mutant that shows only where users watch.
+mutant of_watchers(std::string rule, mutant one) {
+    return breaking(std::move(rule), {std::move(one.name), [apply = std::move(one.apply)](scenario_options& scenario) {
+                                          scenario.watchers = scenario_options::watching::always;
+                                          apply(scenario);
+                                      }});
+}
+
+mutant of_watchers(std::string rule, std::string name, watch_mutant what) {
+    return of_watchers(std::move(rule),
+                       {std::move(name), [what](scenario_options& scenario) { scenario.broken_watcher = what; }});
+}
+
 // A mutant that shows only with several servers.
 mutant of_several(mutant one) {
     return {std::move(one.name), [apply = std::move(one.apply)](scenario_options& scenario) {
@@ -473,6 +486,52 @@ std::vector<mutant> mutants() {
                  in_scripts("TheSweepTakesWaitersNotes", "mutex/acquire",
                             "if 4 * (notes.count() - 1) <= 5 * (entries + notes.holders()) then return end",
                             "if notes.count() <= 2 then return end\n    entries = 0")),
+        // Watchers.
+        of_watchers("was not told in time",
+                    in_scripts("WatchersAreNotToldOfGrants", "", "if watch then tell_watchers() end\n    return token",
+                               "return token")),
+        of_watchers("was not told in time",
+                    in_scripts("WatchersAreNotToldOfReleases", "mutex/release",
+                               "if watch then tell_watchers() end\n    end\n    return {1, queued}",
+                               "end\n    return {1, queued}")),
+        of_watchers("was not told in time", in_scripts("TheFastPathHandsOverUnseen", "mutex/release",
+                                                       "first and lease and not found[3]", "first and lease")),
+        of_watchers(
+            "was not told in time",
+            in_scripts("WatchersAreHiddenByOtherProgramsWaiters", "", "local watch = entries > 0 and redis.call",
+                       "local watch = entries > 0 and entries ~= queued and redis.call")),
+        of_watchers("was not told in time", in_scripts("WatchersDoNotKnowWhenTheLeaseEnds", "mutex/watch",
+                                                       "redis.call('PTTL', KEYS[1]), mark or", "-1, mark or")),
+        of_watchers("a wrong position", {"WatchersCountAsWaiters",
+                                         [](scenario_options& scenario) {
+                                             replace_in_scripts(scenario, "mutex/acquire",
+                                                                "math.max(entries - 1, 0), entries, ", "-1, -1, ");
+                                             replace_in_scripts(scenario, "mutex/acquire",
+                                                                "if #last == (entries > 0 and 2 or 0)",
+                                                                "if (last[2] ~= nil) == (entries > 0)");
+                                         }}),
+        of_watchers(
+            "is not to be told of changes for as long",
+            in_scripts("WatchersAreNotRenewed", "mutex/watch", "local is_there = 2 * (until_us - now_us) > ms * 1000",
+                       "local is_there = until_us > now_us")),
+        of_watchers("end before their time", in_scripts("WatchersEndWithTheQueue", "mutex/watch",
+                                                        "if is_told and not untold and 1000 *", "if false and 1000 *")),
+        of_watchers("does not any more", in_scripts("AWatcherReplacesTheOthers", "mutex/watch",
+                                                    "if who ~= id and ends_us > now_us then", "if false then")),
+        of_watchers("does not want it",
+                    in_scripts("WatchersDoNotLeave", "mutex/watch", "(is_told or string.find(there,",
+                               "is_told and (true or string.find(there,")),
+        of_watchers("is not so", of_notes("", in_scripts("WatchersAreToldAnyNote", "mutex/watch",
+                                                         "redis.pcall('HGET', KEYS[5], holder)",
+                                                         "redis.pcall('HVALS', KEYS[5])[1]"))),
+        of_watchers("was told", "WatchersAreToldByThreads", watch_mutant::tells_late),
+        of_watchers("was not told in time", "WatchersSubscribeAfterTheyHaveAsked", watch_mutant::subscribes_late),
+        of_watchers("was not told in time", "WatchersAreDeaf", watch_mutant::is_deaf),
+        of_watchers("an older grant after a newer one", {"WatchersForget",
+                                                         [](scenario_options& scenario) {
+                                                             scenario.replicated = true;
+                                                             scenario.broken_watcher = watch_mutant::forgets;
+                                                         }}),
         of_clusters(
             of_semaphores("", in_scripts("DeadlinesOfPermitsFollowTheOldMembersClock", "",
                                          "return at_least > 1 and at_least + later_ms() - now_ms or 0", "return 0"))),

@@ -25,6 +25,11 @@ public:
     void note_given(std::string_view script, const words& command);
     void before_script(std::string_view script, const words& command);
     void after_script(std::string_view script, const words& command, const value& answer);
+    /// The note with which this id acquired; empty: it had none.
+    std::string note_of(const std::string& id) const {
+        const auto found = given_.find(id);
+        return found == given_.end() ? std::string() : found->second;
+    }
     /// A user was refused, and told of that holder with that note.
     void told(const std::string& holder, const std::string& note);
 

@@ -6,6 +6,7 @@
 #include "wire/scripts.hpp"
 #include "world/scenario_impl.hpp"
 #include "world/set_actor.hpp"
+#include "world/watch_actor.hpp"
 
 namespace holdfast::sim {
 
@@ -24,6 +25,9 @@ constexpr std::uint64_t set_salt = 15838;  // this and the next leave the seeds 
 constexpr std::uint64_t delay_salt = 104729;
 constexpr std::uint64_t note_salt = 0x6e6f7465;
 constexpr std::uint64_t clocks_salt = 0x636c6f636b86;
+
+// In one of five scenarios some users watch mutexes. The salt leaves the regression seeds without.
+constexpr std::uint64_t watch_salt = 0x77617463;
 
 // The percentage of scenarios that have a kind of fault at all. Faults outside the promise are rarer. The faults of a
 // scenario come at one pace, and each is one of its kinds.
@@ -118,6 +122,13 @@ bool has_notes(const scenario_options& scenario) {
     return random_stream(scenario.seed ^ note_salt).percent(25);
 }
 
+bool has_watchers(const scenario_options& scenario) {
+    using watching = scenario_options::watching;
+    if (!has_cluster(scenario) && servers_on(scenario) > 1) return false;
+    if (scenario.watchers != watching::by_seed) return scenario.watchers == watching::always;
+    return random_stream(scenario.seed ^ watch_salt).percent(20);
+}
+
 bool is_seen_by_beliefs(const scenario_options& scenario) {
     return is_acknowledged(scenario) || (!has_cluster(scenario) && servers_on(scenario) > 1);
 }
@@ -136,7 +147,9 @@ scenario::scenario(const scenario_options& options)
       kept_random_(options.seed ^ kept_salt),
       polling_random_(options.seed ^ polling_salt),
       semaphore_random_(random_stream(options.seed ^ semaphore_salt).fork()),
+      watch_random_(random_stream(options.seed ^ watch_salt).fork()),
       is_kept_(has_keepers(options)),
+      is_watched_(has_watchers(options)),
       is_acknowledged_(is_acknowledged(options)),
       checker_(time_, is_seen_by_beliefs(options) ? checker::view::of_beliefs : checker::view::of_the_server),
       cluster_random_(random_stream(options.seed ^ cluster_salt).fork()),
@@ -163,6 +176,10 @@ scenario::scenario(const scenario_options& options)
     draw_plan();
     const std::size_t clients = 1 + random_.below(4);
     for (std::size_t i = 0; i < clients; ++i) add_client();
+    if (is_watched_) {
+        if (watch_random_.percent(60)) add_observer();
+        watch_the_watchers();
+    }
 }
 
 std::vector<std::unique_ptr<server>> scenario::make_servers() {
@@ -216,6 +233,7 @@ void scenario::draw_plan() {
     workload_.answers_ignored = options_.answers_ignored;
     workload_.cancellations_ignored = options_.cancellations_ignored;
     workload_.delay_ignored = options_.delay_ignored;
+    workload_.broken_watcher = options_.broken_watcher;
     const std::size_t locks = 1 + random_.below(3);
     for (std::size_t i = 0; i < locks; ++i) {
         const auto naming = random_.percent(70) ? wire::key_naming::tagged : wire::key_naming::raw;
@@ -357,7 +375,7 @@ milliseconds scenario::max_lease() const {
     return is_tight ? workload_.longest_lease() : longest_lease;
 }
 
-client& scenario::add_client() {
+client& scenario::make_client(client_kind kind) {
     client_setup setup;
     setup.number = clients_.size();
     setup.servers = several() ? servers_.size() : 1;
@@ -375,16 +393,23 @@ client& scenario::add_client() {
     if (mistrusted_ && !options_.forgetful_servers_vote) setup.max_lease = max_lease();
     setup.clock_stops_in_pauses = options_.clock_stops_in_pauses;
     setup.first_failure_ends_waits = options_.first_failure_ends_waits;
+    setup.is_deaf_to_changes = options_.broken_watcher == watch_mutant::is_deaf;
+    setup.subscribes_late = kind == client_kind::observer && options_.broken_watcher == watch_mutant::subscribes_late;
     draw_wake_up(setup);
     ids_.push_back(std::make_unique<random_stream>(options_.ids_repeat ? options_.seed : random_.next()));
     clients_.push_back(std::make_unique<client>(time_, random_.fork(), *ids_.back(), setup, *this));
     client& fresh = *clients_.back();
     by_id_[fresh.engine().id().text()] = &fresh;
     if (setup.wakes == engine::woken_by::poll) checker_.pollers.insert(fresh.engine().id().text());
+    return fresh;
+}
+
+client& scenario::add_client() {
+    client& fresh = make_client(client_kind::user);
     const std::vector<keeper*> kept = is_kept_ ? add_keepers(fresh) : std::vector<keeper*>();
     const std::size_t actors = 1 + random_.below(4);
     for (std::size_t i = 0; i < actors; ++i) {
-        const std::string name = "c" + std::to_string(setup.number) + "." + std::to_string(i);
+        const std::string name = "c" + std::to_string(fresh.number()) + "." + std::to_string(i);
         actor::environment where{time_, fresh, checker_, workload_, checker_.trace};
         random_stream random = random_.fork();
         if (!kept.empty() && kept_random_.percent(60)) {
@@ -396,13 +421,42 @@ client& scenario::add_client() {
     }
     if (has_sets_) {
         const actor::environment where{time_, fresh, checker_, workload_, checker_.trace};
-        const std::string name = "c" + std::to_string(setup.number) + ".set";
+        const std::string name = "c" + std::to_string(fresh.number()) + ".set";
         actors_.push_back(
-            {&fresh, std::make_unique<set_actor>(where, random_stream(options_.seed ^ setup.number), name)});
+            {&fresh, std::make_unique<set_actor>(where, random_stream(options_.seed ^ fresh.number()), name)});
         actors_.back().self->start();
     }
+    if (is_watched_ && watch_random_.percent(50)) add_watchers(fresh);
     fresh.start();
     return fresh;
+}
+
+// A client that does nothing but watch.
+void scenario::add_observer() {
+    client& fresh = make_client(client_kind::observer);
+    add_watchers(fresh);
+    fresh.start();
+}
+
+// Nobody watches a raw key, where other programs announce nothing.
+void scenario::add_watchers(client& process) {
+    const actor::environment where{time_, process, checker_, workload_, checker_.trace};
+    for (const lock_plan& lock : workload_.locks) {
+        if (lock.kind != wire::lock_kind::mutex || lock.keys->is_raw() || watch_random_.percent(30)) continue;
+        const std::size_t watchers = 1 + watch_random_.below(2);
+        for (std::size_t i = 0; i < watchers; ++i) {
+            const std::string name = "c" + std::to_string(process.number()) + ".w" + std::to_string(i);
+            actors_.push_back({&process, std::make_unique<watch_actor>(where, lock.keys, watch_random_.fork(), name)});
+            actors_.back().self->start();
+        }
+    }
+}
+
+void scenario::watch_the_watchers() {
+    time_.after(10ms, [this] {
+        checker_.watches().look();
+        if (!is_over_) watch_the_watchers();
+    });
 }
 
 void scenario::draw_wake_up(client_setup& setup) {
@@ -512,7 +566,9 @@ scenario_result scenario::run() {
             checker_.fail("still not served long after all faults: " + p.self->describe());
     }
     if (!checker_.failed()) run_until(time_.now() + 2s);
+    if (!checker_.failed() && is_watched_) check_watchers_know();
     if (!checker_.failed()) check_commands();
+    is_over_ = true;
     for (const auto& c : clients_) {
         if (!checker_.failed() && !c->dead()) c->close();
     }
@@ -524,6 +580,14 @@ scenario_result scenario::run() {
     return result_;
 }
 
+// Without messages, too, a watcher asks every ten seconds.
+void scenario::check_watchers_know() {
+    const instant patience = time_.now() + 12s;
+    while (!checker_.failed() && !checker_.watches().all_know() && time_.now() < patience)
+        run_until(time_.now() + 200ms);
+    if (!checker_.watches().all_know()) checker_.fail("a watcher does not know in the end how things are");
+}
+
 // A contended cycle costs two commands, an upgrade or downgrade one each. A script that a server does not know costs
 // one more, once per client and script, on each member of a Cluster.
 void scenario::check_commands() {
@@ -531,6 +595,7 @@ void scenario::check_commands() {
     if (!fault_free_ || is_kept_ || has_pollers(options_)) return;
     const std::size_t members = cluster_ ? servers_.size() : 1;
     std::uint64_t allowed = 2 * checker_.cycles() + checker_.changes() + 4 * members * actors_.size();
+    allowed += checker_.watches().questions();
     // A split vote costs more: node holds are given up and granted again, and tokens raised.
     if (several()) allowed = servers_.size() * (4 * checker_.cycles() + 2 * checker_.changes() + 6 * actors_.size());
     if (scripts_run() > allowed)

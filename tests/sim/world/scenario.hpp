@@ -94,6 +94,9 @@ struct scenario_options {
     enum class counting : std::uint8_t { by_seed, always, never } semaphores = counting::by_seed;
     /// Whether holders and waiters of mutexes and read-write locks have notes. `by_seed`: in a fourth of the scenarios.
     enum class noting : std::uint8_t { by_seed, always, never } notes = noting::by_seed;
+    /// Whether some users watch mutexes. `by_seed`: in a fifth of the scenarios with one server or a Cluster.
+    enum class watching : std::uint8_t { by_seed, always, never } watchers = watching::by_seed;
+    watch_mutant broken_watcher = watch_mutant::none;
 };
 
 struct scenario_result {

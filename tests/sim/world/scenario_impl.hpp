@@ -45,7 +45,13 @@ private:
     void draw_acknowledged();
     void draw_takeovers();
     milliseconds max_lease() const;
+    enum class client_kind : std::uint8_t { user, observer };
+    client& make_client(client_kind kind);
     client& add_client();
+    void add_observer();
+    void add_watchers(client& process);
+    void watch_the_watchers();
+    void check_watchers_know();
     std::vector<keeper*> add_keepers(client& process);
     void draw_wake_up(client_setup& setup);
     void note(const std::string& what) const;
@@ -82,6 +88,7 @@ private:
     void corrupt();
     void corrupt_queue(const wire::lock_keys& keys, std::uint64_t how);
     void corrupt_rw(const wire::lock_keys& keys);
+    void corrupt_watchers(const wire::lock_keys& keys);
     void corrupt_semaphore(const wire::lock_keys& keys);
     void plan_resize();
     void resize(const lock_plan& plan);
@@ -131,9 +138,11 @@ private:
     random_stream kept_random_;
     random_stream polling_random_;
     random_stream semaphore_random_;
+    random_stream watch_random_;
     std::vector<std::vector<std::string>> resizes_;                // as they were sent
     std::map<std::string, std::size_t, std::less<>> last_resize_;  // by semaphore: of those that were carried out
     const bool is_kept_;                                           // clients keep locks
+    const bool is_watched_;                                        // some users watch mutexes
     const bool is_acknowledged_;
     checker checker_;
     random_stream cluster_random_;
@@ -148,6 +157,7 @@ private:
     bool newcomers_ = false;
     bool has_foreign_traffic_ = false;
     bool draining_ = false;
+    bool is_over_ = false;
     nanoseconds patience_ = usual_patience;
     std::vector<fault> fault_mix_;
     random_stream::span pace_{};

@@ -17,6 +17,12 @@ void server_backend::submit(redis::command& request) {
     session().submit(request, now());
 }
 
+void server_backend::subscribe(const std::string& channel) {
+    if (owner().wakes() == engine::woken_by::poll) return;
+    if (!owner().subscribes_late()) return session().subscribe(channel);
+    owner().later(milliseconds(700), [this, channel] { session().subscribe(channel); });
+}
+
 bool server_backend::withdraw(redis::command& request) {
     if (acks_ && acks_->queue.withdraw(request)) return true;
     return session().withdraw(request);
@@ -86,6 +92,8 @@ void server_backend::on_subscription_refused(const failure& why, instant now) {
 }
 
 void server_backend::on_push(const redis::reply_view& message, instant now) {
+    const bool tells_of_change = message.size() == 3 && message[2].text().starts_with("changed");
+    if (tells_of_change && owner().is_deaf_to_changes()) return;
     input_->on_push(message, now);
 }
 

@@ -38,9 +38,7 @@ private:
     void submit(redis::command& request) override;
     bool withdraw(redis::command& request) override;
     void distrust(const failure& why) override { session().distrust(why, now()); }
-    void subscribe(const std::string& channel) override {
-        if (owner().wakes() != engine::woken_by::poll) session().subscribe(channel);
-    }
+    void subscribe(const std::string& channel) override;
     engine::woken_by wakes(const std::string&) const override { return owner().wakes(); }
     bool hears(const std::string& channel) const override { return session().hears(channel); }
     void unsubscribe(const std::string&) override {}

@@ -2,8 +2,9 @@
 
 --@include common/hold_id.lua
 
--- Watchers (mutex/watch) are an entry that is not in the queue: without it both have the same length.
-local watch = entries > 0 and entries ~= queued and redis.call('HGET', KEYS[3], 'watch') or nil
+-- Watchers (mutex/watch) are an entry that is not in the queue. The lengths of both do not show it: other programs'
+-- waiters are in the queue and have no entry.
+local watch = entries > 0 and redis.call('HGET', KEYS[3], 'watch') or nil
 local tell_watchers
 if watch then
 --@include common/watchers.lua
