@@ -6,6 +6,29 @@
 #include "wire/mutex/watch.hpp"
 
 namespace holdfast {
+namespace {
+
+const election_options& checked(const election_options& options) {
+    if (options.keys == keys::raw || options.keep != milliseconds(0) || options.passes != 0)
+        throw error(errc::bad_option,
+                    "an election cannot be used with keys::raw, keep and passes: its leader has a value");
+    return options;
+}
+
+}  // namespace
+
+election::election(const client& client, const std::string& name, const election_options& options)
+    : where_(&client), name_(name), prefix_(options.prefix), mutex_(client, name, checked(options)) {}
+
+watching election::observe(std::function<void(const std::optional<holdfast::leader>&)> callback,
+                           std::function<void(const refusal&)> on_trouble) const {
+    return watch(*where_, name_, [told = std::move(callback)](const sight& seen) { told(leader_in(seen)); },
+                 {.prefix = prefix_, .on_trouble = std::move(on_trouble)});
+}
+
+watch_stream election::observe_by_stream() const {
+    return watch_stream(*where_, name_, prefix_);
+}
 
 std::optional<leader> election::leader() const {
     const auto where = api::core_of(*where_);
