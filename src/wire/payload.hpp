@@ -17,16 +17,17 @@ namespace holdfast::wire {
 
 class payload {
 public:
-    // The lock's own key, then these side keys. A raw lock's gap is added to them where `gap` says so; before the key
-    // of the notes it has a place in any case.
+    // The lock's own key, then these side keys. A raw lock's gap is added to them where `gap` says so. Before the key
+    // of the notes a lock without a gap names its own key again: while a Cluster moves the slot, a script runs only if
+    // all its keys are there.
     enum class gap : std::uint8_t { never, of_raw_locks, and_notes };
     payload(const lock_keys& keys, std::initializer_list<lock_keys::side> sides, gap with_gap = gap::never) {
         const bool has_notes = with_gap == gap::and_notes;
-        const bool has_gap = has_notes || (with_gap == gap::of_raw_locks && keys.is_raw());
-        number(static_cast<std::int64_t>(1 + sides.size() + (has_gap ? 1U : 0U) + (has_notes ? 1U : 0U)))
-            .text(keys.lock());
+        const bool has_gap = with_gap != gap::never && keys.is_raw();
+        number(static_cast<std::int64_t>(1 + sides.size() + (has_notes ? 2U : has_gap ? 1U : 0U))).text(keys.lock());
         for (const lock_keys::side which : sides) all_.push_back(keys.argument_for(which));
         if (has_gap) all_.push_back(keys.argument_for(lock_keys::side::gap));
+        if (has_notes && !has_gap) text(keys.lock());
         if (has_notes) all_.push_back(keys.argument_for(lock_keys::side::notes));
     }
 

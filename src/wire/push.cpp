@@ -15,7 +15,8 @@ constexpr std::array<std::string_view, 7> verbs{"grant",       "poll",   "revoke
 constexpr std::array<std::size_t, 7> numbers_of{1, 0, 1, 1, 3, 0, 0};
 
 bool names_many(push_kind kind) noexcept {
-    return kind == push_kind::grant || kind == push_kind::grant_block || kind == push_kind::wanted;
+    return kind == push_kind::grant || kind == push_kind::grant_block || kind == push_kind::wanted ||
+           kind == push_kind::changed;
 }
 
 }  // namespace

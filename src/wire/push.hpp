@@ -7,7 +7,7 @@
 //     wanted <hold id> [<hold id> ...]                  others wait for the lock of these marked holds
 //     poll <hold id>                                    this waiter should poll now
 //     revoked <hold id> <token>                         an operator ended this grant
-//     changed <hold id>                                 the lock that this watcher watches changed its holder
+//     changed <hold id> [<hold id> ...]                 the lock that these watchers watch changed its holder
 //     recall <hold id> <token>                          an operator asks the holder to stop and to release
 //
 // The scripts publish them, but for the last two, which the command publishes. Anybody may publish anything here: the
@@ -37,7 +37,7 @@ public:
     explicit push_reader(std::string_view text) noexcept;
     // Nothing if the text is no push of ours.
     std::optional<push_kind> kind() const noexcept { return kind_; }
-    // The next hold id. Only grants and `wanted` have more than one.
+    // The next hold id. Only grants, `wanted` and `changed` have more than one.
     std::optional<item> next() noexcept;
 
 private:

@@ -3,6 +3,8 @@
 // Such a member runs a script only if it still has all of its keys. It also checks every call inside the script, and
 // stops the script at the first call that touches a missing key, also one that the script itself has just emptied.
 // Nothing is rolled back then. So a script never touches a key that it has emptied.
+#include <algorithm>
+
 #include "script/rw/rw_rows.hpp"
 #include "support/cluster_member.hpp"
 #include "wire/keys.hpp"
@@ -23,7 +25,11 @@ protected:
     const std::string grants = "hf:{stock}:grants";
     const std::string ann = hold_id("ann"), bob = hold_id("bob"), cid = hold_id("cid");
 
-    moving_slot() : script_fixture{member().server().unix_path(), {"hf:{stock}:leases", "hf:{stock}:grants"}} {
+    const std::string notes = "hf:{stock}:notes";
+
+    moving_slot()
+        : script_fixture{member().server().unix_path(),
+                         {"hf:{stock}:leases", "hf:{stock}:grants", "hf:{stock}:notes"}} {
         must({"FLUSHALL"});
     }
     ~moving_slot() override { slot_stays(); }
@@ -205,6 +211,74 @@ TEST_F(MovingSlotMutex, ThatIsKeptIsRenewedWithoutNewTokensWhereNobodyWaits) {  
     EXPECT_EQ(value(fence), ceiling);
 }
 
+// A lock with notes has no gap. Its place among the keys has the lock's own key again: one that is never there would
+// stop every script.
+class MovingSlotMutexWithNotes : public MovingSlotMutex {  // R54
+protected:
+    const std::vector<std::string> noted_keys{lock, queue, waiters, fence, lock, notes};
+
+    redis_reply wait_saying(const std::string& id, const std::string& note) {
+        return run("mutex/acquire", noted_keys,
+                   {id, text(minute), "0", text(hour), "wake:" + id, "0", "10000", "61000", "0", "0", "1", note});
+    }
+    redis_reply release_noted(const std::string& id, const std::string& token) {
+        return run("mutex/release", noted_keys, {id, token, text(hour), "0"});
+    }
+    std::vector<std::string> noted_ids() {
+        auto ids = texts(must({"HKEYS", notes}));
+        std::ranges::sort(ids);
+        return ids;
+    }
+};
+
+TEST_F(MovingSlotMutexWithNotes, IsWaitedForAndPolledAndHandedOver) {
+    const std::string token = token_of(wait_saying(ann, "report"));
+    wait_saying(bob, "backup");
+    const listener ear = listens(bob);
+    slot_moves();
+    EXPECT_EQ(code(wait_saying(cid, "rebuild")), 2);
+    EXPECT_EQ(code(wait_saying(bob, "backup")), 2);
+    EXPECT_EQ(code(wait_saying(ann, "report")), 1);
+    EXPECT_EQ(code(release_noted(ann, token)), 1);
+    slot_stays();
+    EXPECT_EQ(value(lock), bob);
+    EXPECT_THAT(queued_ids(), ElementsAre(cid));
+    EXPECT_THAT(noted_ids(), ElementsAre(bob, cid));
+}
+
+TEST_F(MovingSlotMutexWithNotes, IsHandedOverByTheOnlyOneWhoHasANote) {
+    const std::string token = token_of(wait_saying(ann, "report"));
+    wait(bob);
+    const listener ear = listens(bob);
+    slot_moves();
+    EXPECT_EQ(code(release_noted(ann, token)), 1);
+    slot_stays();
+    EXPECT_EQ(value(lock), bob);
+    EXPECT_EQ(everything().count(notes), 0U);
+}
+
+TEST_F(MovingSlotMutexWithNotes, IsRenewedWithThemOrAlone) {
+    wait_saying(ann, "report");
+    slot_moves();
+    EXPECT_EQ(code(run("mutex/renew", {lock, notes, fence}, {ann, text(2 * minute)})), 1);
+    slot_stays();
+    EXPECT_GT(left(notes), minute);
+    must({"DEL", notes});
+    slot_moves();
+    EXPECT_THAT(run("mutex/renew", {lock, notes, fence}, {ann, text(3 * minute)}), IsError("TRYAGAIN"));
+    EXPECT_EQ(code(run("mutex/renew", {lock}, {ann, text(3 * minute)})), 1);
+    slot_stays();
+    EXPECT_GT(left(lock), 2 * minute);
+}
+
+// What stands in the place of the gap is read as none.
+TEST_F(MovingSlotMutexWithNotes, IsReleasedAndAcquiredWhereNoSlotMoves) {
+    const std::string token = token_of(wait_saying(ann, "report"));
+    EXPECT_EQ(code(release_noted(ann, token)), 1);
+    EXPECT_EQ(code(wait_saying(bob, "backup")), 1);
+    EXPECT_EQ(value(lock), bob);
+}
+
 // --- read-write lock -------------------------------------------------------------------------------------
 
 class MovingSlotRw : public moving_slot {
@@ -224,6 +298,28 @@ protected:
     }
     std::string writer() { return must({"HGET", lock, "writer"}).text; }
 };
+
+TEST_F(MovingSlotRw, WithNotesIsWaitedForAndHandedOver) {  // R54
+    std::vector<std::string> noted_keys = keys;
+    noted_keys.insert(noted_keys.end(), {lock, notes});
+    const auto wait_saying = [&](const std::string& id, const std::string& note) {
+        return run("rw/acquire", noted_keys,
+                   {id, text(hour), "arrival", "w", text(minute), "0", "wake:" + id, "0", "10000", "61000", "0", "0",
+                    "0", "1", note});
+    };
+    const std::string token = token_of(wait_saying(ann, "report"));
+    wait_saying(bob, "backup");
+    const listener ear = listens(bob);
+    slot_moves();
+    EXPECT_EQ(code(wait_saying(cid, "rebuild")), 2);
+    EXPECT_EQ(code(wait_saying(bob, "backup")), 2);
+    const redis_reply released =
+        run("rw/release", noted_keys, {ann, text(hour), "arrival", token, "", text(minute), "0"});
+    slot_stays();
+    EXPECT_THAT(released, IsReleased(1, 1));
+    EXPECT_EQ(writer(), bob);
+    EXPECT_EQ(must({"HLEN", notes}).integer, 2);
+}
 
 // Were its lease taken away before it is written anew, the script would end in between: a holder without a lease.
 TEST_F(MovingSlotRw, RenewalOfTheOnlyHolderKeepsItsLease) {

@@ -8,10 +8,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What is told is written down for three of these.
+// The node writes a watcher down for three of these.
 constexpr milliseconds poll_interval{10'000};
 // Where nobody can push.
 constexpr milliseconds own_poll{250};
+// Where the node has no room for another watcher, or refuses the subscription.
+constexpr milliseconds untold_poll{1000};
 constexpr milliseconds after_trouble{1000};
 constexpr milliseconds after_deadline{2};
 
@@ -47,18 +49,28 @@ void lock_watch::stop(instant now) {
     if (!in_flight_) send(false, now);  // otherwise the answer leads on
 }
 
+void lock_watch::on_subscription_refused(const failure& why, instant now) {
+    if (!listener_) return;
+    is_deaf_ = true;
+    tell_trouble(why);
+    if (!in_flight_) agent_.watch_timers().set(*this, now + untold_poll);
+}
+
+bool lock_watch::polls() {
+    return is_deaf_ || agent_.node().wakes(agent_.wakes().of(*keys_)) == woken_by::poll;
+}
+
 void lock_watch::send(bool goes_on, instant now) {
     agent_.watch_timers().cancel(*this);
     again_ = false;
     in_flight_ = true;
     said_goodbye_ = !goes_on;
     const std::string& channel = agent_.wakes().of(*keys_);
-    const bool polls = agent_.node().wakes(channel) == woken_by::poll;
     wire::write_watch(*this, *keys_,
                       {.id = id_.spell(agent_.client()),
-                       .channel = !goes_on ? std::string_view()
-                                  : polls  ? wire::by_polls
-                                           : std::string_view(channel),
+                       .channel = !goes_on  ? std::string_view()
+                                  : polls() ? wire::by_polls
+                                            : std::string_view(channel),
                        .lasts = 3 * poll_interval});
     wait_for_first_link();
     give_up_at(now + agent_.settings().request_timeout);
@@ -70,7 +82,11 @@ void lock_watch::on_reply(const redis::reply_view& reply, instant now) {
         tell_trouble(redis::classify_error(reply.text(), agent_.server()));
         agent_.watch_timers().set(*this, now + after_trouble);
     } else if (auto seen = wire::read_watch(reply)) {
-        was_told_trouble_ = false;
+        if (is_deaf_ && agent_.node().hears(agent_.wakes().of(*keys_))) {
+            is_deaf_ = false;
+            again_ = true;  // the node has not written it down
+        }
+        was_told_trouble_ = is_deaf_;
         agent_.watch_timers().set(*this, now + next_poll(*seen));
         tell(std::move(*seen));
     } else {
@@ -97,17 +113,19 @@ void lock_watch::ended(instant now) {
     } else if (!listener_) {
         send(false, now);
     } else if (again_) {
-        send(true, now);
+        ask(now);
     }
     agent_.todo().run(now);
 }
 
 void lock_watch::tell(wire::watch_answer seen) {
     if (!listener_) return;
-    if (last_ && seen.token != 0 && seen.token < last_->token) {
-        if (!seen.is_free()) return;  // (2)
-        seen.token = last_->token;
-    }
+    // The node may forget a token before the hold is over: it expired, or was evicted.
+    const bool is_known = last_ && last_->holder == seen.holder;
+    if (seen.token == 0 && is_known) seen.token = last_->token;
+    if (seen.is_free()) seen.token = std::max(seen.token, greatest_);
+    if (seen.token != 0 && seen.token < greatest_ && !is_known) return;  // (2)
+    greatest_ = std::max(greatest_, seen.token);
     if (last_ && is_same(*last_, seen)) return;
     last_ = seen;
     agent_.todo().add(effects::sighted{this, agent_.todo().keep(std::move(seen))});
@@ -119,9 +137,9 @@ void lock_watch::tell_trouble(const failure& why) {
 }
 
 milliseconds lock_watch::next_poll(const wire::watch_answer& seen) {
-    const bool polls = agent_.node().wakes(agent_.wakes().of(*keys_)) == woken_by::poll;
     const bool is_foreign = !seen.is_free() && !is_ours(seen.holder);  // it announces nothing
-    const milliseconds usual = polls || is_foreign ? own_poll : poll_interval;
+    milliseconds usual = polls() || is_foreign ? own_poll : poll_interval;
+    if (is_deaf_ || (seen.is_untold && !is_foreign)) usual = untold_poll;
     return seen.left ? std::min(usual, *seen.left + after_deadline) : usual;
 }
 

@@ -6,7 +6,8 @@
 //
 // Invariants:
 //  (1) One question is in flight at a time, so the answers come in the order in which the node gave them.
-//  (2) No holder is told after one with a greater token, also if a server that took over knows no better.
+//  (2) No holder is told after one with a greater token, also if a server that took over knows no better. A node that
+//      has forgotten the token of a holder does not change what was told of it.
 //  (3) The channel is subscribed before the node is asked.
 #pragma once
 
@@ -42,6 +43,8 @@ public:
     void ask(instant now);
     // The listener hears nothing more.
     void stop(instant now);
+    // The node does not let us listen: it is asked more often.
+    void on_subscription_refused(const failure& why, instant now);
     bool has_id(std::string_view text) const noexcept;
 
     void on_reply(const redis::reply_view& reply, instant now) override;
@@ -52,6 +55,7 @@ private:
     void ended(instant now);
     void tell(wire::watch_answer seen);
     void tell_trouble(const failure& why);
+    bool polls();
     milliseconds next_poll(const wire::watch_answer& seen);
 
     node_agent& agent_;
@@ -62,7 +66,9 @@ private:
     bool again_ = false;
     bool said_goodbye_ = false;
     bool was_told_trouble_ = false;
+    bool is_deaf_ = false;                    // the subscription was refused, and none was confirmed since
     std::optional<wire::watch_answer> last_;  // that was told
+    fencing_token greatest_ = 0;              // that was seen
 };
 
 }  // namespace holdfast::engine

@@ -140,12 +140,13 @@ void node_agent::send(call& request, instant give_up_at) {
 
 // --- several locks together
 
-// Plain mutexes on one server that answers. Whatever is special about a lock is left to its own scripts.
+// Plain mutexes on one server that answers. Whatever is special about a lock or a hold (a note, which has a key of its
+// own) is left to its own scripts.
 bool node_agent::goes_together(const call& request) const {
     const node_hold& n = *request.subject();
     const lock_options& options = options_of(n);
     const bool is_plain = options.kind == wire::lock_kind::mutex && options.replicas == 0 && !keys_of(n).is_raw() &&
-                          !n.is_marked() && listens() == channels::one && link_is_up(n);
+                          options.note == nullptr && !n.is_marked() && listens() == channels::one && link_is_up(n);
     const bool is_try = request.what() == call::purpose::acquire && n.acquisition().wait == waiting::not_at_all &&
                         n.acquisition().gives_way == 0;
     const bool is_end = request.what() == call::purpose::release && n.token != 0;
@@ -383,6 +384,9 @@ void node_agent::on_subscription_refused(const failure& why, const lock_set& whi
     for (auto next = holds_.begin(); next != holds_.end();) {
         node_hold& n = *next++;  // first: a refusal takes it out of the list
         if (which.has(keys_of(n))) acquiring::on_subscription_refused(*this, n, why, now);
+    }
+    for (const auto& each : watches_) {
+        if (which.has(each->keys())) each->on_subscription_refused(why, now);
     }
 }
 

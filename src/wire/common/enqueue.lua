@@ -18,8 +18,16 @@ local function enqueue(id, ticket, entry, keep_ms, in_front)
         ticket = string.format('%.0f', mine or math.max(now_us, last + 1))
     end
     if score_there then redis.call('HDEL', KEYS[3], '') end
-    -- Entries without a queue: the queue was evicted, and nobody else would remove them.
-    if queued == 0 and entries > 0 then entries = redis.call('DEL', KEYS[3]) - 1 end
+    -- Entries without a queue: the queue was evicted, or expired while watchers (watchers.lua) kept the entries, and
+    -- nobody else would remove them. The watchers stay, for as long as they are to be told.
+    if queued == 0 and entries > 0 then
+        local watchers, left = redis.call('HGET', KEYS[3], 'watch'), redis.call('PTTL', KEYS[3])
+        entries = redis.call('DEL', KEYS[3]) - 1
+        if watchers then
+            redis.call('HSET', KEYS[3], 'watch', watchers)
+            if left > 0 then redis.call('PEXPIRE', KEYS[3], left) end
+        end
+    end
     local score = string.format('%.0f', in_front and ticket - before_everybody or ticket)
     queued = queued + redis.call('ZADD', KEYS[2], score, id)
     entries = entries + redis.call('HSET', KEYS[3], id, entry)

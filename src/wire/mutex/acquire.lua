@@ -1,5 +1,5 @@
 -- mutex/acquire: acquire the lock, or wait in the queue for it, or learn who holds it. Also the poll of a waiter.
--- KEYS  1 lock  2 queue  3 waiters  4 fence  5 gap (only of a lock that other programs use, too, or before the notes)
+-- KEYS  1 lock  2 queue  3 waiters  4 fence  5 gap (only of a lock that other programs use, too), or before the notes the lock again
 --       6 notes (only if the caller has a note, or met a holder that has one; common/notes.lua)
 -- ARGV  1 hold id  2 lease ms  3 token floor  4 fence retention ms  5 wake-up channel, empty: do not wait
 --       6 ticket of an earlier answer, or 0  7 poll interval ms  8 how long queue and waiters keep without a poll, ms
@@ -47,11 +47,14 @@ if not is_sound then return redis.error_reply('ERR holdfast: lease, floor, ticke
 if holder and holder ~= id and channel ~= '' and ticket == '0' and (ARGV[9] or '0') == '0'
     and (not KEYS[5] or string.sub(holder, 1, 3) == 'hf_') and string.byte(holder, 21) ~= 48 and not KEYS[6] then
     local now_us, now_text, mark
-    local last, entries = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2], redis.call('HLEN', KEYS[3])
+    -- As many in the queue as there are entries: then this is the last one, or nothing of an empty queue. Watchers
+    -- (common/watchers.lua) and other programs' waiters are seen by it.
+    local entries = redis.call('HLEN', KEYS[3])
+    local last = redis.call('ZRANGE', KEYS[2], math.max(entries - 1, 0), entries, 'WITHSCORES')
 --@paste common/steps/read_mark.lua
 --@paste common/steps/read_clock.lua
     local left = redis.call('PTTL', KEYS[1])
-    if (last ~= nil) == (entries > 0) and now_us > tonumber(last or 0)
+    if #last == (entries > 0 and 2 or 0) and now_us > tonumber(last[2] or 0)
         and redis.pcall('ZADD', KEYS[2], 'NX', now_text, id) == 1 then
         redis.call('HSET', KEYS[3], id, entry_text(lease, interval, now_text, ARGV[3], 'w', channel))
         -- Both keys get their expiry together.

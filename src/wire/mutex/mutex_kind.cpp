@@ -53,7 +53,7 @@ public:
     void write(redis::command& out, const lock_terms& lock, const renew_request& request) const override {
         static const script& source = find("mutex/renew");
         const bool has_note = request.keeps_note && is_noted(request.id);
-        payload call = has_note ? payload(lock.keys, {side::notes}) : payload(lock.keys, {});
+        payload call = has_note ? payload(lock.keys, {side::notes, side::fence}) : payload(lock.keys, {});
         call.text(request.id).time(request.lease);
         if (request.delay > milliseconds(0)) call.time(request.delay);
         call.write(out, source);

@@ -19,11 +19,13 @@ std::optional<watch_answer> read_watch(const redis::reply_view& reply) {
     if (reply.type() != redis::resp_type::array || reply.size() < 2) return std::nullopt;
     const auto code = reply[0].to_integer();
     watch_answer answer;
+    const std::size_t usual_size = code == 0 ? 2 : 5;
+    answer.is_untold = reply.size() > usual_size && reply[usual_size].text() == "untold";
     if (code == 0) {
         answer.token = token_in(reply[1].text()).value_or(0);
         return answer;
     }
-    if (code != 1 || reply.size() != 5 || reply[1].text().empty()) return std::nullopt;
+    if (code != 1 || reply.size() < usual_size || reply[1].text().empty()) return std::nullopt;
     const auto left = reply[2].to_integer();
     if (!left) return std::nullopt;
     answer.holder = reply[1].text();

@@ -21,6 +21,7 @@ struct watch_answer {
     std::optional<milliseconds> left = {};  // of the holder's lease; none: no end
     std::uint64_t token = 0;                // the last that was granted; 0: not known
     std::string note = {};                  // the holder's
+    bool is_untold = false;                 // the server will tell of no change
 
     bool is_free() const noexcept { return holder.empty(); }
 };

@@ -1,7 +1,7 @@
 -- rw/acquire: read, write or upgrade; or wait in the queue for that, or learn what prevents it. Also the poll of a
 -- waiter.
--- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants  7 gap (only of a lock that other programs use, too,
---       or before the notes)  8 notes (only if the caller has a note, or met a holder that has one)
+-- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants  7 gap (only of a lock that other programs use, too),
+--       or before the notes the lock again  8 notes (only if the caller has a note, or met a holder that has one)
 -- ARGV  1 hold id  2 fence retention ms  3 preference: arrival, readers or writers
 --       4 wants: r, w, or u (the caller reads, and wants to write too)  5 lease ms  6 token floor
 --       7 wake-up channel, empty: do not wait  8 ticket of an earlier answer, or 0  9 poll interval ms

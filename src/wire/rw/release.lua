@@ -1,6 +1,6 @@
 -- rw/release: end a grant, or a part of it, and serve the queue. With `r` left it is the downgrade.
--- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants  7 gap (only of a lock that other programs use, too,
---       or before the notes)  8 notes (only if the hold has a note)
+-- KEYS  1 lock  2 queue  3 waiters  4 fence  5 leases  6 grants  7 gap (only of a lock that other programs use, too),
+--       or before the notes the lock again  8 notes (only if the hold has a note)
 -- ARGV  1 hold id  2 fence retention ms  3 preference
 --       4 token of the grant that is meant; 0: any grant of this id (giving up: the client never uses that id again)
 --       5 what is left: nothing (empty; its position in the queue goes too), r or w  6 lease ms of what is left

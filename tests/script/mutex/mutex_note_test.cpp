@@ -20,13 +20,12 @@ std::string noted(const std::string& name) {
 
 class MutexNote : public script_rows {  // R54
 protected:
-    const std::string gap = "hf:{stock}:gap";
     const std::string notes = "hf:{stock}:notes";
     const std::string ann = noted("ann"), bob = noted("bob");
 
-    MutexNote() : script_rows{{}, {"hf:{stock}:gap", "hf:{stock}:notes"}} {}
+    MutexNote() : script_rows{{}, {"hf:{stock}:notes"}} {}
 
-    std::vector<std::string> keys() const { return {lock, queue, waiters, fence, gap, notes}; }
+    std::vector<std::string> keys() const { return {lock, queue, waiters, fence, lock, notes}; }
     redis_reply acquire_saying(const std::string& id, const std::string& note, const asking& terms = {}) {
         return run("mutex/acquire", keys(), arguments(id, note, terms));
     }
@@ -47,7 +46,7 @@ protected:
         return run("mutex/release", keys(), {id, token, text(hour)});
     }
     redis_reply renew_noted(const std::string& id, std::int64_t lease) {
-        return run("mutex/renew", {lock, notes}, {id, text(lease)});
+        return run("mutex/renew", {lock, notes, fence}, {id, text(lease)});
     }
     std::vector<std::string> noted_ids() {
         auto ids = texts(must({"HKEYS", notes}));
@@ -183,6 +182,22 @@ TEST_F(MutexNote, IsKeptWithTheLeaseByARenewal) {
     EXPECT_GT(left(notes), minute - 10'000) << "never shorter";
     EXPECT_EQ(code(renew_noted("other", 10 * minute)), -1);
     EXPECT_LE(left(notes), minute);
+}
+
+// Who asks later who holds the lock is told by which token: a leadership may last longer than the fence.
+TEST_F(MutexNote, OfALongHoldKeepsItsTokenByRenewals) {
+    const std::string token = hold_saying(ann, "leader");
+    must({"PEXPIRE", fence, "500"});
+    EXPECT_EQ(code(renew_noted(ann, minute)), 1);
+    EXPECT_GT(left(fence), minute - 10'000);
+    EXPECT_EQ(value(fence), token);
+    EXPECT_EQ(code(renew_noted(ann, 1)), 1);
+    EXPECT_GT(left(fence), minute - 10'000) << "never shorter";
+    must({"PEXPIRE", fence, "500"});
+    EXPECT_EQ(code(renew_noted("other", minute)), -1);
+    EXPECT_LE(left(fence), 500);
+    must({"DEL", fence});
+    EXPECT_EQ(code(renew_noted(ann, minute)), 1) << "evicted";
 }
 
 TEST_F(MutexNote, ComesBackWithTheNextPollOfItsWaiterOrHolder) {  // evicted, or lost in a failover

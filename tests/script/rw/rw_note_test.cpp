@@ -18,11 +18,11 @@ protected:
     const std::string notes = "hf:{stock}:notes";
     const std::string eve = noted("eve"), fay = noted("fay"), gus = noted("gus");
 
-    RwNote() : rw_rows{{"hf:{stock}:gap", "hf:{stock}:notes"}} {}
+    RwNote() : rw_rows{{"hf:{stock}:notes"}} {}
 
     std::vector<std::string> all_keys() const {
         std::vector<std::string> all = keys();
-        all.insert(all.end(), {"hf:{stock}:gap", notes});
+        all.insert(all.end(), {lock, notes});
         return all;
     }
     redis_reply ask(const std::string& id, const std::string& wants, const std::string& note,

@@ -184,6 +184,24 @@ TEST_F(Together, WhatIsSpecialUsesItsOwnScript) {
     EXPECT_THAT(scripts_of(send()), ::testing::UnorderedElementsAre("rw/acquire", "mutex/acquire_all"));
 }
 
+// Its note has a key of its own, and goes with the release.
+TEST_F(Together, AHoldWithANoteUsesItsOwnScript) {  // R54
+    subject.begin_together();
+    for (std::size_t i = 0; i < count; ++i) {
+        acquire_terms noted = terms("lock" + std::to_string(i));
+        noted.options.note = std::make_shared<const std::string>("report");
+        subject.acquire(asked[i], noted, now);
+    }
+    subject.end_together(now);
+    EXPECT_EQ(scripts_of(send()), std::vector<std::string>(count, "mutex/acquire"));
+    for (const char* const token : {"41", "42", "43"}) receive(list({"1", token}));
+    release_all();
+    for (const question& one : send()) {
+        EXPECT_EQ(one.script, "mutex/release");
+        EXPECT_EQ(one.keys.back().substr(one.keys.back().size() - 6), ":notes");
+    }
+}
+
 // A Cluster has its locks in different slots.
 class TogetherInACluster : public engine_fixture {
 protected:

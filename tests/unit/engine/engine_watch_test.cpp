@@ -152,6 +152,120 @@ TEST_F(EngineWatch, TellsNoHolderAfterOneWithAGreaterToken) {
     EXPECT_EQ(told->seen.back().token, 43U);
 }
 
+// It expired, or was evicted, while the holder goes on.
+TEST_F(EngineWatch, TellsNothingIfTheNodeForgetsTheTokenOfAHolder) {
+    watch();
+    see(held_by(ann, "42"));
+    later(5002ms);
+    see(held_by(ann, "0"));
+    EXPECT_THAT(told->seen, SizeIs(1));
+    changed();
+    see(held_by(ann, "0", "5000", "new note"));
+    ASSERT_THAT(told->seen, SizeIs(2));
+    EXPECT_EQ(told->seen[1].token, 42U);
+    changed();
+    see(free_after("0"));
+    ASSERT_THAT(told->seen, SizeIs(3));
+    EXPECT_EQ(told->seen[2].token, 42U);
+}
+
+TEST_F(EngineWatch, RemembersTheGreatestTokenThroughAnswersWithoutOne) {
+    watch();
+    see(held_by(bob, "43"));
+    changed();
+    see(held_by(bob, "0"));
+    changed();
+    see(free_after("0"));
+    changed();
+    see(held_by(bob, "0"));  // its token is not known any more
+    EXPECT_THAT(told->seen, SizeIs(3));
+    changed();
+    see(held_by(ann, "42"));
+    EXPECT_THAT(told->seen, SizeIs(3)) << "older than what was told";
+    changed();
+    see(held_by(ann, "44"));
+    EXPECT_THAT(told->seen, SizeIs(4));
+}
+
+TEST_F(EngineWatch, RemembersTheTokensOfAKeptHoldThatAreNotTold) {
+    const std::string kept = "hf_fedcba9876543210.01.0123456789abcdefghijkl";
+    watch();
+    see(held_by(kept, "42"));
+    changed();
+    see(held_by(kept, "50"));
+    EXPECT_THAT(told->seen, SizeIs(1)) << "a renewal moves it";
+    changed();
+    see(held_by(ann, "49"));
+    EXPECT_THAT(told->seen, SizeIs(1));
+    changed();
+    see(held_by(ann, "51"));
+    EXPECT_THAT(told->seen, SizeIs(2));
+}
+
+TEST_F(EngineWatch, SeveralOfALockAreToldByOneMessage) {
+    watch();
+    see(free_after("0"));
+    const std::string one = id;
+    watch();
+    see(free_after("0"));
+    push("changed " + one + " " + id);
+    EXPECT_THAT(send(), SizeIs(2));
+}
+
+TEST_F(EngineWatch, AsksMoreOftenWhereTheNodeHasNoRoomForIt) {
+    watch();
+    see(list({"0", "41", "untold"}));
+    later(1s);
+    see(list({"1", ann, "5000", "42", "", "untold"}));
+    later(1s);
+    see(held_by(ann, "42"));
+    later(1s);
+    EXPECT_THAT(send(), IsEmpty());
+    EXPECT_THAT(told->seen, SizeIs(2));
+}
+
+TEST_F(EngineWatch, TellsARefusedSubscriptionOnceAndAsksMoreOften) {
+    const failure why{errc::no_permission, "no right to the channel"};
+    server.confirm_subscriptions(false);
+    watch();
+    asked();
+    subject.node(0).on_subscription_refused(why, all_locks(), now);
+    receive(held_by(ann, "42"));
+    EXPECT_THAT(told->troubles, ElementsAre(errc::no_permission));
+    for (int i = 0; i < 3; ++i) {
+        server.take_subscriptions();
+        later(1s);
+        EXPECT_THAT(server.take_subscriptions(), SizeIs(1)) << "rights may have been given";
+        EXPECT_EQ(asked().arguments.at(1), "-");
+        subject.node(0).on_subscription_refused(why, all_locks(), now);
+        receive(held_by(ann, "42"));
+    }
+    EXPECT_THAT(told->troubles, SizeIs(1));
+    server.confirm_subscriptions(true);
+    later(1s);
+    see(held_by(ann, "42"));
+    EXPECT_EQ(asked().arguments.at(1), "hf:wake:" + subject.id().text());
+    receive(held_by(ann, "42"));
+    later(1s);
+    EXPECT_THAT(send(), IsEmpty());
+    subject.node(0).on_subscription_refused(why, all_locks(), now);
+    EXPECT_THAT(told->troubles, SizeIs(2));
+}
+
+// The subscription was refused, or its channel given up, while the question was in flight.
+TEST_F(EngineWatch, SubscribesBeforeItAsksAgain) {
+    watch();
+    see(held_by(ann, "42"));
+    changed();
+    asked();
+    changed();
+    server.take_subscriptions();
+    subject.node(0).on_subscription_refused({errc::no_permission, ""}, all_locks(), now);
+    receive(held_by(ann, "42"));
+    EXPECT_THAT(server.take_subscriptions(), SizeIs(1));
+    asked();
+}
+
 TEST_F(EngineWatch, TellsATroubleOnceAndGoesOn) {
     watch();
     see("-WRONGTYPE Operation against a key holding the wrong kind of value\r\n");

@@ -55,6 +55,11 @@ TEST(Push, WantedNamesManyHolds) {  // R50
     EXPECT_EQ(push_text(push_kind::wanted, {.id = "me"}), "wanted me");
 }
 
+TEST(Push, ChangedNamesManyWatchers) {  // R55
+    EXPECT_EQ(push_reader("changed a b").kind(), push_kind::changed);
+    EXPECT_THAT(items_of("changed a b"), ElementsAre("a=0", "b=0"));
+}
+
 TEST(Push, EndsWhereItMakesNoSense) {
     for (const char* const text :
          {"", "grant", "grant ", "grant a", "grant a x", "grant a 1x", "grant a -1", "greet a 1", "revoked a", "poll",

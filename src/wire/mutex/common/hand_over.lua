@@ -8,10 +8,19 @@ local tell_watchers
 if watch then
 --@include common/watchers.lua
     entries = entries - 1
+    -- One message for each client.
     tell_watchers = function()
+        local texts, channels = {}, {}
         for _, _, until_us, who, channel in each_watcher(watch) do
-            if until_us > now_us then tell(channel, 'changed ' .. who) end
+            if until_us > now_us then
+                if not texts[channel] then
+                    texts[channel] = {'changed'}
+                    channels[#channels + 1] = channel
+                end
+                table.insert(texts[channel], who)
+            end
         end
+        for _, channel in ipairs(channels) do tell(channel, table.concat(texts[channel], ' ')) end
     end
 end
 

@@ -1,5 +1,6 @@
--- Shared by the scripts of this kind that serve the queue: the key of the gap, if other programs use the lock, too.
-local has_gap = KEYS[7] ~= nil
+-- Shared by the scripts of this kind that serve the queue: the key of the gap, if other programs use the lock, too. A
+-- lock with notes has none: it names its own key again there, which is always here while a Cluster moves the slot.
+local has_gap = KEYS[7] ~= nil and KEYS[7] ~= KEYS[1]
 local function read_gap() return redis.call('GET', KEYS[7]) end
 local function write_gap(text) redis.pcall('SET', KEYS[7], text, 'PX', 10000) end
 --@include common/gap.lua
