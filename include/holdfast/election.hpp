@@ -76,7 +76,9 @@ public:
     /// Hands over to the next candidate. Errors: as `lease::release()`.
     boost::system::error_code resign(lease& leadership) { return leadership.release(); }
 
-    /// Asks once. None: nobody leads. With several independent servers: errc::bad_option.
+    /// Asks once. None: nobody leads. Of several independent servers a majority has to say the same.
+    ///
+    /// Errors: throws `error` with errc::unreachable and the other reasons why the servers cannot be asked or refuse.
     std::optional<holdfast::leader> leader() const;
 
     /// Calls back with the leader, or with none: now and after every change, with growing tokens. `on_trouble` is told

@@ -35,6 +35,7 @@ struct sight {
     /// What was left of the holder's lease. None: it has no end, or the lock is free.
     std::optional<std::chrono::milliseconds> left = {};
 
+    /// Nobody holds it.
     bool is_free() const noexcept { return holder.empty(); }
     /// When the holder acquired it, by the server's clock. None: the lock is free, or it is not known.
     std::optional<std::chrono::system_clock::time_point> since() const {
@@ -55,9 +56,13 @@ struct watch_options {
 /// Watches as long as it exists. Thread safety: as an int.
 class HOLDFAST_EXPORT watching {
 public:
+    /// Watches nothing.
     watching() noexcept;
+    /// Goes on with what the other one watches, which watches nothing then.
     watching(watching&&) noexcept;
+    /// The same; stops what was watched before.
     watching& operator=(watching&&) noexcept;
+    /// As stop().
     ~watching();
 
     /// After this no callback begins. Waits for one that runs, unless it is called by that one.
@@ -80,10 +85,10 @@ private:
 /// client, destroy the `watching`, and must not throw.
 ///
 /// Others pay nothing for it: while a lock is watched, its release and its grant publish one message for each watcher.
-/// For a `mutex` on one server, with sentinels or on a Cluster.
+/// For a `mutex` on every arrangement of servers. With several independent servers it tells what a majority of them has
+/// with the same holder and token; where no majority has the same, nothing.
 ///
-/// Errors: throws `error` with errc::bad_name, errc::forked, or errc::bad_option: with several independent servers,
-/// whose sights would have to be made one.
+/// Errors: throws `error` with errc::bad_name or errc::forked.
 [[nodiscard]] HOLDFAST_EXPORT watching watch(const client& client, const std::string& name,
                                              std::function<void(const sight&)> callback,
                                              const watch_options& options = {});

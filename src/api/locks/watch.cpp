@@ -11,6 +11,7 @@
 
 #include <mutex>
 #include <utility>
+#include <vector>
 
 namespace holdfast {
 
@@ -30,7 +31,7 @@ public:
         over_ = true;
     }
 
-    engine::lock_watch* which = nullptr;  // inside the section
+    std::vector<engine::lock_watch*> which;  // inside the section
 
 private:
     void on_sight(const wire::watch_answer& seen) override {
@@ -85,7 +86,7 @@ void watching::stop() noexcept {
     mine->told->stop();
     try {
         mine->where->post([where = mine->where.get(), told = mine->told] {
-            if (told->which != nullptr) where->engine().unwatch(*std::exchange(told->which, nullptr), boot_now());
+            for (engine::lock_watch* each : std::exchange(told->which, {})) where->engine().unwatch(*each, boot_now());
         });
     } catch (const std::bad_alloc&) {
         return;  // it goes on, and nobody is told
@@ -96,17 +97,12 @@ watching watch(const client& client, const std::string& name, std::function<void
                const watch_options& options) {
     auto where = api::core_of(client);
     where->check_not_forked();
-    if (where->servers() > 1) {
-        throw error(errc::bad_option,
-                    "a lock can be watched on one server, a primary with replicas, or a Cluster, not on several "
-                    "independent servers");
-    }
     auto keys = std::make_shared<const wire::lock_keys>(
         wire::make_keys(wire::lock_name(name), wire::key_naming::tagged, options.prefix));
     auto told = std::make_shared<api::watch_callbacks>(*where, std::move(callback), options.on_trouble);
     auto made = std::make_unique<watching::parts>(watching::parts{where, told});
     where->post([core = where.get(), told, keys = std::move(keys)] {
-        told->which = &core->engine().watch(keys, told, boot_now());
+        told->which = core->engine().watch_all(keys, told, boot_now());
     });
     return watching(std::move(made));
 }

@@ -92,12 +92,6 @@ TEST_F(Watch, OfAnotherKindOfLockTellsTheTrouble) {
     EXPECT_TRUE(eventually([&] { return why.load() == errc::wrong_type; }, an_age));
 }
 
-TEST_F(Watch, OfSeveralServersIsRefused) {
-    redis_server second, third;
-    const client several{{server.url(), second.url(), third.url()}};
-    EXPECT_EQ(condition_of([&] { static_cast<void>(watch(several, "stock", seen.callback())); }), errc::bad_option);
-}
-
 TEST_F(Watch, HoldsUpNobodyInTheQueue) {
     const watching eye = watch(other, "stock", seen.callback());
     ASSERT_TRUE(seen.sees(""));
