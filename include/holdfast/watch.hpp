@@ -30,14 +30,16 @@ struct sight {
     std::string holder = {};
     /// The holder's note; see `acquire_options::note`.
     std::string note = {};
-    /// The last token that was granted: the holder's, while there is one. 0: not known.
+    /// The last token that was granted: the holder's, while there is one. 0: not known, as of a holder without a note
+    /// that acquired the lock before the first watch and longer ago than `client_options::fence_retention`.
     std::uint64_t token = 0;
     /// What was left of the holder's lease. None: it has no end, or the lock is free.
     std::optional<std::chrono::milliseconds> left = {};
 
-    /// Nobody holds it.
+    /// True if nobody holds the lock.
     bool is_free() const noexcept { return holder.empty(); }
-    /// When the holder acquired it, by the server's clock. None: the lock is free, or it is not known.
+    /// When the holder acquired it, by the server's clock. None: the lock is free, or it is not known. Of a kept lock
+    /// (`keep`, `passes`) it is the last moment at which it may have: the token moves with each renewal.
     std::optional<std::chrono::system_clock::time_point> since() const {
         if (is_free() || token == 0) return std::nullopt;
         return std::chrono::system_clock::time_point(std::chrono::microseconds(static_cast<std::int64_t>(token)));
@@ -58,9 +60,9 @@ class HOLDFAST_EXPORT watching {
 public:
     /// Watches nothing.
     watching() noexcept;
-    /// Goes on with what the other one watches, which watches nothing then.
+    /// Leaves an object that watches nothing.
     watching(watching&&) noexcept;
-    /// The same; stops what was watched before.
+    /// Stops what was watched before.
     watching& operator=(watching&&) noexcept;
     /// As stop().
     ~watching();
@@ -79,7 +81,9 @@ private:
 
 /// Calls back with the holder of that mutex, or that it is free: now, and after every change, in order. No grant is
 /// told after one with a greater token, also across reconnects and failovers. If the lock changes twice before the
-/// client could ask, the change in between may be left out. A hold that expires is told when its lease is over.
+/// client could ask, or while the callback runs, the change in between may be left out. A hold that expires is told
+/// when its lease is over. A grant of a lock with `replicas` may be told that the replicas do not acknowledge and that
+/// is then undone: its token protects nothing.
 ///
 /// The callback runs on the client's callback thread, one call at a time, and should not block for long. It may use the
 /// client, destroy the `watching`, and must not throw.

@@ -34,21 +34,41 @@ public:
     std::vector<engine::lock_watch*> which;  // inside the section
 
 private:
+    enum class about : std::uint8_t { sight, trouble };
+    struct call {
+        about what;
+        std::function<void(watch_callbacks&)> run;
+    };
+
     void on_sight(const wire::watch_answer& seen) override {
-        call([seen = sight{seen.holder, seen.note, seen.token, seen.left}](watch_callbacks& self) {
-            self.callback_(seen);
-        });
+        put({about::sight, [seen = sight{seen.holder, seen.note, seen.token, seen.left}](watch_callbacks& self) {
+                 self.callback_(seen);
+             }});
     }
     void on_trouble(const failure& why) override {
         if (!on_trouble_) return;
-        call([why = refusal{.code = why.code, .detail = why.detail}](watch_callbacks& self) { self.on_trouble_(why); });
+        put({about::trouble, [why = refusal{.code = why.code, .detail = why.detail}](watch_callbacks& self) {
+                 self.on_trouble_(why);
+             }});
     }
-    template <typename Function>
-    void call(Function function) {
-        where_.notifier().notify([self = shared_from_this(), function = std::move(function)] {
-            const std::lock_guard one_at_a_time(self->mutex_);
-            if (!self->over_) function(*self);
-        });
+    // Of each kind only the newest waits: a callback that takes long costs no memory, and is then told what is.
+    void put(call newest) {
+        const std::lock_guard guard(waiting_mutex_);
+        const bool replaces = std::erase_if(waiting_, [&](const call& older) { return older.what == newest.what; }) > 0;
+        waiting_.push_back(std::move(newest));
+        if (!replaces) where_.notifier().notify([self = shared_from_this()] { self->call_next(); });
+    }
+    std::optional<call> next() {
+        const std::lock_guard guard(waiting_mutex_);
+        if (waiting_.empty()) return std::nullopt;
+        call first = std::move(waiting_.front());
+        waiting_.erase(waiting_.begin());
+        return first;
+    }
+    void call_next() {
+        const std::lock_guard one_at_a_time(mutex_);
+        const auto first = next();
+        if (first && !over_) first->run(*this);
     }
 
     api::core& where_;  // lives as long as the watching, and nothing is told after it
@@ -56,6 +76,8 @@ private:
     const std::function<void(const refusal&)> on_trouble_;
     std::recursive_mutex mutex_;  // a callback may end the watching
     bool over_ = false;
+    std::mutex waiting_mutex_;
+    std::vector<call> waiting_;  // at most one of each kind
 };
 
 struct watching::parts {

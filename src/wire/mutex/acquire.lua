@@ -1,6 +1,6 @@
 -- mutex/acquire: acquire the lock, or wait in the queue for it, or learn who holds it. Also the poll of a waiter.
--- KEYS  1 lock  2 queue  3 waiters  4 fence  5 gap (only of a lock that other programs use, too), or before the notes the lock again
---       6 notes (only if the caller has a note, or met a holder that has one; common/notes.lua)
+-- KEYS  1 lock  2 queue  3 waiters  4 fence  5 gap (only of a lock that other programs use, too), or before the notes
+--       the lock again  6 notes (only if the caller has a note, or met a holder that has one; common/notes.lua)
 -- ARGV  1 hold id  2 lease ms  3 token floor  4 fence retention ms  5 wake-up channel, empty: do not wait
 --       6 ticket of an earlier answer, or 0  7 poll interval ms  8 how long queue and waiters keep without a poll, ms
 --       9 proposed token, or 0  10 token of the caller's grant that it gives up for the waiters before it, or 0; of a
@@ -84,7 +84,8 @@ if holder == id and mark and mark == ARGV[10] then
 end
 
 if holder == id then
-    -- Never shorter: another program may have set a longer lease.
+    -- Never shorter: another program may have set a longer lease. A hold with a delay (renew.lua) may have expired. A
+    -- late copy then blocks the lock once more, but nobody else was let in, and nobody believes it.
     if redis.call('PTTL', KEYS[1]) < tonumber(lease) then redis.call('PEXPIRE', KEYS[1], lease) end
     if not mark then
         take_token(floor)

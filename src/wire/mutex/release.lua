@@ -1,6 +1,6 @@
 -- mutex/release: end one grant and hand the lock over to the next living waiter, or free it; or leave the queue.
--- KEYS  1 lock  2 queue  3 waiters  4 fence  5 gap (only of a lock that other programs use, too), or before the notes the lock again
---       6 notes (only if the hold has a note)
+-- KEYS  1 lock  2 queue  3 waiters  4 fence  5 gap (only of a lock that other programs use, too), or before the notes
+--       the lock again  6 notes (only if the hold has a note)
 -- ARGV  1 hold id  2 token of the grant that is meant (of a marked id: one of its block); 0: any grant of this id and
 --       its position in the queue (giving up an acquisition: the client never uses that id again)
 --       3 fence retention ms  4 proposed token, or 0

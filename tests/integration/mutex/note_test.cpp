@@ -157,15 +157,39 @@ TEST_F(Note, IsAtEveryLockOfSeveralThatAreTakenTogether) {
     EXPECT_EQ(server.call({"HVALS", "hf:{second}:notes"}).elements.at(0).text, "both");
 }
 
+TEST_F(Note, OfLocksThatAreTakenTogetherGoesWithTheirRelease) {
+    mutex second{subject, "second"};
+    {
+        const lock_all all{acquire_options{.note = "both"}, mine, second};
+        ASSERT_FALSE(is_gone());
+    }
+    EXPECT_TRUE(eventually([&] { return is_gone() && server.call({"EXISTS", "hf:{second}:notes"}).integer == 0; }));
+    EXPECT_EQ(server.call({"EXISTS", "hf:{stock}"}).integer + server.call({"EXISTS", "hf:{second}"}).integer, 0);
+}
+
+// Without a note the key of the notes is never named, not even looked for, and no call more is made.
 TEST_F(Note, CostsNoCommandWhereThereIsNone) {
     mine.acquire().release();
     theirs.acquire().release();
-    server.call({"CONFIG", "RESETSTAT"});
-    lease held = mine.acquire();
-    EXPECT_FALSE(theirs.try_acquire());
-    held.release();
-    EXPECT_EQ(server.command_calls("evalsha") + server.command_calls("eval"), 3);
-    for (const char* const command : {"hget", "hdel", "hlen"}) EXPECT_EQ(server.command_calls(command), 0);
+    const auto run_and_count = [&](const acquire_options& how) {
+        server.call({"CONFIG", "RESETSTAT"});
+        server.call({"ACL", "LOG", "RESET"});
+        lease held = mine.acquire(how);
+        EXPECT_FALSE(theirs.try_acquire());
+        held.release();
+        return server.command_calls("evalsha") + server.command_calls("eval");
+    };
+    // The server refuses whatever names another key, and notes it.
+    server.call({"ACL", "SETUSER", "default", "resetkeys", "~hf:{stock}", "~hf:{stock}:queue", "~hf:{stock}:waiters",
+                 "~hf:{stock}:fence", "~hf:client:*"});
+    EXPECT_EQ(run_and_count({}), 3);
+    EXPECT_TRUE(server.call({"ACL", "LOG"}).elements.empty());
+    for (const char* const command : {"hget", "hdel", "hgetall"}) EXPECT_EQ(server.command_calls(command), 0);
+    EXPECT_EQ(condition_of([&] { static_cast<void>(mine.acquire({.note = "report"})); }), errc::no_permission);
+    EXPECT_FALSE(server.call({"ACL", "LOG"}).elements.empty()) << "so it would have been noted";
+    server.call({"ACL", "SETUSER", "default", "allkeys"});
+    EXPECT_EQ(run_and_count({.note = "report"}), 4) << "who is refused asks once more to be told it";
+    EXPECT_GT(server.command_calls("hget"), 0);
 }
 
 TEST(NoteOnACluster, IsInTheSlotOfItsLock) {

@@ -83,6 +83,46 @@ TEST_F(Watch, MayBeEndedByItsCallback) {
     EXPECT_TRUE(eventually([&] { return was_called.load(); }, an_age));
 }
 
+TEST_F(Watch, WithASlowCallbackIsToldTheNewestStateNext) {
+    std::atomic<bool> may_go_on = false;
+    std::atomic<int> calls = 0;
+    const watching eye = watch(other, "stock", [&](const sight& one) {
+        if (++calls == 1) eventually([&] { return may_go_on.load(); }, an_age);
+        seen.callback()(one);
+    });
+    ASSERT_TRUE(eventually([&] { return calls == 1; }, an_age));
+    sights quick;
+    const watching other_eye = watch(subject, "stock", quick.callback());
+    lease held;
+    for (int i = 0; i < 20; ++i) {
+        held = stock.acquire();
+        ASSERT_TRUE(quick.sees(held.id()));
+        held.release();
+        ASSERT_TRUE(quick.sees(""));
+    }
+    held = stock.acquire();
+    ASSERT_TRUE(quick.sees(held.id()));
+    other.ping();
+    may_go_on = true;
+    ASSERT_TRUE(seen.sees(held.id()));
+    EXPECT_LE(seen.all().size(), 5U) << "what was over meanwhile is left out";
+}
+
+TEST_F(Watch, OfAHoldWhoseTokenTheServerForgotTellsNothingNew) {
+    const lease held = stock.acquire();
+    const watching eye = watch(other, "stock", seen.callback());
+    ASSERT_TRUE(seen.sees(held.id()));
+    server.call({"DEL", "hf:{stock}:fence"});
+    const watching later_one = watch(other, "stock", [](const sight&) {});
+    server.call({"CLIENT", "KILL", "TYPE", "normal"});  // it asks again
+    sights late;
+    const watching third = watch(other, "stock", late.callback());
+    ASSERT_TRUE(late.sees(held.id()));
+    EXPECT_EQ(late.all().back().token, 0U) << "not known any more";
+    for (const sight& one : seen.all()) EXPECT_EQ(one.token, held.token());
+    EXPECT_EQ(seen.all().size(), 1U);
+}
+
 TEST_F(Watch, OfAnotherKindOfLockTellsTheTrouble) {
     shared_mutex catalog{subject, "catalog"};
     const lease held = catalog.acquire_shared();
