@@ -9,11 +9,13 @@
 #pragma once
 
 #include <holdfast/detail/completion.hpp>
+#include <holdfast/election.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/mutex.hpp>
 #include <holdfast/semaphore.hpp>
 #include <holdfast/shared_mutex.hpp>
 #include <holdfast/striped_shared_mutex.hpp>
+#include <holdfast/watch.hpp>
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/cancellation_state.hpp>
@@ -68,6 +70,26 @@ auto semaphore::initiate_acquire(milliseconds wait, std::size_t permits, acquire
                                     std::move(handler), detail::callback_executor(self->shared_core())));
         },
         token, this, wait, permits, detail::stored_options(std::move(options)));
+}
+
+// The value is the handler's own from here on: a token may begin later, as asio::deferred does.
+template <typename CompletionToken>
+auto election::initiate_campaign(milliseconds wait, std::string value, CompletionToken&& token) {
+    return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code, lease)>(
+        [](auto handler, election* self, milliseconds limit, std::string chosen) {
+            self->mutex_.async_try_acquire_for(limit, {.note = chosen}, std::move(handler));
+        },
+        token, this, wait, std::move(value));
+}
+
+template <typename CompletionToken>
+auto watch_stream::async_next(CompletionToken&& token) {
+    return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code, sight)>(
+        [](auto handler, watch_stream* self) {
+            self->start_next(detail::erase_handler<boost::system::error_code, sight>(
+                std::move(handler), detail::callback_executor(self->shared_core())));
+        },
+        token, this);
 }
 
 template <typename... Results, typename Start, typename CompletionToken>

@@ -15,6 +15,15 @@
 
 namespace holdfast {
 
+namespace api {
+class core;
+class latest_sight;
+}  // namespace api
+namespace detail {
+template <typename... Results>
+class completion;
+}
+
 /// What is known of a lock at one moment.
 struct sight {
     /// The hold id of the holder. Empty: the lock is free.
@@ -80,12 +89,53 @@ private:
 /// client, destroy the `watching`, and must not throw.
 ///
 /// Others pay nothing for it: while a lock is watched, its release and its grant publish one message for each watcher.
-/// For a `mutex` on one server, with sentinels or on a Cluster.
+/// For a `mutex` on every arrangement of servers. With several independent servers it tells what a majority of them has
+/// with the same holder and token; where no majority has the same, nothing.
 ///
-/// Errors: throws `error` with errc::bad_name, errc::forked, or errc::bad_option: with several independent servers,
-/// whose sights would have to be made one.
+/// Errors: throws `error` with errc::bad_name or errc::forked.
 [[nodiscard]] HOLDFAST_EXPORT watching watch(const client& client, const std::string& name,
                                              std::function<void(const sight&)> callback,
                                              const watch_options& options = {});
+
+/// Watches a lock as `watch()` does; the caller asks for each change, for example in a coroutine. Of several changes
+/// between two questions it tells only the last, so a slow reader costs no memory and is never behind.
+///
+/// Destroy it before its client. Thread safety: as an int.
+class HOLDFAST_EXPORT watch_stream {
+public:
+    /// Begins to watch. Errors: those of `watch()`.
+    watch_stream(const client& client, const std::string& name, const std::string& prefix = "hf:");
+    /// Leaves an object that is only good for being assigned to or destroyed.
+    watch_stream(watch_stream&&) noexcept;
+    /// Stops what was watched before.
+    watch_stream& operator=(watch_stream&&) noexcept;
+    /// As stop().
+    ~watch_stream();
+
+    /// Waits until there is something to tell that no call has told yet; the first call tells the present holder.
+    /// Needs <holdfast/async.hpp>.
+    ///
+    /// Completion: void(boost::system::error_code, sight). The handler runs on its associated executor; without one, on
+    /// a thread of the library.
+    /// Errors: why nothing can be known at present, as `watch_options::on_trouble` tells it, once: the watching goes
+    /// on, and the next call waits until something is known. asio::error::already_started if another call waits;
+    /// asio::error::operation_aborted after stop(). Throws errc::forked at once.
+    /// Cancellation: total, terminal and partial. What it would have told, the next call tells.
+    template <typename CompletionToken>
+    auto async_next(CompletionToken&& token);
+
+    /// Ends the watching. A call that waits ends with asio::error::operation_aborted.
+    void stop() noexcept;
+
+private:
+    using next_completion = detail::completion<boost::system::error_code, sight>;
+
+    void start_next(std::unique_ptr<next_completion> handler);
+    const std::shared_ptr<api::core>& shared_core() const noexcept { return where_; }
+
+    std::shared_ptr<api::core> where_;
+    std::shared_ptr<api::latest_sight> latest_;
+    watching watching_;  // ends first
+};
 
 }  // namespace holdfast

@@ -1,5 +1,7 @@
 #include "engine/engine.hpp"
 
+#include "engine/quorum/majority_watch.hpp"
+
 #include "base/assert.hpp"
 
 #include <functional>
@@ -367,7 +369,18 @@ void engine::keep_listening(const lock_keys& keys, instant now) {
 lock_watch& engine::watch(std::shared_ptr<const lock_keys> keys, std::shared_ptr<watch_listener> listener,
                           instant now) {
     HOLDFAST_ASSERT(!nodes_.several());
-    lock_watch& made = nodes_[0].watch(std::move(keys), std::move(listener), now);
+    lock_watch& made = nodes_[0].watch(std::move(keys), std::move(listener), telling::changes, now);
+    run(now);
+    return made;
+}
+
+std::vector<lock_watch*> engine::watch_all(std::shared_ptr<const lock_keys> keys,
+                                           std::shared_ptr<watch_listener> listener, instant now) {
+    if (!nodes_.several()) return {&watch(std::move(keys), std::move(listener), now)};
+    const auto whole = std::make_shared<majority_watch>(nodes_.size(), std::move(listener));
+    std::vector<lock_watch*> made;
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+        made.push_back(&nodes_[i].watch(keys, majority_watch::listener_at(whole, i), telling::answers, now));
     run(now);
     return made;
 }

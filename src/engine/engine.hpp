@@ -103,6 +103,9 @@ public:
     void want_numbers(hold& held, instant now);
     // Watches a mutex until unwatch(), at the only node there is.
     lock_watch& watch(std::shared_ptr<const lock_keys> keys, std::shared_ptr<watch_listener> listener, instant now);
+    // The same at each node; the listener is told what a majority has. unwatch() every one of them.
+    std::vector<lock_watch*> watch_all(std::shared_ptr<const lock_keys> keys, std::shared_ptr<watch_listener> listener,
+                                       instant now);
     // Its listener hears nothing more, and the reference is void.
     void unwatch(lock_watch& watched, instant now);
     // Hears recalls of that lock from now on, even if nobody ever waits for it.

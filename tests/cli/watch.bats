@@ -42,6 +42,23 @@ has_event() { events | grep -qx -- "$1"; }
     [ "$(of_json 'd["waited_ms"] >= 0 and d["from"].startswith("hf_")' <<<"$output")" = True ]
 }
 
+@test "Watch.IsToldOfAMutexAndDoesNotWaitForTheNextLook" {
+    start_local_server
+    env --default-signal=INT,QUIT "$HOLDFAST_BIN" watch a --json --interval 60s >"$BOX/events" 2>/dev/null 3>&- &
+    watcher=$!
+    started+=("$watcher")
+    is_watched() { [ "$(redis hexists 'hf:{a}:waiters' watch)" = 1 ]; }
+    wait_until is_watched
+    hold a
+    local holder=$last
+    wait_until has_event "acquired $holder"
+    let_go a
+    wait_until has_event "released $holder"
+    kill -INT "$watcher"
+    finish "$watcher"
+    [ "$status" -eq 0 ]
+}
+
 @test "Watch.TellsExpiredAndGaveUp" {
     start_local_server
     held_by 1 a

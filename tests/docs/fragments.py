@@ -13,8 +13,11 @@ PAGES = ["docs/migrating.md"] + [f"docs/guides/{name}.md" for name in ("cron", "
 
 # What the reader has already, and the fragments only name.
 BEFORE = """
+#include <holdfast/async.hpp>
 #include <holdfast/holdfast.hpp>
 
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <mutex>
 #include <shared_mutex>
 #include <stdexcept>
@@ -23,6 +26,7 @@ BEFORE = """
 #include <vector>
 
 using namespace std::chrono_literals;
+namespace asio = boost::asio;
 
 struct database {
     struct row { int left; std::uint64_t seen; };
@@ -34,6 +38,7 @@ std::vector<step> missing_steps(database&);
 void work(std::uint64_t token);
 void do_one_round(std::uint64_t token);
 void wake_up();
+void send_work_to(const std::string& leader);
 """
 GIVEN = "[[maybe_unused]] holdfast::client& redis, database& database, std::stop_token stop, bool& stopping"
 

@@ -34,11 +34,15 @@ constexpr const char* footer =
 // CLI11 knows nothing of what is behind the dashes.
 class run_help final : public CLI::Formatter {
 public:
-    run_help() { column_width(36); }  // an option and its text in one line each: completion reads them, too
+    // An option and its text in one line each: completion reads them, too.
+    explicit run_help(std::string command) : command_(std::move(command)) { column_width(36); }
 
     std::string make_usage(const CLI::App*, std::string) const override {
-        return "Usage: holdfast run [OPTIONS] NAME [--] COMMAND...\n";
+        return "Usage: holdfast " + command_ + " [OPTIONS] NAME [--] COMMAND...\n";
     }
+
+private:
+    std::string command_;
 };
 
 // Our own environment, with what the command is told about its lock.
@@ -139,11 +143,12 @@ void add_elect(CLI::App& app, const std::optional<std::vector<std::string>>& wor
     command->prefix_command();
     command->callback([command, options, value, words, &status] {
         options->complete(*command);
-        options->words = command_words(words, command->remaining());
+        options->words = command_words(words, command->remaining(), "elect");
         options->note = *value;
         status = run_and_report(*options);
     });
     declare_election(*command, *options, *value);
+    command->formatter(std::make_shared<run_help>("elect"));
     command->footer(
         "Exit status: as that of holdfast run. The value is the note of the lock NAME: holdfast show NAME and\n"
         "holdfast::election tell it. When COMMAND ends, or the leader crashes, the next candidate leads.\n\n"
@@ -160,7 +165,7 @@ void add_run(CLI::App& app, const std::optional<std::vector<std::string>>& words
         status = run_and_report(*options);
     });
     declare(*command, *options);
-    command->formatter(std::make_shared<run_help>());
+    command->formatter(std::make_shared<run_help>("run"));
     command->footer(footer);
 }
 

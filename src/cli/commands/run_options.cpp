@@ -108,10 +108,10 @@ std::string run_options::note_text() const {
 }
 
 std::vector<std::string> command_words(const std::optional<std::vector<std::string>>& behind_dashes,
-                                       const std::vector<std::string>& left) {
+                                       const std::vector<std::string>& left, std::string_view command) {
     if (!left.empty() && left.front().starts_with('-')) {
-        throw trouble(
-            fmt::format("run has no option {}; put -- before the command: holdfast run NAME -- COMMAND", left.front()));
+        throw trouble(fmt::format("{0} has no option {1}; put -- before the command: holdfast {0} NAME -- COMMAND",
+                                  command, left.front()));
     }
     if (!behind_dashes) return left;
     if (!left.empty()) {
@@ -129,6 +129,33 @@ auto adder_to(CLI::App& command) {
     };
 }
 
+// How long to wait and to hold, and on which servers: of every command that acquires a lock.
+void declare_acquisition(CLI::App& command, run_options& options) {
+    const auto add = adder_to(command);
+    add("-w,--wait", options.wait, "TIME", "wait at most this long, as in 30s (no limit)");
+    command.add_flag("-n,--no-wait", options.no_wait, "give up at once if somebody else holds the lock");
+    add("--lease", options.lease, "TIME", "how long the lock outlives a crash (30s)");
+    add("--delay", options.delay, "TIME", "how long nobody acquires the lock after a crash and its lease (0s)");
+    declare_max_lease(command, options.max_lease);
+    add("--fence-retention", options.fence_retention, "TIME", "how long tokens are remembered (1h)");
+    command.add_flag("--mistrust-restarts", options.mistrust_restarts, "a new server grants nothing for --max-lease");
+    add("--replicas", options.replicas, "N", "replicas that must acknowledge the hold (0)");
+    add("--clock-skew", options.clock_skew, "TIME", "how far servers' clocks may be apart (0s)");
+    declare_servers(command, options.servers);
+    add("--prefix", options.prefix, "TEXT", "prefix of tagged keys (hf:)");
+    add("-E", options.refused_status, "STATUS", "exit status if the lock was not acquired (1)");
+    command.add_flag("-q,--quiet", options.quiet, "no notices, only errors");
+}
+
+// Of every command that runs another one meanwhile.
+void declare_command(CLI::App& command, run_options& options) {
+    const auto add = adder_to(command);
+    add("--on-lost", options.reaction, "kill|warn", "what to do with COMMAND if the lock is lost (kill)");
+    add("--grace", options.grace, "TIME", "from TERM to KILL if the lock is lost, at most (5s)");
+    add("-c,--shell", options.shell, "TEXT", "run this by /bin/sh -c instead of COMMAND");
+    add("--trace", options.trace, "FILE", "write what becomes of the lock there, for Perfetto");
+}
+
 }  // namespace
 
 void declare_lock_options(CLI::App& command, run_options& options) {
@@ -141,45 +168,21 @@ void declare_lock_options(CLI::App& command, run_options& options) {
         ->check(CLI::PositiveNumber);
     add("--take", options.slots_taken, "N", "with --slots: take N of the permits (1)")->check(CLI::PositiveNumber);
     add("--note", options.note, "TEXT", "a text about this hold for others to read (run: the command)");
-    add("-w,--wait", options.wait, "TIME", "wait at most this long, as in 30s (no limit)");
-    command.add_flag("-n,--no-wait", options.no_wait, "give up at once if somebody else holds the lock");
-    add("--lease", options.lease, "TIME", "how long the lock outlives a crash (30s)");
-    add("--delay", options.delay, "TIME", "how long nobody acquires the lock after a crash and its lease (0s)");
-    declare_max_lease(command, options.max_lease);
-    add("--fence-retention", options.fence_retention, "TIME", "how long tokens are remembered (1h)");
-    command.add_flag("--mistrust-restarts", options.mistrust_restarts, "a new server grants nothing for --max-lease");
-    add("--replicas", options.replicas, "N", "replicas that must acknowledge the hold (0)");
-    add("--clock-skew", options.clock_skew, "TIME", "how far servers' clocks may be apart (0s)");
-    declare_servers(command, options.servers);
     add("--keys", options.keys, "FORM", "tagged, or raw: the key is NAME itself (tagged)");
-    add("--prefix", options.prefix, "TEXT", "prefix of tagged keys (hf:)");
-    add("-E", options.refused_status, "STATUS", "exit status if the lock was not acquired (1)");
-    command.add_flag("-q,--quiet", options.quiet, "no notices, only errors");
+    declare_acquisition(command, options);
 }
 
 void declare_election(CLI::App& elect, run_options& options, std::string& value) {
     const auto add = adder_to(elect);
     add("NAME", options.name, "", "the election")->required();
     add("--value", value, "TEXT", "a text about this leader for others to read")->required();
-    add("-w,--wait", options.wait, "TIME", "campaign at most this long, as in 30s (no limit)");
-    elect.add_flag("-n,--no-wait", options.no_wait, "give up at once if somebody else leads");
-    add("--lease", options.lease, "TIME", "how long a leader that crashed keeps others waiting (30s)");
-    declare_max_lease(elect, options.max_lease);
-    declare_servers(elect, options.servers);
-    add("--prefix", options.prefix, "TEXT", "prefix of tagged keys (hf:)");
-    add("-E", options.refused_status, "STATUS", "exit status if this did not become the leader (1)");
-    elect.add_flag("-q,--quiet", options.quiet, "no notices, only errors");
-    add("--on-lost", options.reaction, "kill|warn", "what to do with COMMAND if the leadership is lost (kill)");
-    add("--grace", options.grace, "TIME", "from TERM to KILL if it is lost, at most (5s)");
+    declare_acquisition(elect, options);
+    declare_command(elect, options);
 }
 
 void declare(CLI::App& run, run_options& options) {
     declare_lock_options(run, options);
-    const auto add = adder_to(run);
-    add("--on-lost", options.reaction, "kill|warn", "what to do with COMMAND if the lock is lost (kill)");
-    add("--grace", options.grace, "TIME", "from TERM to KILL if the lock is lost, at most (5s)");
-    add("-c,--shell", options.shell, "TEXT", "run this by /bin/sh -c instead of COMMAND");
-    add("--trace", options.trace, "FILE", "write what becomes of the lock there, for Perfetto");
+    declare_command(run, options);
 }
 
 }  // namespace holdfast::cli

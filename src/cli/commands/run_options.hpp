@@ -56,6 +56,6 @@ void declare_election(CLI::App& elect, run_options& options, std::string& value)
 // The command: what stands behind "--" or, where there is no "--", what is left behind NAME, as flock(1) has it.
 // Throws trouble if words are left in front of "--", or an option that run does not have.
 std::vector<std::string> command_words(const std::optional<std::vector<std::string>>& behind_dashes,
-                                       const std::vector<std::string>& left);
+                                       const std::vector<std::string>& left, std::string_view command = "run");
 
 }  // namespace holdfast::cli

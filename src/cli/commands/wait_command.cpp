@@ -1,5 +1,6 @@
 // holdfast wait: ends when a lock is free. It takes no position in the queue and keeps nobody waiting.
 #include "cli/commands/view_options.hpp"
+#include "cli/inspect/locks/change_bell.hpp"
 #include "cli/inspect/locks/lock_look.hpp"
 #include "cli/inspect/output/lock_text.hpp"
 #include "cli/terminal/signals.hpp"
@@ -14,6 +15,8 @@
 
 namespace holdfast::cli {
 namespace {
+
+constexpr int told_rests = 10;
 
 struct wait_options : view_options {
     std::string interval = "100ms";
@@ -37,16 +40,21 @@ public:
         signal_inbox signals;  // before the clients, whose threads must not get them
         auto [servers, run] = options_.look();
         if (!run) return all_well;  // no local server, so nothing is locked
+        std::optional<change_bell> bell;
         for (;;) {
             const std::optional<lock_state> seen = look(servers);
             if (seen && seen->is_free() && !seen->is_moving) return all_well;
-            milliseconds rest_for = interval_;
+            if (!bell && servers.size() == 1) bell.emplace(servers[0], where_, options_.prefix);
+            // Of what is told, a look now and then finds out only that a message is missing.
+            milliseconds rest_for = bell && bell->will_tell() ? told_rests * interval_ : interval_;
             if (limit_) {
                 const auto left = *limit_ - (std::chrono::steady_clock::now() - begun);
                 if (left <= std::chrono::nanoseconds(0)) return give_up(seen);
                 rest_for = std::min(rest_for, std::chrono::ceil<milliseconds>(left));
             }
-            const woken why = rest(signals, rest_for);
+            const woken why = rest(signals, rest_for, bell ? bell->fd() : no_input);
+            if (why == woken::by_input) bell->answer();
+            if (bell && bell->was_free()) return all_well;  // perhaps not any more
             if (why == woken::by_end) return killed_by_signal + SIGINT;
             if (why == woken::by_stop) stop_this_process();
         }
@@ -89,7 +97,8 @@ void add_wait(CLI::App& app, int& status) {
                                   [](const wait_options& chosen) { return waiting(chosen).wait(); });
     declare_lock(*command, *options);
     command->add_option("--timeout", options->timeout, "at most this long (no limit)")->type_name("TIME");
-    command->add_option("--interval", options->interval, "look so often (100ms)")->type_name("TIME");
+    command->add_option("--interval", options->interval, "look so often where it is not told (100ms)")
+        ->type_name("TIME");
     command->add_option("-E", options->refused_status, "exit status if it is not free in time (1)")
         ->type_name("STATUS");
     command->add_flag("-q,--quiet", options->quiet, "no notices, only errors");

@@ -1,5 +1,6 @@
 // holdfast watch: a line for everything that happens to a lock.
 #include "cli/commands/view_options.hpp"
+#include "cli/inspect/locks/change_bell.hpp"
 #include "cli/inspect/locks/lock_events.hpp"
 #include "cli/inspect/locks/lock_look.hpp"
 #include "cli/inspect/output/json_form.hpp"
@@ -13,6 +14,9 @@
 
 namespace holdfast::cli {
 namespace {
+
+// A lock that changes all the time is not looked at all the time.
+constexpr milliseconds shortest_rest{2};
 
 struct watch_options : view_options {
     std::string interval = "100ms";
@@ -56,8 +60,9 @@ public:
         const client link(url);
         lock_state before = look_at(link, where_);
         if (!print(first_events(before))) return all_well;
+        change_bell bell(link, where_, options_.prefix);
         for (;;) {
-            const woken why = rest(signals, interval_);
+            const woken why = rest_until_next_look(signals, bell);
             if (why == woken::by_end) return all_well;
             if (why == woken::by_stop) stop_this_process();
             std::optional<lock_state> now = look_again(link);
@@ -69,6 +74,16 @@ public:
     }
 
 private:
+    // A mutex tells its grants and releases. All else is found by looking: waiters, locks of other kinds, programs that
+    // announce nothing.
+    woken rest_until_next_look(signal_inbox& signals, change_bell& bell) const {
+        const woken why = rest(signals, shortest_rest);
+        if (why != woken::by_time || interval_ <= shortest_rest) return why;
+        const woken then = rest(signals, interval_ - shortest_rest, bell.fd());
+        if (then == woken::by_input) bell.answer();
+        return then;
+    }
+
     // A server that is away may come back; that is said once, and then again.
     std::optional<lock_state> look_again(const client& link) {
         try {
@@ -109,7 +124,7 @@ void add_watch(CLI::App& app, int& status) {
         add_command<watch_options>(app, "watch", "print a line for everything that happens to a lock", status,
                                    [](const watch_options& chosen) { return watcher(chosen).watch(); });
     declare_lock(*command, *options);
-    command->add_option("--interval", options->interval, "look so often (100ms)")->type_name("TIME");
+    command->add_option("--interval", options->interval, "look at least so often (100ms)")->type_name("TIME");
     command->add_option("--count", options->count, "end after N lines")->type_name("N");
     declare_json(*command, *options);
     declare_server(*command, *options);

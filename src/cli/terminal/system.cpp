@@ -124,4 +124,10 @@ void event::raise() noexcept {
     if (::write(fd_.get(), &one, sizeof one) < 0) return;
 }
 
+void event::lower() noexcept {
+    std::uint64_t times = 0;
+    // It fails if it was not raised.
+    if (::read(fd_.get(), &times, sizeof times) < 0) return;
+}
+
 }  // namespace holdfast::cli

@@ -95,6 +95,7 @@ public:
     event();
     int fd() const noexcept { return fd_.get(); }
     void raise() noexcept;
+    void lower() noexcept;
 
 private:
     unique_fd fd_;

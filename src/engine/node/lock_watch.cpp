@@ -17,17 +17,17 @@ constexpr milliseconds untold_poll{1000};
 constexpr milliseconds after_trouble{1000};
 constexpr milliseconds after_deadline{2};
 
+}  // namespace
+
 bool is_same(const wire::watch_answer& a, const wire::watch_answer& b) {
     // The fence of a holder that can be asked back moves with its renewals.
     const bool same_grant = a.token == b.token || wire::mark_of(a.holder) != wire::mark::none;
     return a.holder == b.holder && a.note == b.note && (a.is_free() || same_grant);
 }
 
-}  // namespace
-
 lock_watch::lock_watch(node_agent& agent, std::shared_ptr<const lock_keys> keys, hold_id id,
-                       std::shared_ptr<watch_listener> listener)
-    : agent_(agent), keys_(std::move(keys)), id_(id), listener_(std::move(listener)) {}
+                       std::shared_ptr<watch_listener> listener, telling what)
+    : agent_(agent), keys_(std::move(keys)), id_(id), listener_(std::move(listener)), telling_(what) {}
 
 bool lock_watch::has_id(std::string_view text) const noexcept {
     return std::string_view(id_.spell(agent_.client())) == text;
@@ -47,6 +47,10 @@ void lock_watch::stop(instant now) {
     listener_.reset();
     agent_.watch_timers().cancel(*this);
     if (!in_flight_) send(false, now);  // otherwise the answer leads on
+}
+
+void lock_watch::on_link_down() {
+    if (telling_ == telling::answers) tell_trouble({errc::unreachable, agent_.server()});
 }
 
 void lock_watch::on_subscription_refused(const failure& why, instant now) {
@@ -81,7 +85,10 @@ void lock_watch::on_reply(const redis::reply_view& reply, instant now) {
     if (reply.is_error()) {
         tell_trouble(redis::classify_error(reply.text(), agent_.server()));
         agent_.watch_timers().set(*this, now + after_trouble);
-    } else if (auto seen = wire::read_watch(reply)) {
+    } else if (auto seen = wire::read_watch(reply); seen && may_have_forgotten(*seen, now)) {
+        tell_trouble({errc::recovering, agent_.server()});
+        agent_.watch_timers().set(*this, now + after_trouble);
+    } else if (seen) {
         if (is_deaf_ && agent_.node().hears(agent_.wakes().of(*keys_))) {
             is_deaf_ = false;
             again_ = true;  // the node has not written it down
@@ -126,7 +133,7 @@ void lock_watch::tell(wire::watch_answer seen) {
     if (seen.is_free()) seen.token = std::max(seen.token, greatest_);
     if (seen.token != 0 && seen.token < greatest_ && !is_known) return;  // (2)
     greatest_ = std::max(greatest_, seen.token);
-    if (last_ && is_same(*last_, seen)) return;
+    if (telling_ == telling::changes && last_ && is_same(*last_, seen)) return;
     last_ = seen;
     agent_.todo().add(effects::sighted{this, agent_.todo().keep(std::move(seen))});
 }
@@ -134,6 +141,11 @@ void lock_watch::tell(wire::watch_answer seen) {
 void lock_watch::tell_trouble(const failure& why) {
     if (!listener_ || std::exchange(was_told_trouble_, true)) return;
     agent_.todo().add(effects::watch_troubled{this, agent_.todo().keep(why)});
+}
+
+// One node among several that does not vote yet: that it has the lock free says nothing.
+bool lock_watch::may_have_forgotten(const wire::watch_answer& seen, instant now) const {
+    return telling_ == telling::answers && seen.is_free() && agent_.recovers_in(*keys_, now) > 0ms;
 }
 
 milliseconds lock_watch::next_poll(const wire::watch_answer& seen) {

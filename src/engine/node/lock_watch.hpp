@@ -31,10 +31,17 @@ protected:
     ~watch_listener() = default;
 };
 
+// A grant is one sight, however much is left of its lease.
+bool is_same(const wire::watch_answer& a, const wire::watch_answer& b);
+
+// What a listener is told: what differs from the last; or, of one node among several, each answer, and that the link is
+// down: what was told need not be so any more.
+enum class telling : std::uint8_t { changes, answers };
+
 class lock_watch final : public redis::command, public timed {
 public:
     lock_watch(node_agent& agent, std::shared_ptr<const lock_keys> keys, hold_id id,
-               std::shared_ptr<watch_listener> listener);
+               std::shared_ptr<watch_listener> listener, telling what);
 
     const lock_keys& keys() const noexcept { return *keys_; }
     const std::shared_ptr<watch_listener>& listener() const noexcept { return listener_; }
@@ -43,6 +50,7 @@ public:
     void ask(instant now);
     // The listener hears nothing more.
     void stop(instant now);
+    void on_link_down();
     // The node does not let us listen: it is asked more often.
     void on_subscription_refused(const failure& why, instant now);
     bool has_id(std::string_view text) const noexcept;
@@ -55,6 +63,7 @@ private:
     void ended(instant now);
     void tell(wire::watch_answer seen);
     void tell_trouble(const failure& why);
+    bool may_have_forgotten(const wire::watch_answer& seen, instant now) const;
     bool polls();
     milliseconds next_poll(const wire::watch_answer& seen);
 
@@ -62,6 +71,7 @@ private:
     const std::shared_ptr<const lock_keys> keys_;
     const hold_id id_;
     std::shared_ptr<watch_listener> listener_;
+    const telling telling_;
     bool in_flight_ = false;
     bool again_ = false;
     bool said_goodbye_ = false;

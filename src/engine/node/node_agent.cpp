@@ -59,9 +59,10 @@ void node_agent::keep_listening(const lock_keys& lock) {
 }
 
 lock_watch& node_agent::watch(std::shared_ptr<const lock_keys> keys, std::shared_ptr<watch_listener> listener,
-                              instant now) {
+                              telling what, instant now) {
     wakes_.enter(*keys);
-    watches_.push_back(std::make_shared<lock_watch>(*this, std::move(keys), hold_id(0, random()), std::move(listener)));
+    watches_.push_back(
+        std::make_shared<lock_watch>(*this, std::move(keys), hold_id(0, random()), std::move(listener), what));
     lock_watch& made = *watches_.back();
     made.ask(now);
     return made;
@@ -377,6 +378,9 @@ void node_agent::on_link_down(const lock_set& which) {
         if ((!n.requests && !n.orphaned_ask) || !which.has(keys_of(n))) continue;
         if (n.requests) n.requests->acquisition.polled_on_this_link = false;
         if (n.orphaned_ask) mark_stray(n);
+    }
+    for (const auto& each : watches_) {
+        if (which.has(each->keys())) each->on_link_down();
     }
 }
 

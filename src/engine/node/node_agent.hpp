@@ -72,7 +72,8 @@ public:
     // holder that never waited hears a recall, too.
     void keep_listening(const lock_keys& lock);
     // Until it is stopped.
-    lock_watch& watch(std::shared_ptr<const lock_keys> keys, std::shared_ptr<watch_listener> listener, instant now);
+    lock_watch& watch(std::shared_ptr<const lock_keys> keys, std::shared_ptr<watch_listener> listener, telling what,
+                      instant now);
     // What is asked for from now until then goes out as one call, where that can be.
     void begin_together() noexcept { collects_ = true; }
     void end_together();

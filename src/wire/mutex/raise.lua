@@ -6,6 +6,7 @@
 -- The grant of a marked id is named by its ceiling, exactly; the new token is its ceiling, too.
 -- Repeatable: a second call finds the new token and answers {1}.
 --@include common/queue.lua
+--@include mutex/common/tell_watchers.lua
 
 local id, token, to, retention = ARGV[1], whole(ARGV[2], 1), whole(ARGV[3], 1), whole(ARGV[4], 1)
 if not (token and to and retention and to > token) then
@@ -16,6 +17,7 @@ local holder = redis.call('GET', KEYS[1])
 if holder == id and (not mark or mark == ARGV[2] or mark == ARGV[3]) then
     mark = ARGV[3]
     remember_token(retention)
+    if watch then tell_watchers() end
     return {1}
 end
 return holder and {-1, redis.call('PTTL', KEYS[1]), holder} or {0}

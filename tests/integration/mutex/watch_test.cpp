@@ -9,41 +9,16 @@
 #include <thread>
 
 #include "integration/refusal.hpp"
+#include "integration/sights.hpp"
 #include "support/eventually.hpp"
 #include "support/redis_cluster.hpp"
 #include "support/redis_server.hpp"
+#include "support/tcp_proxy.hpp"
 
 namespace holdfast::testing::watch_test {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// What a watcher was told.
-class sights {
-public:
-    std::function<void(const sight&)> callback() {
-        return [this](const sight& seen) {
-            const std::lock_guard guard(mutex_);
-            all_.push_back(seen);
-        };
-    }
-    std::vector<sight> all() {
-        const std::lock_guard guard(mutex_);
-        return all_;
-    }
-    bool sees(const std::string& holder) {
-        return eventually(
-            [&] {
-                const auto seen = all();
-                return !seen.empty() && seen.back().holder == holder;
-            },
-            an_age);
-    }
-
-private:
-    std::mutex mutex_;
-    std::vector<sight> all_;
-};
 
 class Watch : public ::testing::Test {  // R55
 protected:
@@ -157,12 +132,6 @@ TEST_F(Watch, OfAnotherKindOfLockTellsTheTrouble) {
     EXPECT_TRUE(eventually([&] { return why.load() == errc::wrong_type; }, an_age));
 }
 
-TEST_F(Watch, OfSeveralServersIsRefused) {
-    redis_server second, third;
-    const client several{{server.url(), second.url(), third.url()}};
-    EXPECT_EQ(condition_of([&] { static_cast<void>(watch(several, "stock", seen.callback())); }), errc::bad_option);
-}
-
 TEST_F(Watch, HoldsUpNobodyInTheQueue) {
     const watching eye = watch(other, "stock", seen.callback());
     ASSERT_TRUE(seen.sees(""));
@@ -232,6 +201,39 @@ TEST_F(Election, ObserversHearLeadersInTheOrderOfTheirTokens) {
         EXPECT_GT(one.token, last);
         last = one.token;
     }
+}
+
+TEST_F(Election, TakesTheOptionsOfAMutexButThoseWithoutPlaceForAValue) {
+    for (const election_options& refused :
+         {election_options{.keys = keys::raw}, election_options{.keep = 1s}, election_options{.passes = 3}}) {
+        EXPECT_EQ(condition_of([&] { const election none(subject, "leader", refused); }), errc::bad_option);
+    }
+    const election usual{subject, "leader", {.lease = 30s, .delay = 30s}};
+    EXPECT_EQ(condition_of([&] { const election none(subject, "leader", {.lease = 30s, .delay = 60s}); }),
+              errc::bad_option);
+}
+
+// The former leader cannot hear that it lost, but knows it before anybody else leads.
+TEST_F(Election, ALeaderThatIsCutOffKnowsThatItLostBeforeAnotherLeads) {
+    tcp_proxy way{server.port()};
+    client far{way.url()};
+    election mine{far, "leader", {.lease = 1s}};
+    election theirs{other, "leader", {.lease = 1s}};
+    sights observed;
+    const watching eye = watch(other, "leader", observed.callback());
+    for (int i = 0; i < 3; ++i) {
+        lease first = mine.campaign("cut off");
+        way.stall(direction::both);
+        lease second = theirs.campaign("the next");
+        EXPECT_EQ(first.validity(), 0ms);
+        EXPECT_GT(second.token(), first.token());
+        EXPECT_TRUE(eventually([&] { return first.lost().stop_requested(); }, an_age));
+        EXPECT_TRUE(observed.sees(second.id()));
+        way.unstall(direction::both);
+        theirs.resign(second);
+        mine.resign(first);
+    }
+    observed.expect_order();
 }
 
 }  // namespace

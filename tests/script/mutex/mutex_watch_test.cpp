@@ -66,6 +66,17 @@ TEST_F(MutexWatch, IsToldOfAGrantAReleaseAndAHandOver) {
     EXPECT_EQ(everything().count(lock), 0U);
 }
 
+// With several servers a grant counts when a majority has it by one token, so that is what watchers wait for.
+TEST_F(MutexWatch, IsToldOfARaise) {
+    listener eye = listens("eye");
+    const std::string token = hold("me");
+    watch("eye");
+    const std::string to = text(std::stoll(token) + 5);
+    EXPECT_EQ(code(run("mutex/raise", {lock, queue, waiters, fence}, {"me", token, to, text(hour)})), 1);
+    EXPECT_EQ(eye.next(), "changed eye");
+    EXPECT_EQ(watch("eye").elements.at(3).text, to);
+}
+
 TEST_F(MutexWatch, OfALockWhoseWatcherIsNotInTheQueueGrantsAsEver) {
     watch("eye");
     const std::string token = hold("me");
