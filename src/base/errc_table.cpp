@@ -55,7 +55,7 @@ constexpr auto rows = std::to_array<errc_row>({
      "the ACL user lacks a right that locks need; see \"The least rights\" in docs/deployment.md"},
     {errc::wrong_type, "wrong_type", none,
      "the key holds something that is not this kind of lock, as where one side uses a mutex and the other a "
-     "shared_mutex; use one kind for a name, or choose another name or prefix"},
+     "shared_mutex or a semaphore; use one kind for a name, or choose another name or prefix"},
     {errc::out_of_memory, "out_of_memory", passing,
      "the server is out of memory and refuses writes; raise maxmemory or free space"},
     {errc::read_only, "read_only", passing | spoils, "the server is a read-only replica; use the URL of its primary"},

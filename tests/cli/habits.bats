@@ -77,6 +77,11 @@ load common
     run holdfast --url "unix://$HOLDFAST_HOME/redis.sock" --max-lease=20s ls --json
     [ "$status" -eq 0 ]
     [[ "$output" == *"$HOLDFAST_HOME/redis.sock"* ]]
+    run holdfast --local --prefix p: --max-lease 20s server url
+    [ "$status" -eq 0 ]
+    [ "$output" = "unix://$HOLDFAST_HOME/redis.sock" ]
+    run holdfast --url redis://127.0.0.1:1 server status
+    [ "$status" -eq 125 ]
     run holdfast --url
     [ "$status" -eq 125 ]
     run holdfast --local

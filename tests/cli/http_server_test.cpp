@@ -135,6 +135,12 @@ TEST_F(HttpServer, StreamsBeyondTheLimitAreRefusedUntilOneEnds) {
     run_until([this] { return streams_.size() == 2; });
 }
 
+TEST_F(HttpServer, AnswerThatIsLongerThanTheLimitIsSentWhole) {
+    serve({.body_bytes = 1'000'000, .unread_bytes = 1000});
+    const std::string body(100'000, 'x');
+    EXPECT_THAT(answer_to("POST /x HTTP/1.1\r\nContent-Length: 100000\r\n\r\n" + body), HasSubstr(body));
+}
+
 TEST_F(HttpServer, StreamBeginsWithItsBodyAndGoesOn) {
     serve({});
     tcp::socket reader = connect();

@@ -209,3 +209,134 @@ END
     [ "$status" -eq 125 ]
     [[ "$output" == *"--fd 9"*"open for writing"* ]]
 }
+
+# Two containers of one host: processes that see other pids, but the same sockets with abstract names.
+in_a_container() { unshare -pf --mount-proc bash -c 'bash "$0"; exit $?' "$1" </dev/null >>"$BOX/out" 2>&1 3>&-; }
+needs_containers() { unshare -pf --mount-proc true 2>/dev/null || skip "needs the right to make a pid namespace"; }
+
+@test "Lock.OfAnotherContainerIsNotBorrowedAndNotReleased" {
+    needs_containers
+    start_local_server
+    cat >"$BOX/first" <<'END'
+"$BIN" lock a >/dev/null && echo $$ >"$BOX/held"
+while [ ! -e "$BOX/go" ]; do sleep 0.05; done
+"$BIN" unlock a
+echo "first unlocked=$?"
+END
+    cat >"$BOX/second" <<'END'
+echo $$ >"$BOX/second.shell"
+"$BIN" run -q --no-wait a -- touch "$BOX/borrowed"
+echo "run=$?"
+"$BIN" lock -q --no-wait a
+echo "lock=$?"
+"$BIN" unlock a
+echo "unlock=$?"
+END
+    in_a_container "$BOX/first" &
+    local first=$!
+    started+=("$first")
+    wait_until test -s "$BOX/held"
+    in_a_container "$BOX/second"
+    cmp "$BOX/held" "$BOX/second.shell" # shells of one pid
+    [ ! -e "$BOX/borrowed" ]
+    has_line "$BOX/out" '^run=1$'
+    has_line "$BOX/out" '^lock=1$'
+    has_line "$BOX/out" '^unlock=1$'
+    lock_is_held a
+    touch "$BOX/go"
+    finish "$first"
+    has_line "$BOX/out" '^first unlocked=0$'
+    lock_is_free a
+}
+
+@test "Lock.IsNotThatOfALaterShellWithTheSamePid" {
+    needs_containers
+    start_local_server
+    cat >"$BOX/both" <<'END'
+echo 100 >/proc/sys/kernel/ns_last_pid || { echo no >"$BOX/cannot"; exit; }
+bash -c 'echo $$ >"$BOX/former"; "$BIN" lock --fd 9 a >/dev/null; sleep 600 & echo $! >"$BOX/sleeper"; exit' 9>"$BOX/file"
+echo 100 >/proc/sys/kernel/ns_last_pid
+bash -c 'echo $$ >"$BOX/latter"; "$BIN" run -q --no-wait a -- touch "$BOX/borrowed"; echo "run=$?"; "$BIN" unlock a; echo "unlock=$?"'
+kill "$(cat "$BOX/sleeper")"
+END
+    in_a_container "$BOX/both"
+    [ ! -e "$BOX/cannot" ] || skip "needs the right to choose a pid"
+    cmp "$BOX/former" "$BOX/latter"
+    [ ! -e "$BOX/borrowed" ]
+    has_line "$BOX/out" '^run=1$'
+    has_line "$BOX/out" '^unlock=1$'
+}
+
+@test "Lock.OfAScriptThatIsTheFirstProcessOfItsContainer" {
+    needs_containers
+    start_local_server
+    cat >"$BOX/script" <<'END'
+"$BIN" lock a >/dev/null
+"$BIN" run -q --no-wait a -- echo inside
+"$BIN" unlock a
+echo "$$ unlocked=$?"
+END
+    run unshare -pf --mount-proc bash "$BOX/script"
+    echo "$output"
+    [[ "$output" == *inside* ]]
+    [[ "$output" == *"1 unlocked=0"* ]]
+    lock_is_free a
+}
+
+@test "Lock.ForTheFirstProcessIsRefusedUnlessItIsNamed" {
+    needs_containers
+    start_local_server
+    # The parent ends at once: the first process takes its place, which is no shell of the lock's.
+    cat >"$BOX/script" <<'END'
+setsid -f sh -c 'while [ "$(ps -o ppid= -p $$)" -ne 1 ]; do sleep 0.05; done; exec "$BIN" lock a' >"$BOX/orphan" 2>&1
+while [ ! -s "$BOX/orphan" ]; do sleep 0.05; done
+"$BIN" ls --names
+setsid -w "$BIN" lock --pid 1 b >/dev/null
+"$BIN" unlock b
+echo "unlock=$?"
+END
+    run unshare -pf --mount-proc bash "$BOX/script"
+    cat "$BOX/orphan"
+    [ "$output" = unlock=0 ]
+    has_line "$BOX/orphan" '--pid'
+}
+
+@test "Lock.WithAFileThatOthersWithTheSamePidHaveOpen" {
+    needs_containers
+    start_local_server
+    cat >"$BOX/script" <<'END'
+exec 9>>"$BOX/file"
+"$BIN" lock -s --fd 9 a >/dev/null
+echo "lock=$?"
+echo x >>"$BOX/locked"
+while [ ! -e "$BOX/go" ]; do sleep 0.05; done
+END
+    local each
+    for each in 1 2; do
+        in_a_container "$BOX/script" &
+        started+=("$!")
+        wait_until eval "[ \"\$(cat \"\$BOX/locked\" 2>/dev/null | wc -l)\" = $each ]"
+    done
+    cat "$BOX/out"
+    [ "$(grep -c '^lock=0$' "$BOX/out")" -eq 2 ]
+    touch "$BOX/go"
+    wait_until lock_is_free a
+}
+
+@test "Lock.WhoseStatusFileCannotBeWrittenIsNotHeld" {
+    start_local_server
+    local file
+    mkdir "$BOX/directory"
+    for file in "$BOX/no/such/state" "$BOX/directory"; do
+        run bash -c '"$BIN" lock --status-file "$0" a; echo "lock=$?"; "$BIN" ls --names; :' "$file"
+        echo "$output"
+        [[ "$output" == *"--status-file $file: "*"lock=125" ]]
+    done
+}
+
+@test "Lock.WhoseTokenCannotBePrintedIsNotHeld" {
+    start_local_server
+    run bash -c '"$BIN" lock a >/dev/full; echo "lock=$?"; "$BIN" ls --names; :'
+    echo "$output"
+    [[ "$output" == *lock=125 ]]
+}

@@ -112,6 +112,16 @@ TEST(LockHistory, IsBounded) {
     EXPECT_EQ(history.of("hf:{a}"), nullptr);
 }
 
+TEST(LockHistory, IsBoundedAlsoWhileAServerIsSilent) {
+    lock_history history({.locks = 3});
+    for (int i = 0; i < 20; ++i) history.add({held("x", t0, t0 + i * 1s, "lock" + std::to_string(i))}, false);
+    EXPECT_LE(history.size(), 3U);
+    EXPECT_LE(history.compared(), 4U);  // those in sight, and as many that are not
+    // The latest of them are remembered.
+    history.add({held("y", t0 + 30s, t0 + 40s, "lock19")}, false);
+    EXPECT_EQ(history.of("hf:{lock19}")->grants, 1U);
+}
+
 web_look look(std::vector<lock_state> locks) {
     return {.locks = std::move(locks)};
 }
@@ -166,6 +176,40 @@ TEST(LockFeed, MostContendedRowsAreSentIfThereAreTooMany) {
     EXPECT_EQ(told["set"].size(), lock_feed::most_rows);
     EXPECT_EQ(told["hidden"], 10);
     EXPECT_EQ(told["set"][0]["waiters"], 1);
+}
+
+TEST(LockFeed, LongTextsAreCutAndRowsThatAreTooLongTogetherHidden) {
+    lock_feed feed(json::object());
+    std::vector<lock_state> many;
+    const std::string long_text(1000, '\x01');  // six characters each in JSON
+    for (int i = 0; i < 2000; ++i) {
+        many.push_back(held("x", t0, t0, std::to_string(i) + long_text));
+        many.back().holders[0].note = long_text;
+    }
+    many.back() = with_waiter(std::move(many.back()), "y", t0);
+    many.back().holders[0].client = wire::client_facts{};
+    many.back().holders[0].client->user = std::string(10'000'000, 'u');
+    feed.add(look(std::move(many)));
+    const std::string event = *feed.everything();
+    EXPECT_LT(event.size(), lock_feed::most_bytes + 1000);
+    const json told = json::parse(event.substr(sizeof("event: state\ndata:")));
+    EXPECT_GT(told["locks"].size(), 200U);
+    EXPECT_EQ(told["locks"].size() + told["hidden"].get<std::size_t>(), 2000U);
+    std::size_t with_waiters = 0;
+    for (const json& row : told["locks"]) with_waiters += row["waiters"].get<std::size_t>();
+    EXPECT_EQ(with_waiters, 1U);  // the most contended ones are told first
+}
+
+TEST(LockFeed, TextIsCutBetweenCharacters) {
+    lock_feed feed(json::object());
+    lock_state lock = held("x", t0, t0);
+    for (int i = 0; i < 400; ++i) lock.holders[0].note += "\u9501";
+    const json told = json::parse(feed.add(look({lock}))->substr(sizeof("event: change\ndata:")));
+    const std::string note = told["set"][0]["holder"]["note"];
+    EXPECT_LT(note.size(), 300U);
+    EXPECT_TRUE(note.ends_with("\u9501\u2026")) << note;
+    const json details = feed.details_of("hf:~7Ba~7D");
+    EXPECT_EQ(details["holders"][0]["note"].get<std::string>().size(), 1200U);  // its own page has all of it
 }
 
 TEST(LockFeed, AnyBytesOfANameAreOneLineOfText) {

@@ -220,7 +220,7 @@ load common
     finish "$last"
 }
 
-@test "Run.ShowsWhichCommandHoldsButNotItsArguments" {
+@test "Run.ShowsWhichProgramHoldsAndNoArgumentsInItsName" {
     start run a -- /bin/sh -c "$cat_until_told" hold a
     wait_until test -e "$BOX/a.runs"
     [[ "$(holdfast ls)" == *" holdfast:sh[$last] "* ]]

@@ -3,7 +3,7 @@
 
     check.py design            docs/design-documents.md: each of R01 to R46, and every call, script, test and file it names exists
     check.py troubleshooting   docs/troubleshooting.md: every code of src/base/errc_table.cpp has its row
-    check.py languages         the Chinese guarantees have the sections, tables and lists of the English ones
+    check.py languages         each Chinese page, and the README, has the sections, tables, lists and code of the English one
     check.py links             every relative link of every page, with its anchor
     check.py --self-test       that each check fails where it should
 """
@@ -157,10 +157,14 @@ def links():
 
 
 def shape(text):
-    """Headings, rows with their columns, and items, in their order."""
-    found = []
+    """Headings, rows with their columns, items and the lines of code, in their order."""
+    found, is_code = [], False
     for line in text.splitlines():
-        if line.startswith("#"):
+        if line.startswith("```"):
+            is_code = not is_code
+        if is_code:
+            found.append(line)
+        elif line.startswith("#"):
             found.append(line.split(" ")[0])
         elif line.startswith("|"):
             found.append("|" * line.count("|"))
@@ -170,12 +174,14 @@ def shape(text):
 
 
 def languages():
-    return [f"docs/{page} and docs/zh/{page} differ in sections, tables or lists"
-            for page in ("guarantees.md", "quick-start.md", "design-documents.md")
-            if shape(read("docs/" + page)) != shape(read("docs/zh/" + page))]
+    pages = [("README.md", "README.zh-CN.md")]
+    pages += [(f"docs/{page}", f"docs/zh/{page}") for page in ("guarantees.md", "quick-start.md", "design-documents.md")]
+    return [f"{one} and {other} differ in sections, tables, lists or code"
+            for one, other in pages if shape(read(one)) != shape(read(other))]
 
 
 def self_test():
+    assert shape("```sh\na\n```") != shape("```sh\nb\n```")
     assert shape("# a\n| b | c |\n- d") == shape("# x\ny\n| z | z |\n- z") != shape("# a\n| b |\n- d")
     tests = {"Suite.Name": "tests/docs/check.py"}
     good = "| R07 | b | 001 | `lease::token` | `mutex/acquire` | `Suite.Name` in `tests/docs/check.py` |"

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 TREE = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
-PAGES = ["docs/migrating.md"] + [f"docs/guides/{name}.md" for name in ("cron", "migrations", "leader", "stock")]
+PAGES = ["docs/migrating.md", "docs/observing.md"] + [f"docs/guides/{name}.md" for name in ("cron", "migrations", "leader", "stock")]
 
 # What the reader has already, and the fragments only name.
 BEFORE = """

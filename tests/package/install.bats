@@ -35,6 +35,16 @@ configure() { cmake -G Ninja -S "$consumer" -B "$BOX/build" -DCMAKE_PREFIX_PATH=
     works "$BOX/build/consumer" ""
 }
 
+@test "Install.WorksInAProgramByClang" {
+    local static
+    for static in OFF ON; do
+        CXX=clang++ cmake -G Ninja -S "$consumer" -B "$BOX/$static" -DCMAKE_PREFIX_PATH="$PREFIX" -DHOLDFAST_USE_STATIC_LIBS=$static
+        grep -q '^CMAKE_CXX_COMPILER:.*clang++' "$BOX/$static/CMakeCache.txt"
+        cmake --build "$BOX/$static"
+        works "$BOX/$static/consumer" ""
+    done
+}
+
 @test "Install.IsFoundByPkgConfig" {
     compile_by_pkg_config "$PREFIX/lib/pkgconfig"
     needs "$BOX/consumer" libholdfast.so

@@ -1,4 +1,5 @@
 # The tree as a part of other projects, and the recipes of package managers.
+# `./dev conan` runs the test of Conan.
 #
 # Building the library takes minutes, so these tests configure, and look at what would be built; where something has to be
 # installed they take it from the build tree. With HOLDFAST_CONAN (the path of conan) Conan builds and tests a package.
@@ -69,12 +70,27 @@ expect_only() {
 
 @test "Conan.RecipeMakesAPackageThatIsFound" {
     [ -n "${HOLDFAST_CONAN:-}" ] ||
-        skip "set HOLDFAST_CONAN to the conan of a virtual environment (pip install conan): it builds the library"
+        skip "./dev conan runs it: it builds the library"
     export CONAN_HOME=$BOX/conan
     local shared
-    for shared in False True; do
+    for shared in ${HOLDFAST_CONAN_SHARED:-False True}; do
         "$HOLDFAST_CONAN" create "$packaging/conan" -pr:a "$packaging/conan/debian12" -o "holdfast/*:shared=$shared"
     done
+}
+
+@test "Ci.GetsWhatTheTestsOfTheSiteAndOfConanNeed" {
+    local ci=$HOLDFAST_TREE/.ci/run
+    # The site is tested if mkdocs is there when the tests are configured.
+    [ "$(grep -nx './dev docs' "$ci" | cut -d : -f 1)" -lt "$(grep -nx './dev test' "$ci" | cut -d : -f 1)" ]
+    grep -qx './dev conan' "$ci"
+}
+
+@test "Packaging.HasThePagesThatPeopleLookFor" {
+    local page
+    for page in SECURITY.md CODE_OF_CONDUCT.md CONTRIBUTING.md LICENSE CHANGELOG.md docs/versions.md; do
+        [ -s "$HOLDFAST_TREE/$page" ]
+    done
+    [ "$(ls "$HOLDFAST_TREE"/.github/ISSUE_TEMPLATE | wc -l)" -ge 2 ]
 }
 
 # All that name the version or the library's name say the same.

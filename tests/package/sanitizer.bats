@@ -18,7 +18,7 @@ sees_the_locks() {
     run "$BOX/race" "unix://$HOLDFAST_HOME/redis.sock?timeout=60s" locked
     echo "$output"
     [ "$status" -eq 0 ]
-    [ "$output" = 275 ]
+    [ "$output" = 525 ]
     # And it still finds what no lock protects.
     run "$BOX/race" "unix://$HOLDFAST_HOME/redis.sock?timeout=60s" unlocked
     [ "$status" -eq 66 ]

@@ -98,6 +98,43 @@ def hostile_names_are_text(browser, box):
         page.browser.events.clear()  # that was the test's own doing
 
 
+def notes_are_shown_and_are_text(browser, box):
+    notes = {"plain": "nightly import, asked for by Ann", "long": "begin " + "x" * 900 + " end",
+             "markup": HOSTILE[0], "script": HOSTILE[1], "turned": "\u202egnihton si siht", "lines": "a\nb\tc"}
+    for name, note in notes.items():
+        box.run(name, "sleep", "600", options=("--note", note))
+    with opened(browser, box) as page:
+        page.wait(f"{ROWS}.length === {len(notes)}")
+        shown = "Object.fromEntries(%s.map(tr => [tr.querySelector('a.name').textContent, tr.cells[1].lastChild.textContent]))" % ROWS
+        page.wait(f"Object.values({shown}).every(note => note !== '')")
+        rows = page.run(shown)
+        assert rows["plain"] == notes["plain"], rows
+        assert rows["markup"] == HOSTILE[0] and rows["script"] == HOSTILE[1], rows
+        assert rows["turned"] == "⟨202e⟩gnihton si siht" and rows["lines"] == "a␊b␉c", rows
+        assert rows["long"].startswith("begin xxx") and rows["long"].endswith("x…") and len(rows["long"]) < 300, rows
+        page.press("/")
+        page.type("asked for by")
+        page.wait(f"{NAMES}.join() === 'plain'", "the filter looks in notes")
+        page.press("Escape")
+        for name, note in notes.items():  # the page of a lock has more of it
+            open_lock(page, name)
+            wanted = rows[name] if name != "long" else note[:500] + "…"
+            page.wait(f"[...document.querySelectorAll('.party .sub')].some(one => one.textContent === {wanted!r})", name)
+            page.run("location.hash = '#/'")
+            page.wait("!document.getElementById('page-list').hidden")
+        assert page.run("typeof window.hacked") == "undefined"
+        assert page.run("document.querySelectorAll('main img, main script, td script, iframe').length") == 0
+    box.redis.flushall()
+    for i in range(400):  # what browsers were never sent: 3 MiB and more at once
+        box.hold(f"{i:04}" + "\x01" * 1000, 1, number=i + 1)
+    box.hold("big", 2)
+    box.wait_for("big", 3)
+    box.introduce(2, "host", "x" * 10_000_000, "user")
+    with opened(browser, box) as page:
+        page.wait(f"{ROWS}.length > 100")
+        assert page.run(NAMES)[0] == "big"
+
+
 def thousand_locks_are_filtered_and_sorted(browser, box):
     pipe = box.redis.pipeline()
     now = box.now_us()
@@ -239,7 +276,7 @@ def token_opens_and_releases(browser, box):
         assert plain.run("document.querySelectorAll('.party button').length") == 0
 
 
-TESTS = [locks_come_and_go, hostile_names_are_text, thousand_locks_are_filtered_and_sorted, keys_do_everything,
+TESTS = [locks_come_and_go, hostile_names_are_text, notes_are_shown_and_are_text, thousand_locks_are_filtered_and_sorted, keys_do_everything,
          phones_and_dark_rooms, what_is_away_comes_back, token_opens_and_releases]
 
 

@@ -300,6 +300,7 @@ void lockable::unlock_as(mode kind) noexcept {
 }
 
 void lockable::unlock_as(mode kind, boost::system::error_code& ec) noexcept {
+    race_detector::before_release(parts_->lock.keys->lock());
     if (!parts_->where->forked() && parts_->unlock_thread_locally(kind, ec)) return;
     if (unlock_waiting(kind, ec)) parts_->locked.remove(api::to_access(kind));
 }
@@ -314,7 +315,6 @@ bool lockable::unlock_waiting(mode kind, boost::system::error_code& ec) noexcept
         ec = make_error_code(errc::would_deadlock);
         return false;
     }
-    race_detector::before_release(parts_->lock.keys->lock());
     using what = api::hold_operation::what;
     api::blocking_hold_operation request(*parts_->where, {api::this_thread_as_owner(), parts_->lock.keys},
                                          kind == mode::shared ? what::release_shared : what::release);

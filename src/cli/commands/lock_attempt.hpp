@@ -13,8 +13,8 @@
 
 namespace holdfast::cli {
 
-// Lists of holders show the program's name: "holdfast:rsync". No more of the command, which may have secrets in it.
-// Before the client is made.
+// Lists of holders show the program's name: "holdfast:rsync". No more of the command: that is for the note, which hides
+// secrets. Before the client is made.
 void show_program(const std::string& program);
 
 class lock_attempt {

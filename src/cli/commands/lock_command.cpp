@@ -22,12 +22,14 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
 #include <memory>
+#include <random>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -42,7 +44,12 @@ struct shell_options : run_options {
     int fd = no_fd;
     std::string status_file;
 
-    pid_t owner() const { return shell == 0 ? ::getppid() : shell; }
+    pid_t owner() const {
+        if (shell != 0) return shell;
+        if (!may_be_shell(::getppid()))
+            throw trouble("no shell called this; --pid says for which process to hold the lock");
+        return ::getppid();
+    }
 };
 
 unique_fd open_process(pid_t process) {
@@ -54,7 +61,8 @@ unique_fd open_process(pid_t process) {
 // Tells when nobody has the file open any more that somebody gave us as a descriptor.
 //
 // A lock of the kernel on one byte belongs to the open file: it ends with the last descriptor of it, whoever has that.
-// The same file, opened anew, waits for that byte. Each holder has a byte of its own, far behind what files have.
+// The same file, opened anew, waits for that byte. Each holder has a byte of its own, far behind what files have; by
+// chance, as others may come from other machines or containers.
 class descriptor_watch {
 public:
     // Throws trouble if that is no file that can be locked.
@@ -73,19 +81,24 @@ public:
     int closed() const noexcept { return closed_.fd(); }
 
 private:
-    static struct flock own_byte() {
+    struct flock own_byte() const {
         struct flock byte {};
         byte.l_type = F_WRLCK;
         byte.l_whence = SEEK_SET;
-        byte.l_start = (off_t{1} << 40U) + ::getpid();
+        byte.l_start = place_;
         byte.l_len = 1;
         return byte;
+    }
+    static off_t some_place() {
+        std::random_device chance;
+        return (off_t{1} << 40U) + (off_t{chance() >> 2U} << 32U) + off_t{chance()};
     }
     [[noreturn]] static void throw_useless(int fd) {
         throw trouble(fmt::format("--fd {0}: {1}; it must be a file that is open for writing, as after exec {0}>>FILE",
                                   fd, std::strerror(errno)));
     }
 
+    const off_t place_ = some_place();
     unique_fd own_;
     event closed_;
 };
@@ -108,17 +121,19 @@ public:
           descriptor_(std::move(descriptor)),
           id_(hold_.id()),
           on_loss_(hold_.lost(), [this] { lost_event_.raise(); }) {
-        if (!options.status_file.empty()) status_file_ = std::filesystem::absolute(options.status_file).string();
-        write_status(fmt::format("held {}", hold_.token()));
+        if (options.status_file.empty()) return;
+        status_file_ = std::filesystem::absolute(options.status_file).string();
+        if (write_status(fmt::format("held {}", hold_.token()))) return;
+        const std::string why = std::strerror(errno);
+        hold_.release();
+        throw trouble(fmt::format("--status-file {}: {}", options.status_file, why));
     }
 
-    void serve(signal_inbox& signals, int reports) {
-        leave_the_terminal();
-        const acquisition_report told{hold_.token()};
-        // If the parent is gone nobody knows of the hold.
-        if (::write(reports, &told, sizeof told) != sizeof told) return release_at_end();
-        ::close(reports);
+    void serve(signal_inbox& signals, int parent) {
         ::listen(listener_.get(), SOMAXCONN);
+        leave_the_terminal();
+        if (!is_known_to(parent)) return release_at_end();
+        ::close(parent);
         while (!over_) wait_for_event(signals);
     }
 
@@ -130,6 +145,14 @@ private:
         const unique_fd nowhere = open_nowhere();
         for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere.get(), standard);
         if (::chdir("/") != 0) return;  // keeps a file system busy, no more
+    }
+
+    // Whether the token was printed. Otherwise nobody knows of the hold.
+    bool is_known_to(int parent) const {
+        const acquisition_report told{hold_.token()};
+        char printed = 0;
+        return ::send(parent, &told, sizeof told, MSG_NOSIGNAL) == sizeof told &&
+               ::recv(parent, &printed, sizeof printed, MSG_WAITALL) == sizeof printed;
     }
 
     void wait_for_event(signal_inbox& signals) {
@@ -175,16 +198,18 @@ private:
         if (why_lost_.empty()) write_status("released");
     }
 
-    // In one step, so that a reader never finds half of it.
-    void write_status(const std::string& text) const {
-        if (status_file_.empty()) return;
+    // In one step, so that a reader never finds half of it. False, and errno, if the file cannot be written.
+    bool write_status(const std::string& text) const {
+        if (status_file_.empty()) return true;
         const std::string unfinished = status_file_ + ".new";
-        {
-            std::ofstream file(unfinished, std::ios::trunc);
-            file << text << "\n";
-        }
-        std::error_code ignored;
-        std::filesystem::rename(unfinished, status_file_, ignored);
+        std::ofstream file(unfinished, std::ios::trunc);
+        file << text << "\n";
+        file.close();
+        if (file.good() && std::rename(unfinished.c_str(), status_file_.c_str()) == 0) return true;
+        const int why = errno;
+        ::unlink(unfinished.c_str());
+        errno = why;
+        return false;
     }
 
     const shell_options& options_;
@@ -213,9 +238,9 @@ void close_all_but(std::vector<int> kept) {
 }
 
 // The child. Returns what it ends with.
-int hold_for_shell(const shell_options& options, unique_fd life, signal_inbox& signals, int reports) {
+int hold_for_shell(const shell_options& options, unique_fd life, signal_inbox& signals, int parent) {
     // Whoever waits for the end of a file that the shell has open must not wait for the holder.
-    close_all_but({life.get(), signals.fd(), reports, options.fd});
+    close_all_but({life.get(), signals.fd(), parent, options.fd});
     std::unique_ptr<descriptor_watch> descriptor;
     if (options.fd != no_fd) descriptor = std::make_unique<descriptor_watch>(options.fd);
     lock_attempt attempt(options);
@@ -237,23 +262,33 @@ int hold_for_shell(const shell_options& options, unique_fd life, signal_inbox& s
     if (result.signal) return killed_by_signal + *result.signal;
     if (!result.hold) return attempt.refused(link);
     shell_holder holder(options, std::move(result.hold), std::move(life), std::move(listener), std::move(descriptor));
-    holder.serve(signals, reports);
+    holder.serve(signals, parent);
     return all_well;
 }
 
-int run_child(const shell_options& options, unique_fd life, signal_inbox& signals, int reports) noexcept {
+int run_child(const shell_options& options, unique_fd life, signal_inbox& signals, int parent) noexcept {
     try {
-        return hold_for_shell(options, std::move(life), signals, reports);
+        return hold_for_shell(options, std::move(life), signals, parent);
     } catch (const std::exception& why) {
         tell(why.what());
         return own_failure;
     }
 }
 
+// Prints the token and tells the child so. A child that does not hear it releases the lock.
+bool is_printed(std::uint64_t token, unique_fd& child) {
+    std::cout << token << "\n" << std::flush;
+    const char printed = 1;
+    if (std::cout && ::send(child.get(), &printed, sizeof printed, MSG_NOSIGNAL) == sizeof printed) return true;
+    tell("the token could not be printed: the lock is released");
+    child.reset();
+    return false;
+}
+
 // The parent, until the child has the lock or has ended.
-int await(pid_t child, int reports, signal_inbox& signals) {
+int await(pid_t child, unique_fd link, signal_inbox& signals) {
     for (;;) {
-        std::array<pollfd, 2> events{{{reports, POLLIN, 0}, {signals.fd(), POLLIN, 0}}};
+        std::array<pollfd, 2> events{{{link.get(), POLLIN, 0}, {signals.fd(), POLLIN, 0}}};
         if (::poll(events.data(), events.size(), -1) < 0) continue;
         while (const auto signal = signals.take()) {
             if (*signal == SIGTSTP) stop_this_process();
@@ -261,12 +296,10 @@ int await(pid_t child, int reports, signal_inbox& signals) {
         }
         if (events[0].revents == 0) continue;
         acquisition_report told;
-        if (::read(reports, &told, sizeof told) == sizeof told) {
-            std::cout << told.token << "\n";
-            return all_well;
-        }
+        const bool has_it = ::recv(link.get(), &told, sizeof told, MSG_WAITALL) == sizeof told;
+        if (has_it && is_printed(told.token, link)) return all_well;
         const int status = wait_for_end(child);
-        return WIFEXITED(status) ? WEXITSTATUS(status) : own_failure;
+        return !has_it && WIFEXITED(status) ? WEXITSTATUS(status) : own_failure;
     }
 }
 
@@ -275,21 +308,26 @@ int lock(const shell_options& options) {
         throw trouble(fmt::format("--on-lost {}: it is kill or warn", options.reaction));
     }
     const lock_attempt understood(options);
-    unique_fd life = open_process(options.owner());
+    const pid_t owner = options.owner();
+    unique_fd life = open_process(owner);
     signal_inbox signals;
-    pipe_ends reports = make_pipe();
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) throw_errno("socketpair");
+    unique_fd parents_end(ends[0]);
+    unique_fd childs_end(ends[1]);
     const pid_t self = ::getpid();
     shell_options childs = options;
-    childs.shell = options.owner();
+    childs.shell = owner;
     const pid_t child = ::fork();
     if (child < 0) throw_errno("fork");
     if (child == 0) {
         ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // until it has the lock
         if (::getppid() != self) ::_exit(own_failure);
-        ::_exit(run_child(childs, std::move(life), signals, reports.write.get()));
+        parents_end.reset();
+        ::_exit(run_child(childs, std::move(life), signals, childs_end.get()));
     }
-    reports.write.reset();
-    return await(child, reports.read.get(), signals);
+    childs_end.reset();
+    return await(child, std::move(parents_end), signals);
 }
 
 int unlock(const shell_options& options) {

@@ -52,8 +52,8 @@ std::vector<std::string> program::names() const {
     return known;
 }
 
-// Options from before the subcommand, behind it. Which server and whose keys matters to every subcommand; how long
-// leases are only to some, and the others do not mind.
+// Options from before the subcommand, behind it. What does not matter to a subcommand (how long leases are, the prefix
+// of the local server) it does not mind; but `server` at a URL would not be what was meant.
 std::vector<std::string> program::ordered() const {
     std::vector<std::string> words = spoken_.rest;
     if (words.empty()) return spoken_.global;
@@ -64,7 +64,7 @@ std::vector<std::string> program::ordered() const {
         const bool has_value = takes_a_value(option) && i + 1 < spoken_.global.size();
         const std::string name = option.substr(0, option.find('='));
         const bool is_of_no_concern =
-            name == "--max-lease" && chosen != nullptr && chosen->get_option_no_throw(name) == nullptr;
+            name != "--url" && chosen != nullptr && chosen->get_option_no_throw(name) == nullptr;
         if (!is_of_no_concern) known.push_back(option);
         if (has_value && !is_of_no_concern) known.push_back(spoken_.global[i + 1]);
         if (has_value) ++i;

@@ -1,8 +1,8 @@
 // A lock that a shell holds without wrapping a command: `holdfast lock` and `holdfast unlock`.
 //
 // A process in the background, the holder, keeps the lock for the shell. Others find it by an abstract socket whose
-// name says user, shell and lock: nothing is left behind on disk, and the name is free when the holder has ended. They
-// ask it in one line and are answered in one line:
+// name says user, lock and shell (its pid namespace, pid and start time): nothing is left behind on disk, and the name
+// is free when the holder has ended. They ask it in one line and are answered in one line:
 //
 //     tell      TOKEN HOLD-ID
 //     release   STATUS TEXT     STATUS is what `holdfast unlock` exits with
@@ -34,7 +34,11 @@ struct asker {
 };
 std::optional<asker> next_asker(int listener);
 
-// This process's parent, its parent, and so on.
+// False for the first process of a machine or container, which takes in the children of those that have ended, unless
+// it began this session: then it is the script of a container.
+bool may_be_shell(pid_t process);
+
+// This process's parent, its parent, and so on, as far as they may be shells.
 std::vector<pid_t> ancestors();
 
 // The answer of the holder that one of these shells has, of the first that has one. Nothing if none has.

@@ -104,8 +104,9 @@ public:
 
     void send(std::shared_ptr<const std::string> text) override {
         if (!is_open()) return;
-        unread_bytes_ += text->size();
+        // What waits already counts, not this piece: one that is longer than the limit must not be refused for ever.
         if (unread_bytes_ > shared_->limits.unread_bytes) return hang_up();
+        unread_bytes_ += text->size();
         unread_.push_back(std::move(text));
         if (unread_.size() == 1) write_next();
     }

@@ -55,8 +55,8 @@ struct http_limits {
     std::size_t connections = 64;
     std::size_t streams = 32;
     std::size_t head_bytes = 8 * 1024;
-    std::size_t body_bytes = 0;  // 0: POST is refused
-    std::size_t unread_bytes = 8 * 1024 * 1024;
+    std::size_t body_bytes = 0;                  // 0: POST is refused
+    std::size_t unread_bytes = 8 * 1024 * 1024;  // beyond it nothing more is taken
     // For the request and its answer, and for every piece of a stream.
     std::chrono::milliseconds talk{std::chrono::seconds(10)};
 };

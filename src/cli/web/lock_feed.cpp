@@ -14,10 +14,21 @@ std::int64_t whole_ms(microseconds span) {
     return std::chrono::floor<milliseconds>(span).count();
 }
 
+// Not within a character.
+std::string shortened(const std::string& text) {
+    if (text.size() <= lock_feed::most_text) return text;
+    std::size_t end = lock_feed::most_text;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+    return text.substr(0, end) + "…";
+}
+
 json facts(const std::string& id, const std::optional<client_facts>& client) {
     if (!client) return {{"id", id}};
-    return {
-        {"id", id}, {"user", client->user}, {"host", client->host}, {"pid", client->pid}, {"program", client->program}};
+    return {{"id", id},
+            {"user", shortened(client->user)},
+            {"host", shortened(client->host)},
+            {"pid", shortened(client->pid)},
+            {"program", shortened(client->program)}};
 }
 
 // A key may have any bytes. In this form it is text that needs no escapes, in JSON as in an address.
@@ -72,15 +83,16 @@ shared_text lock_feed::add(web_look look) {
     }
     const std::size_t shown = std::min(busy.size(), most_rows);
     std::ranges::partial_sort(busy, busy.begin() + static_cast<std::ptrdiff_t>(shown), is_more_contended);
-    const std::size_t hidden = busy.size() - shown;
-    busy.resize(shown);
 
     json set = json::array();
     json gone = json::array();
     std::set<std::string> kept;
-    for (const lock_state* lock : busy) {
-        const std::string key = web_key(lock->where);
-        json row = row_of(*lock, key);
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < shown; ++i) {
+        const std::string key = web_key(busy[i]->where);
+        json row = row_of(*busy[i], key);
+        bytes += one_line(row).size();
+        if (bytes > most_bytes) break;
         kept.insert(key);
         json& known = rows_[key];
         if (known == row) continue;
@@ -91,6 +103,7 @@ shared_text lock_feed::add(web_look look) {
         if (!kept.contains(key)) gone.push_back(key);
     }
     std::erase_if(rows_, [&kept](const auto& row) { return !kept.contains(row.first); });
+    const std::size_t hidden = busy.size() - kept.size();
     json silent = silent_servers();
     const bool is_news = was_in_trouble || !set.empty() || !gone.empty() || silent != silent_told_ || hidden != hidden_;
     silent_told_ = silent;
@@ -146,7 +159,7 @@ json lock_feed::row_of(const lock_state& lock, const std::string& key) const {
     if (lock.is_free()) return row;
     const lock_holder& first = lock.holders.front();
     row["holder"] = facts(first.id, first.client);
-    if (!first.note.empty()) row["holder"]["note"] = first.note;
+    if (!first.note.empty()) row["holder"]["note"] = shortened(first.note);
     if (first.token) row["token"] = std::to_string(*first.token);  // a number of a script has 53 bits
     if (first.held) row["since"] = whole_ms(lock.server_time - *first.held);
     if (lock.servers > 1) row["backing"] = {{"servers", first.backing}, {"of", lock.servers}};

@@ -1,7 +1,8 @@
 // What browsers are sent: first everything, then what has changed since. All of them get the same texts, made once.
 //
 // A row has instants, not durations, so that a lock on which nothing happens is not sent again; the page counts by
-// itself. At most `most_rows` rows are sent, the most contended ones.
+// itself. At most `most_rows` rows of `most_bytes` together are sent, the most contended ones. Names, notes and what
+// clients say of themselves come from anybody who may write to the server; in rows the longer ones are cut.
 //
 // Knows no browser and no server: looks in, texts out.
 #pragma once
@@ -37,6 +38,8 @@ struct web_look {
 class lock_feed {
 public:
     static constexpr std::size_t most_rows = 5000;
+    static constexpr std::size_t most_bytes = 3 * 1024 * 1024;
+    static constexpr std::size_t most_text = 256;     // of a note and the like, in a row
     static constexpr std::size_t most_parties = 200;  // holders, and waiters, of the page of a lock
 
     // `about` is told to every browser at the beginning.
@@ -65,7 +68,7 @@ private:
     std::map<std::string, std::size_t> index_;  // of latest_.locks, by key
     std::map<std::string, json> rows_;          // by key
     json silent_told_ = json::array();
-    std::size_t hidden_ = 0;  // rows beyond most_rows
+    std::size_t hidden_ = 0;  // locks beyond the rows that are sent
     microseconds now_{0};
     bool has_looked_ = false;
 };

@@ -64,6 +64,7 @@ void lock_history::add(const std::vector<lock_state>& locks, bool is_complete) {
             latest_.erase(lock.where.keys.lock());
         }
     }
+    forget_some_out_of_sight(seen);
     forget_some();
 }
 
@@ -129,6 +130,18 @@ void lock_history::note(const lock_state& now, const lock_event& event) {
     }
     keep_latest(past.holds, limits_.holds);
     keep_latest(past.waits, limits_.waits);
+}
+
+void lock_history::forget_some_out_of_sight(const std::set<std::string_view>& seen) {
+    if (latest_.size() <= seen.size() + limits_.locks) return;
+    std::vector<std::pair<microseconds, std::string>> by_age;
+    for (const auto& [key, lock] : latest_) {
+        if (!seen.contains(key)) by_age.emplace_back(lock.server_time, key);
+    }
+    if (by_age.size() <= limits_.locks) return;
+    std::ranges::sort(by_age);
+    by_age.resize(by_age.size() - limits_.locks);
+    for (const auto& [seen_at, key] : by_age) latest_.erase(key);
 }
 
 void lock_history::forget_some() {

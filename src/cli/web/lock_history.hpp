@@ -2,7 +2,7 @@
 // over before the next look only its token is seen.
 //
 // Bounded: so many locks, and of each so many holds and waits. The locks on which nothing has happened for the longest
-// time are forgotten first.
+// time are forgotten first. What is out of sight is compared when it comes back: so many locks, too, the latest seen.
 #pragma once
 
 #include "cli/inspect/locks/lock_events.hpp"
@@ -15,7 +15,9 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace holdfast::cli {
@@ -73,11 +75,14 @@ public:
     // Null if nothing was seen of it. `key` is the lock's key.
     const lock_past* of(const std::string& key) const;
     std::size_t size() const noexcept { return pasts_.size(); }
+    // With how many locks the next look is compared.
+    std::size_t compared() const noexcept { return latest_.size(); }
 
 private:
     void add(const lock_state& now);
     void note(const lock_state& now, const lock_event& event);
     void forget_some();
+    void forget_some_out_of_sight(const std::set<std::string_view>& seen);
 
     const history_limits limits_;
     std::map<std::string, lock_state> latest_;

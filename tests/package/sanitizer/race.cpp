@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <boost/asio/use_future.hpp>
+#include <chrono>
 #include <iostream>
 #include <mutex>
 #include <shared_mutex>
@@ -31,6 +32,9 @@ void lock_all_kinds(const char* url) {
     holdfast::mutex same{another, "one"};
     holdfast::shared_mutex both{redis, "both"};
     holdfast::striped_shared_mutex striped{redis, "striped", 2};
+    holdfast::mutex kept{redis, "kept", {.keep = std::chrono::seconds(1), .passes = 16}};
+    holdfast::mutex second{redis, "second"};
+    holdfast::semaphore single{redis, "single", 1};
     int counter = 0;
     twice([&](int which) {
         for (int i = 0; i < rounds; ++i) {
@@ -76,6 +80,50 @@ void lock_all_kinds(const char* url) {
     twice([&](int) {
         for (int i = 0; i < rounds; ++i) {
             const std::unique_lock guard(striped);
+            ++counter;
+        }
+    });
+    twice([&](int which) {
+        for (int i = 0; i < rounds; ++i) {
+            boost::system::error_code ec;
+            holdfast::mutex& lock = which == 0 ? one : same;
+            lock.lock();
+            ++counter;
+            lock.unlock(ec);
+        }
+    });
+    std::atomic<int> turn = 0;  // nobody waits, so the lock is kept; and only the lock orders the two
+    twice([&](int which) {
+        for (int i = 0; i < rounds; ++i) {
+            boost::system::error_code ec;
+            while (turn.load(std::memory_order_relaxed) != which) std::this_thread::yield();
+            kept.lock();
+            ++counter;
+            kept.unlock(ec);
+            turn.store(1 - which, std::memory_order_relaxed);
+        }
+    });
+    twice([&](int which) {
+        for (int i = 0; i < rounds; ++i) {
+            if (which == 0) {
+                const std::unique_lock guard(both);
+                ++counter;
+            } else {
+                holdfast::lease reads = both.acquire_shared();
+                const holdfast::lease writes = reads.upgrade();
+                ++counter;
+            }
+        }
+    });
+    twice([&](int) {
+        for (int i = 0; i < rounds; ++i) {
+            const holdfast::lease permit = single.acquire();
+            ++counter;
+        }
+    });
+    twice([&](int) {
+        for (int i = 0; i < rounds; ++i) {
+            holdfast::lock_all together{one, second};
             ++counter;
         }
     });
