@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-NEEDED = ("bash", "cat", "cmp", "cp", "dirname", "env", "grep", "head", "mkdir", "sleep", "sort")
+NEEDED = ("bash", "cat", "cmp", "cp", "dirname", "env", "grep", "head", "mkdir", "sed", "sleep", "sort")
 GO_VERSION = '[ "$1" = env ] && { echo go1.99; exit; }; '
 
 
@@ -56,7 +56,7 @@ class Run(unittest.TestCase):
 
     def test_a_toolchain_that_is_too_old_is_skipped(self):
         self.tool("go", "echo go1.20")
-        self.assertEqual(self.set_up("go"), ({"go": "go1.20 is older than go1.24"}, {}, False))
+        self.assertEqual(self.set_up("go"), ({"go": "go1.20 is older than go1.26.0"}, {}, False))
 
     def test_packages_that_cannot_be_fetched_are_skipped_beside_others(self):
         self.tool("go", GO_VERSION + "[ $1 = mod ] && { echo no network; exit 1; }; exit 0")
