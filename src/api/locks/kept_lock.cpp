@@ -338,6 +338,7 @@ engine::refusal kept_lock::describe(errc why) {
     if (!is_held || !newest_) return out;
     out.detail = "another owner in this process holds it";
     out.holder = newest_->id();
+    out.kept = true;
     out.holder_left = std::chrono::duration_cast<milliseconds>(newest_->valid_until() - boot_now());
     return out;
 }
@@ -418,8 +419,8 @@ boost::system::error_code kept_lock::downgrade(local_face& mine) {
 
 std::uint64_t kept_lock::token_of(local_face& mine) {
     if (core_.forked()) return mine.claim_.token;
-    return with_machine([&](instant) {
-        const std::uint64_t token = machine_.token_of(mine.claim_, effects_);
+    return with_machine([&](instant now) {
+        const std::uint64_t token = machine_.token_of(mine.claim_, now, effects_);
         mine.taken_token_.store(token, std::memory_order_relaxed);
         return token;
     });
@@ -474,12 +475,20 @@ void kept_lock::abandon(engine::owner_id owner) {
 void kept_lock::add_object() {
     const std::lock_guard held(mutex_);
     ++objects_;
-    machine_.reopen();
+    if (!is_closed_) machine_.reopen();
 }
 
 void kept_lock::remove_object() {
     with_machine([&](instant now) {
         if (--objects_ == 0) machine_.close(now, effects_);
+        return 0;
+    });
+}
+
+void kept_lock::close() {
+    with_machine([&](instant now) {
+        is_closed_ = true;
+        machine_.close(now, effects_);
         return 0;
     });
 }

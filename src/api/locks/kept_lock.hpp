@@ -119,6 +119,8 @@ public:
     bool is_held_by(engine::owner_id owner);
     void abandon(engine::owner_id owner);
     void give_back();
+    // Keeps nothing any more, whatever lock objects there are.
+    void close();
     instant last_use();
 
     // A thread that waits drives the loop.
@@ -190,6 +192,7 @@ private:
     std::unordered_map<std::uint64_t, std::shared_ptr<kept_hold>> holds_;
     std::shared_ptr<kept_hold> newest_;
     std::size_t objects_ = 1;
+    bool is_closed_ = false;
     std::uint64_t last_serial_ = 0;
     engine::local::tallies counted_;
 

@@ -62,6 +62,11 @@ bool local_grants::is_fresh(const held& h, access mode, instant now) const noexc
     return now < fresh_until(h) && has_number(h, mode);
 }
 
+bool local_grants::may_grant(const held& h, access mode, instant now) const noexcept {
+    if (h.was_granted) return is_fresh(h, mode, now);
+    return h.proved_at != instant{} && now < h.valid_until && has_number(h, mode);
+}
+
 // By mode. The order among those who wait is another question.
 bool local_grants::fits(const held& h, const claim& c) const noexcept {
     if (h.retiring || h.upgrader != nullptr) return false;
@@ -109,12 +114,12 @@ outcome local_grants::acquire(claim& wish, instant now, effects& out) {
     wish.is = claim::state::waiting;
     wish.early_for = 0;
     if (current_ != nullptr && fits(*current_, wish) && is_next(wish) && in_bound(*current_, wish, now) &&
-        is_fresh(*current_, wish.want, now)) {
+        may_grant(*current_, wish.want, now)) {
         grant(*current_, wish, now);
-        if (is_half_used(*current_)) want_renewal(*current_, out);
+        if (is_half_used(*current_)) want_renewal(*current_, now, out);
         return {outcome::verdict::granted, &wish};
     }
-    if (const auto why = why_not_now(wish, now)) {
+    if (const auto why = why_not_now(wish)) {
         wish.is = claim::state::over;
         return {outcome::verdict::refused, nullptr, *why};
     }
@@ -134,7 +139,7 @@ outcome local_grants::acquire(claim& wish, instant now, effects& out) {
 }
 
 // A try is refused by what owners of this process do; anything else only the server knows.
-std::optional<errc> local_grants::why_not_now(const claim& wish, instant) const {
+std::optional<errc> local_grants::why_not_now(const claim& wish) const {
     if (wish.limit.wait != waiting::not_at_all || current_ == nullptr || current_->retiring) return std::nullopt;
     const held& h = *current_;
     if (settings_.kind == lock_kind::mutex) return h.users > 0 ? std::optional(errc::busy) : std::nullopt;
@@ -167,8 +172,8 @@ outcome local_grants::upgrade(claim& reading, claim& waiter, instant now, effect
         return {outcome::verdict::reentered, &reading};
     }
     // Two who read and wait for each other's end.
-    if (h.upgrader != nullptr || h.upgrade_asked) {
-        const bool is_same = h.upgrader != nullptr && h.upgrader->upgrades == &reading;
+    if (h.upgrader != nullptr) {
+        const bool is_same = h.upgrader->upgrades == &reading;
         return {outcome::verdict::refused, nullptr, is_same ? errc::too_many : errc::would_deadlock};
     }
     if (waiter.limit.wait == waiting::not_at_all && h.users > 1) {
@@ -178,13 +183,13 @@ outcome local_grants::upgrade(claim& reading, claim& waiter, instant now, effect
     waiter.upgrades = &reading;
     waiter.want = access::exclusive;
     h.upgrader = &waiter;
-    if (!waiter.times_itself) arm_at(waiter.limit.deadline, out);
+    arm_at(waiter.limit.deadline, out);
     settle(now, out);
     return {outcome::verdict::waits};
 }
 
 void local_grants::step_upgrade(held& h, instant now, effects& out) {
-    if (h.upgrader == nullptr || h.upgrade_asked || h.users > 1) return;
+    if (h.upgrader == nullptr || h.upgrade != upgrade_request::none || h.users > 1) return;
     if (h.mode == access::exclusive && is_used_up(h, access::exclusive)) {
         // It is only read now. To write again it needs a new grant.
         h.mode = access::shared;
@@ -192,10 +197,10 @@ void local_grants::step_upgrade(held& h, instant now, effects& out) {
         out.push_back({.what = effect::kind::downgrade, .number = h.number});
     }
     if (h.mode == access::exclusive) {
-        if (!is_fresh(h, access::exclusive, now)) return want_renewal(h, out);
+        if (!is_fresh(h, access::exclusive, now)) return want_renewal(h, now, out);
         return finish_upgrade(h, out, now);
     }
-    h.upgrade_asked = true;
+    h.upgrade = upgrade_request::asked;
     out.push_back({.what = effect::kind::upgrade, .number = h.number, .limit = h.upgrader->limit});
 }
 
@@ -266,7 +271,7 @@ void local_grants::wait(claim& wish, effects& out) {
     latest_deadline_ = waiting_.empty() ? wish.limit.deadline : std::max(latest_deadline_, wish.limit.deadline);
     waiting_.push_back(wish);
     if (wish.want == access::shared) ++readers_waiting_;
-    if (!wish.times_itself) arm_at(wish.limit.deadline, out);
+    arm_at(wish.limit.deadline, out);
 }
 
 void local_grants::unlink(claim& waiter) noexcept {
@@ -291,7 +296,10 @@ void local_grants::cancel(claim& waiter, errc why, instant now, effects& out) {
     if (waiter.is == claim::state::upgrading) {
         held& h = *waiter.upgrades->of;
         h.upgrader = nullptr;
-        if (h.upgrade_asked) out.push_back({.what = effect::kind::cancel_upgrade, .number = h.number});
+        if (h.upgrade == upgrade_request::asked) {
+            h.upgrade = upgrade_request::cancelled;
+            out.push_back({.what = effect::kind::cancel_upgrade, .number = h.number});
+        }
     } else if (waiter.is == claim::state::trying) {
         for (asked& one : asks_) {
             if (one.tries != &waiter) continue;
@@ -306,19 +314,6 @@ void local_grants::cancel(claim& waiter, errc why, instant now, effects& out) {
     settle(now, out);
 }
 
-bool local_grants::expire(claim& waiter, instant now, effects& out) {
-    if (waiter.is == claim::state::trying) return true;
-    if (waiter.is == claim::state::upgrading) {
-        if (waiter.upgrades->of->upgrade_asked) return true;
-        cancel(waiter, errc::timed_out, now, out);
-        return false;
-    }
-    if (waiter.is != claim::state::waiting) return false;
-    if (is_answer_due(waiter)) return true;
-    cancel(waiter, late(waiter), now, out);
-    return false;
-}
-
 // The server's answer comes at the deadline, too, and says more.
 bool local_grants::is_answer_due(const claim& waiter) const noexcept {
     return std::ranges::any_of(asks_, [&](const asked& one) {
@@ -330,7 +325,7 @@ errc local_grants::late(const claim& waiter) noexcept {
     return waiter.limit.wait == waiting::not_at_all ? errc::request_timed_out : errc::timed_out;
 }
 
-fencing_token local_grants::token_of(claim& mine, effects& out) {
+fencing_token local_grants::token_of(claim& mine, instant now, effects& out) {
     if (mine.token != 0 || mine.is != claim::state::holding) return mine.token;
     held& h = *mine.of;
     if (mine.exclusive > 0) {
@@ -341,7 +336,7 @@ fencing_token local_grants::token_of(claim& mine, effects& out) {
     }
     HOLDFAST_ASSERT(h.last <= h.ceiling);
     // Ahead of the need, so that nobody waits for numbers.
-    if (is_half_used(h)) want_renewal(h, out);
+    if (is_half_used(h)) want_renewal(h, now, out);
     return mine.token;
 }
 
@@ -392,16 +387,25 @@ void local_grants::serve(instant now, effects& out) {
     if (current_ == nullptr) return;
     while (claim* const c = next()) {
         if (!fits(*current_, *c) || !in_bound(*current_, *c, now)) return;
-        if (!is_fresh(*current_, c->want, now)) return want_renewal(*current_, out);
+        if (!may_grant(*current_, c->want, now)) return want_renewal(*current_, now, out);
         unlink(*c);
         grant(*current_, *c, now);
         out.push_back({.what = effect::kind::granted, .who = c});
     }
 }
 
-void local_grants::want_renewal(held& h, effects& out) {
-    if (std::exchange(h.renewing, true)) return;
+void local_grants::want_renewal(held& h, instant now, effects& out) {
+    if (h.renewing) return;
+    if (now < h.renew_from) return arm_at(h.renew_from, out);
+    h.renewing = true;
     out.push_back({.what = effect::kind::renew, .number = h.number});
+}
+
+// By a renewal that was asked for here, or by the engine's own. While a slot of a Cluster moves it brings no numbers:
+// then it is not repeated as fast as the server answers.
+void local_grants::is_answered(held& h, instant now) const noexcept {
+    h.renewing = false;
+    h.renew_from = is_fresh(h, h.mode, now) ? instant{} : now + settings_.lease / 10;
 }
 
 // --- giving back
@@ -472,7 +476,6 @@ local_grants::demand local_grants::wanted_positions(instant now) noexcept {
 
 void local_grants::ask(access mode, claim* tries, patience limit, effects& out) {
     const std::uint64_t number = next_number_++;
-    if (tries != nullptr) tries->ask = number;
     asks_.push_back({number, mode, limit.deadline, tries});
     out.push_back({.what = effect::kind::ask, .mode = mode, .number = number, .limit = limit});
 }
@@ -539,22 +542,24 @@ void local_grants::on_timer(instant now, effects& out) {
     armed_ = never;
     for (auto next = waiting_.begin(); next != waiting_.end();) {
         claim& c = *next++;
-        if (c.times_itself || c.limit.deadline > now || is_answer_due(c)) continue;
+        if (c.limit.deadline > now || is_answer_due(c)) continue;
         refuse(c, late(c), out);
     }
     for (const auto& h : holds_) {
         claim* const waits = h->upgrader;
-        if (waits == nullptr || waits->times_itself || h->upgrade_asked || waits->limit.deadline > now) continue;
+        if (waits == nullptr || waits->limit.deadline > now) continue;
+        if (h->upgrade == upgrade_request::asked) continue;
         h->upgrader = nullptr;
         refuse(*waits, errc::timed_out, out);
     }
     settle(now, out);
     for (const claim& c : waiting_) {
-        if (!c.times_itself && c.limit.deadline > now) arm_at(c.limit.deadline, out);
+        if (c.limit.deadline > now) arm_at(c.limit.deadline, out);
     }
     for (const auto& h : holds_) {
         const claim* const waits = h->upgrader;
-        if (waits != nullptr && !waits->times_itself && !h->upgrade_asked) arm_at(waits->limit.deadline, out);
+        const bool is_asked = h->upgrade == upgrade_request::asked;
+        if (waits != nullptr && !is_asked) arm_at(waits->limit.deadline, out);
     }
 }
 
@@ -610,21 +615,22 @@ void local_grants::ask_refused(std::uint64_t answered, std::shared_ptr<const ref
 void local_grants::upgraded(std::uint64_t hold, fencing_token token, fencing_token ceiling, instant now, effects& out) {
     held* const h = find_hold(hold);
     if (h == nullptr) return;
-    h->upgrade_asked = false;
+    h->upgrade = upgrade_request::none;
     h->mode = access::exclusive;
     h->last = std::max(h->last, token - 1);
     h->ceiling = std::max({h->ceiling, ceiling, token});
     h->block = h->ceiling - h->last;
     h->readers = 0;
-    if (h->upgrader != nullptr) finish_upgrade(*h, out, now);
+    // After a cancelled request it may be the next waiter, and others read meanwhile.
+    if (h->upgrader != nullptr && h->users == 1) finish_upgrade(*h, out, now);
     settle(now, out);
 }
 
 void local_grants::upgrade_refused(std::uint64_t hold, std::shared_ptr<const refusal> why, instant now, effects& out) {
     held* const h = find_hold(hold);
     if (h == nullptr) return;
-    h->upgrade_asked = false;
-    if (claim* const waiter = std::exchange(h->upgrader, nullptr)) refuse(*waiter, std::move(why), out);
+    const bool was_cancelled = std::exchange(h->upgrade, upgrade_request::none) == upgrade_request::cancelled;
+    if (h->upgrader != nullptr && !was_cancelled) refuse(*std::exchange(h->upgrader, nullptr), std::move(why), out);
     settle(now, out);
 }
 
@@ -634,7 +640,7 @@ void local_grants::on_validity(std::uint64_t hold, instant until, instant now, e
     held* const h = find_hold(hold);
     if (h == nullptr) return;
     h->valid_until = until;
-    h->renewing = false;
+    is_answered(*h, now);
     settle(now, out);
 }
 
@@ -642,7 +648,11 @@ void local_grants::on_proof(std::uint64_t hold, instant at, instant now, effects
     held* const h = find_hold(hold);
     if (h == nullptr) return;
     h->proved_at = at;
-    h->renewing = false;
+    is_answered(*h, now);
+    // The link is new: nothing has been in vain there.
+    if (at == instant{}) h->renew_from = {};
+    // Renewals take longer than half of the lease. So no proof is ever young enough, and it is acquired anew.
+    if (at != instant{} && h->was_granted && now >= at + settings_.lease / 2) h->retiring = true;
     settle(now, out);
 }
 
@@ -651,7 +661,7 @@ void local_grants::on_ceiling(std::uint64_t hold, fencing_token ceiling, instant
     if (h == nullptr || h->mode == access::shared || ceiling <= h->ceiling) return;
     h->ceiling = ceiling;
     h->block = h->ceiling - h->last;
-    h->renewing = false;
+    is_answered(*h, now);
     settle(now, out);
 }
 
@@ -676,7 +686,7 @@ void local_grants::on_lost(std::uint64_t hold, instant now, effects& out) {
         if (c.of != h) continue;
         // The resource may still be asked with it, and refuses it if somebody else has been there.
         effects ignored;
-        token_of(c, ignored);
+        token_of(c, now, ignored);
         users_.erase(users_.iterator_to(c));
         c.is = claim::state::lost;
         lost_.push_back(c);
@@ -760,7 +770,7 @@ void local_grants::check() const {
         HOLDFAST_ASSERT(h->fast <= h->users && (h->fast == 0 || fast_mode() == access::shared || h->fast == 1));
         HOLDFAST_ASSERT(h->writers <= 1 && (h->writers == 0 || h->users == 1));
         HOLDFAST_ASSERT(h->last <= h->ceiling);
-        HOLDFAST_ASSERT(h->users > 0 || h.get() == current_ || h->upgrade_asked);
+        HOLDFAST_ASSERT(h->users > 0 || h.get() == current_ || h->upgrade != upgrade_request::none);
     }
     HOLDFAST_ASSERT(users == users_.size());
     HOLDFAST_ASSERT(readers_waiting_ <= waiting_.size());

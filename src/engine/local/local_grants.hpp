@@ -14,7 +14,8 @@
 //
 // Invariants:
 //  (1) A local grant is given only while the hold is fresh: a third of the lease is left, a proof from the present link
-//      is younger than half of it, and a number for its token is there. Otherwise the hold is renewed first.
+//      is younger than half of it, and a number for its token is there. Otherwise the hold is renewed first. The
+//      first local grant is what the hold was asked for: as a plain lock, it needs validity, and the proof at any age.
 //  (2) All local grants of one hold exclude each other as modes do; different holds exclude each other at the server.
 //  (3) No token is given twice, and none above the ceiling that the server answered.
 //  (4) Re-entrance is never delayed and never counted as a pass.
@@ -43,6 +44,9 @@ struct settings {
     unsigned max_depth = 100'000;
 };
 
+// What the server was asked for: cancelled is a request whose waiter is gone, and that is not answered yet.
+enum class upgrade_request : std::uint8_t { none, asked, cancelled };
+
 // A hold of the client, as the machine sees it.
 struct held {
     std::uint64_t number = 0;
@@ -60,13 +64,14 @@ struct held {
     std::size_t early = 0;  // waiters that waited already when it became wanted
     instant wanted_at = never;
     instant unused_since{};
-    claim* upgrader = nullptr;   // waits for the other readers, or for the server
-    bool upgrade_asked = false;  // of the server
-    bool marked = true;          // otherwise no renewal brings numbers
-    bool was_granted = false;    // the first local grant is what it was asked for
+    claim* upgrader = nullptr;  // waits for the other readers, or for the server
+    upgrade_request upgrade = upgrade_request::none;
+    bool marked = true;        // otherwise no renewal brings numbers
+    bool was_granted = false;  // the first local grant is what it was asked for
     bool retiring = false;
     bool orphaned = false;  // an owner is gone that will never release
     bool renewing = false;  // asked for, and not answered yet
+    instant renew_from{};   // the last renewal was in vain: none before that
     bool lost = false;      // its users have the rest of its validity for stopping work
 
     bool is_wanted() const noexcept { return wanted_at != never; }
@@ -120,10 +125,8 @@ public:
     std::optional<errc> downgrade(claim& mine, instant now, effects& out);
     // Ends a wait with that refusal. No effect on a claim that does not wait.
     void cancel(claim& waiter, errc why, instant now, effects& out);
-    // Its deadline has come. True: the answer of a server to its request is due, and decides.
-    bool expire(claim& waiter, instant now, effects& out);
     // Takes a number where the claim has none yet.
-    fencing_token token_of(claim& mine, effects& out);
+    fencing_token token_of(claim& mine, instant now, effects& out);
     // The owner will never release. False: it holds nothing here.
     claim* abandon(owner_id owner, instant now, effects& out);
     // The claim of that owner that holds, or has held and lost; null if none.
@@ -196,12 +199,13 @@ private:
     };
 
     outcome reenter(claim& mine, claim& wish, instant now, effects& out);
-    std::optional<errc> why_not_now(const claim& wish, instant now) const;
+    std::optional<errc> why_not_now(const claim& wish) const;
     bool is_next(const claim& wish) const noexcept;
     claim* next() noexcept;
     bool fits(const held& h, const claim& c) const noexcept;
     bool in_bound(const held& h, const claim& c, instant now) const noexcept;
     bool is_fresh(const held& h, access mode, instant now) const noexcept;
+    bool may_grant(const held& h, access mode, instant now) const noexcept;
     bool has_number(const held& h, access mode) const noexcept;
     bool is_used_up(const held& h, access mode) const noexcept;
     bool is_half_used(const held& h) const noexcept;
@@ -230,7 +234,8 @@ private:
     void arm_at(instant when, effects& out);
     bool is_answer_due(const claim& waiter) const noexcept;
     static errc late(const claim& waiter) noexcept;
-    void want_renewal(held& h, effects& out);
+    void want_renewal(held& h, instant now, effects& out);
+    void is_answered(held& h, instant now) const noexcept;
     void drop(held& h, effect::kind how, effects& out);
     held* find_hold(std::uint64_t number) noexcept;
     instant bound_of(const held& h) const noexcept;
