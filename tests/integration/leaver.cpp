@@ -74,29 +74,29 @@ struct dropping_executor {
 };
 
 // Reachable until the end, and so no leak for a sanitizer.
-holdfast::client* client = nullptr;
-holdfast::mutex* lock = nullptr;
+holdfast::client* kept_client = nullptr;
+holdfast::mutex* kept_lock = nullptr;
 
 void use_lock() {
-    lock->lock();
-    lock->unlock();
+    kept_lock->lock();
+    kept_lock->unlock();
 }
 
 int keep_and_leave(const std::string& url, std::string_view how) {
     using namespace std::chrono_literals;
     if (how == "late" && std::atexit(use_lock) != 0) return 2;  // functions run in the reverse order
     const auto counted = std::make_shared<holdfast::metrics>();
-    client = new holdfast::client(url + "?timeout=30s", {.metrics = counted});
-    lock = new holdfast::mutex(*client, "stock", {.lease = 20s, .keep = 60s});
+    kept_client = new holdfast::client(url + "?timeout=30s", {.metrics = counted});
+    kept_lock = new holdfast::mutex(*kept_client, "stock", {.lease = 20s, .keep = 60s});
     // A hold is kept once the client can be asked for it, which the first acquisition may be too early for.
     while (counted->local_grants == 0) {
         use_lock();
-        client->ping();
+        kept_client->ping();
     }
     const int busy_threads = how == "busy" ? 3 : 0;
     for (int i = 0; i < busy_threads; ++i) {
         std::thread([] {
-            for (;;) client->ping();
+            for (;;) kept_client->ping();
         }).detach();
     }
     std::cout << "kept" << std::endl;

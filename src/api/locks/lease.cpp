@@ -1,11 +1,12 @@
 #include <holdfast/lease.hpp>
 
 #include "api/locks/hold_face.hpp"
-#include "api/locks/kept_lock.hpp"
+#include "api/locks/kept_hold.hpp"
 #include "api/locks/lock_definition.hpp"
 #include "api/operations/asynchronous.hpp"
 #include "api/operations/blocking.hpp"
 #include "api/operations/blocking_command.hpp"
+#include "api/operations/local_waits.hpp"
 #include "api/operations/posted_release.hpp"
 #include "base/race_detector.hpp"
 #include "wire/kind.hpp"

@@ -7,6 +7,7 @@
 #include "api/locks/lock_definition.hpp"
 #include "api/operations/asynchronous.hpp"
 #include "api/operations/blocking_together.hpp"
+#include "api/operations/local_waits.hpp"
 #include "api/operations/posted_release.hpp"
 #include "api/runtime/client_access.hpp"
 #include "api/runtime/thread_locks.hpp"

@@ -585,7 +585,7 @@ TEST_F(LocalGrants, ADeadlineIsNotThatOfSomebodyWhoWaitsLonger) {
 }
 
 TEST_F(LocalGrants, TheServersReasonIsToldAtTheDeadline) {
-    claim& c = wants(access::exclusive, 0, {waiting::in_queue, now_ + 1s});
+    wants(access::exclusive, 0, {waiting::in_queue, now_ + 1s});
     const auto asked = took(kind::ask);
     now_ += 1s;
     machine_->on_timer(now_, out_);
