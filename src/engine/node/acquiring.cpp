@@ -309,7 +309,8 @@ void grant_not_known(node_agent& agent, node_hold& n, const failure& why, instan
     a.at = stage::queued;
     a.unknown_since = std::min(a.unknown_since, now);
     refusal reason{why.code, why.detail, {}, {}};
-    if (why.code == errc::outcome_unknown) reason = confirming::too_few(agent);
+    // The lock was granted: that it is not known to be replicated is the reason, not the link at this moment.
+    if (why.code == errc::outcome_unknown || is_silence(why.code)) reason = confirming::too_few(agent);
     const hold_terms& terms = agent.terms_of(n);
     const bool too_long = now >= a.unknown_since + terms.options.lease;
     if (too_long || a.repeats++ >= terms.options.max_repeats) return refuse(agent, n, std::move(reason), now);

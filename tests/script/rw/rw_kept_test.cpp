@@ -212,6 +212,7 @@ TEST_F(RwKept, AnUpgradeAsksTheOtherMarkedReadersAndNotItself) {  // R50
 TEST_F(RwKept, TheEndOfAnUpgradeTellsAMarkedReaderHowManyWait) {  // R50
     const std::string token = reads(keeper);
     const std::string plain = reads(bob);
+    const listener upgrader = listens(keeper), writer = listens(cid);
     wait_to_upgrade(keeper, token);
     wait_to_write(cid);
     EXPECT_THAT(cancel(keeper), HoldsBlock("r", token, token, 1));

@@ -5,8 +5,8 @@
 // release_fast), written again without a client, as in tests/sim/world/keeper.
 #include HOLDFAST_SOURCE_UNDER_TEST
 
-#include "engine/local/held.cpp"
 #include "engine/local/local_grants.cpp"
+#include "engine/local/held.cpp"
 #include "engine/local/positions.cpp"
 #include "engine/local/waiting_claims.cpp"
 
