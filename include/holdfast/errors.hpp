@@ -125,6 +125,9 @@ struct refusal {
     /// The note of that holder, any bytes; see `acquire_options::note`. Empty: the holder has no note, or it is not
     /// known.
     std::string note = {};
+    /// The holder's client keeps the lock after use (`mutex_options::keep`): it gives the lock back when it is asked
+    /// and nobody in its process uses it.
+    bool kept = false;
 };
 
 }  // namespace holdfast

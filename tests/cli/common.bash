@@ -96,6 +96,13 @@ held_by() {
     redis set "hf:{$2}" "$(hold_id "$1")" px "${3:-60000}" >/dev/null
     redis set "hf:{$2}:fence" "$(($(server_us) - 2000000))" px 3600000 >/dev/null
 }
+# The same by an id that can be asked back.
+kept_by() {
+    local id
+    held_by "$@"
+    id=$(hold_id "$1")
+    redis set "hf:{$2}" "${id/./.0}" px "${3:-60000}" >/dev/null
+}
 # waited_for_by CLIENT NAME SECONDS [WORD]: waits in the queue since then; WORD is what it wants, if the form has it.
 waited_for_by() {
     local id now

@@ -186,11 +186,21 @@ TEXT
     [ "$(of_json 'd["lock"]["holders"][0]["foreign"]' <<<"$output")" = True ]
 }
 
+@test "Ls.AKeptLockIsTold" {  # R50
+    start_local_server
+    introduce 7
+    kept_by 7 a
+    held_by 1 b
+    run --separate-stderr holdfast ls
+    [[ "${lines[1]}" == a*"exclusive, kept"*user-7@host-7* ]]
+    [[ "${lines[2]}" == b*exclusive* && "${lines[2]}" != *kept* ]]
+    run --separate-stderr holdfast ls --json
+    [ "$(of_json '[l["holders"][0]["kept"] for l in d["locks"]]' <<<"$output")" = "[True, False]" ]
+}
+
 @test "Show.AKeptLockIsTold" {  # R50
     start_local_server
-    local kept
-    kept=$(hold_id 7)
-    redis set 'hf:{a}' "${kept/./.0}" px 60000 >/dev/null
+    kept_by 7 a
     redis set 'hf:{a}:fence' 1795007593185230 px 60000 >/dev/null
     run --separate-stderr holdfast show a
     [[ "$output" == *"token 1795007593185230"*kept* ]]

@@ -39,6 +39,15 @@ names_are() { [ "$(names)" = "$1 " ]; }
     run ! shows '^NAME'
 }
 
+@test "Top.AKeptLockIsTold" {  # R50
+    three_locks
+    kept_by 1 alpha
+    open_top
+    wait_until shows 'alpha *exclusive, kept *user-1@host-1 prog-1\[1\]'
+    run ! shows 'gamma *exclusive, kept'
+    press q
+}
+
 @test "Top.KeysSortFilterAndShowFreeOnes" {
     three_locks
     open_top

@@ -62,8 +62,10 @@ has_row() { rows "$1" "$2" | grep -qxF -- "$3"; }
     wait_until is_seen
     listen "$BOX/stream"
     grep -q '"program":"prog-1"' "$BOX/stream"
-    held_by 2 later
+    run ! grep -q '"kept":true' "$BOX/stream"
+    kept_by 2 later
     wait_until has_row "$BOX/stream" holders "later 1"
+    wait_until has_line "$BOX/stream" '"kept":true'
     redis del 'hf:{later}' >/dev/null
     wait_until has_line "$BOX/stream" '"gone":\["hf:~7Blater~7D"\]'
     # Whoever comes later is told what there is now.

@@ -11,6 +11,10 @@
 // Keeps a lock, says "kept", and ends when it is told something, without destroying lock or client. See
 // kept_mutex_test.cpp.
 //
+//     holdfast_leaver URL late
+//
+// The same, and uses the lock once more after the library has given it back at exit().
+//
 //     holdfast_leaver URL busy
 //
 // The same, while other threads use the client.
@@ -33,6 +37,8 @@
 #include <filesystem>
 #include <iostream>
 #include <iterator>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <thread>
 
@@ -67,20 +73,30 @@ struct dropping_executor {
     [[maybe_unused]] friend bool operator==(dropping_executor, dropping_executor) noexcept { return true; }
 };
 
-int keep_and_leave(const char* url, int busy_threads) {
+// Reachable until the end, and so no leak for a sanitizer.
+holdfast::client* kept_client = nullptr;
+holdfast::mutex* kept_lock = nullptr;
+
+void use_lock() {
+    kept_lock->lock();
+    kept_lock->unlock();
+}
+
+int keep_and_leave(const std::string& url, std::string_view how) {
     using namespace std::chrono_literals;
-    // Reachable until the end, and so no leak for a sanitizer.
-    static auto& client = *new holdfast::client(url);
-    static auto& lock = *new holdfast::mutex(client, "stock", {.lease = 20s, .keep = 60s});
+    if (how == "late" && std::atexit(use_lock) != 0) return 2;  // functions run in the reverse order
+    const auto counted = std::make_shared<holdfast::metrics>();
+    kept_client = new holdfast::client(url + "?timeout=30s", {.metrics = counted});
+    kept_lock = new holdfast::mutex(*kept_client, "stock", {.lease = 20s, .keep = 60s});
     // A hold is kept once the client can be asked for it, which the first acquisition may be too early for.
-    for (int i = 0; i < 100; ++i) {
-        lock.lock();
-        lock.unlock();
-        client.ping();
+    while (counted->local_grants == 0) {
+        use_lock();
+        kept_client->ping();
     }
+    const int busy_threads = how == "busy" ? 3 : 0;
     for (int i = 0; i < busy_threads; ++i) {
         std::thread([] {
-            for (;;) client.ping();
+            for (;;) kept_client->ping();
         }).detach();
     }
     std::cout << "kept" << std::endl;
@@ -99,9 +115,8 @@ int acquire_and_crash(const char* url) {
 }  // namespace
 
 int main(int count, char** arguments) {
-    constexpr int some = 3;
     if (count == 3 && std::string_view(arguments[2]) == "crash") return acquire_and_crash(arguments[1]);
-    if (count == 3) return keep_and_leave(arguments[1], std::string_view(arguments[2]) == "busy" ? some : 0);
+    if (count == 3) return keep_and_leave(arguments[1], arguments[2]);
     if (count != 2) return 2;
     {
         holdfast::client client{arguments[1], {.max_lease = std::chrono::hours(1)}};

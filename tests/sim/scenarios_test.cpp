@@ -183,6 +183,9 @@ TEST(Scenarios, ThatOnceShowedABugKeepEveryRule) {
              408555,    // a reader whose old queue position came back with lost data was granted a second token
              557532,    // a renewal backed off for as long as polls that had been refused repeatedly while a slot moved
              11146987,  // a kept hold's renewal alone followed a slot whose move was cancelled, and found nothing
+             20118194,  // an upgrade that was given up did not tell the waiters behind it, who had asked nobody
+             20129829,  // the same
+             20174729,  // a grant that nobody could confirm for a lease was told as a link that is down
              11000753,  // two nodes did not know kept holds by the token that was agreed on, and their releases failed
          }) {
         scenario_options options;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <fstream>
@@ -92,7 +93,21 @@ void redis_server::process::launch() {
         request.environment = {{"LD_PRELOAD", HOLDFAST_SHIFTED_CLOCK},
                                {"HOLDFAST_CLOCK_AHEAD_S", std::to_string(options_.clock_ahead.count())}};
     }
+    if (options_.clock_moves) {
+        if (!std::filesystem::exists(clock_path())) set_clock_ahead(std::chrono::microseconds{0});
+        request.environment = {{"LD_PRELOAD", HOLDFAST_SHIFTED_CLOCK},
+                               {"HOLDFAST_CLOCK_AHEAD_FILE", clock_path().string()}};
+    }
     pid_ = spawn(request);
+}
+
+// The server has mapped the file: it is written in place.
+void redis_server::process::set_clock_ahead(std::chrono::microseconds by) {
+    if (!options_.clock_moves) throw std::logic_error{"the clock of this server does not move"};
+    const unique_fd file{::open(clock_path().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600)};
+    if (!file) throw_errno("open " + clock_path().string());
+    const std::int64_t us = by.count();
+    if (::pwrite(file.get(), &us, sizeof us, 0) != sizeof us) throw_errno("write " + clock_path().string());
 }
 
 // LOADING is an answer, too, but no test wants to start before the data is loaded.

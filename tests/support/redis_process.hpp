@@ -33,6 +33,7 @@ public:
     void resume();
     void start_again();
     void remove_data();
+    void set_clock_ahead(std::chrono::microseconds by);
     redis_reply call(const std::vector<std::string>& arguments);
     std::string log_tail() const;
 
@@ -47,6 +48,7 @@ private:
     void write_tls_config(std::ostream& out) const;
     void signal(int number);
     void gone() noexcept;
+    std::filesystem::path clock_path() const { return directory() / "clock"; }
     std::filesystem::path log_path() const { return directory() / "redis.log"; }
 
     server_options options_;

@@ -118,6 +118,15 @@ redis_reply redis_server::call(const std::vector<std::string>& arguments) {
     return process_->call(arguments);
 }
 
+void redis_server::set_clock_ahead(std::chrono::microseconds by) {
+    process_->set_clock_ahead(by);
+}
+
+std::int64_t redis_server::clock_us() {
+    const redis_reply told = call({"TIME"});
+    return std::stoll(told.elements.at(0).text) * 1'000'000 + std::stoll(told.elements.at(1).text);
+}
+
 std::int64_t redis_server::command_calls(std::string_view name) {
     const std::string text = field_of(call({"INFO", "commandstats"}).text, "cmdstat_" + std::string{name} + ":calls=");
     std::int64_t calls = 0;

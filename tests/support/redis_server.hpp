@@ -36,6 +36,7 @@ struct server_options {
     std::vector<std::string> config{};       // further configuration lines, e.g. "maxmemory 2mb"
     bool persistent = false;                 // append-only file, synced at every write
     std::chrono::seconds clock_ahead{0};     // relative to this machine's wall clock; may be negative
+    bool clock_moves = false;                // set_clock_ahead() may be called
     bool sentinel = false;                   // a sentinel instead of a server; `config` says what it watches
 };
 
@@ -72,6 +73,10 @@ public:
 
     /// Runs a command with all rights. An error reply is a value; without a connection or an answer it throws.
     redis_reply call(const std::vector<std::string>& arguments);
+
+    /// Shifts its wall clock relative to this machine's while it runs, with `clock_moves`.
+    void set_clock_ahead(std::chrono::microseconds by);
+    std::int64_t clock_us();
 
     /// The number of calls of a command since the start or `reset_stats()`; subcommands as "config|get".
     std::int64_t command_calls(std::string_view command);

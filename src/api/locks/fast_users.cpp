@@ -43,6 +43,8 @@ bool fast_users::acquire(engine::owner_id owner, thread_locks& object, lock_coun
     }
     user* again = mine.find(owner);
     if (again != nullptr && (again->hold != mine.terms.hold || again->levels >= max_depth_)) return false;
+    // Claims know which level is of which lock object; a note knows one object.
+    if (again != nullptr && again->object != &object) return false;
     // What else the thread has by local grants only the machine knows.
     if (again == nullptr && count->local.load(std::memory_order_relaxed) > 0) return false;
     if (again == nullptr && is_exclusive_ && mine.count(mine.terms.hold) > 0) return false;

@@ -23,7 +23,7 @@ class fast_users {
 public:
     struct user {
         engine::owner_id owner{};
-        thread_locks* object = nullptr;  // of the lock object that it locked
+        thread_locks* object = nullptr;  // of the lock object by which it has all its levels
         lock_count count;                // of its thread
         std::uint64_t hold = 0;
         unsigned levels = 0;

@@ -11,70 +11,15 @@
 #pragma once
 
 #include "api/locks/fast_users.hpp"
+#include "api/locks/hold_requests.hpp"
+#include "api/locks/local_face.hpp"
 #include "api/locks/lock_definition.hpp"
-#include "api/operations/blocking.hpp"
-#include "api/operations/hold_face.hpp"
-#include "base/recycled.hpp"
-#include "engine/local/local_grants.hpp"
-
-#include <holdfast/detail/completion.hpp>
+#include "base/boot_clock.hpp"
 
 #include <deque>
-#include <functional>
 #include <unordered_map>
 
 namespace holdfast::api {
-
-class kept_hold;
-class kept_lock;
-
-class local_face;
-
-// Hears how a local wait ends. Told once, outside the mutex.
-class local_waiter {
-public:
-    // Before it waits, under the mutex. True: its answer comes from a server, and somebody should drive the loop.
-    virtual void will_wait(bool /*for_server*/) {}
-    virtual void granted(std::shared_ptr<local_face> face) = 0;
-    virtual void refused(const engine::refusal& why) = 0;
-
-protected:
-    ~local_waiter() = default;
-};
-
-// A local grant, or the wish for one: the face of its leases, and the claim that the machine knows.
-class local_face final : public hold_face {
-public:
-    explicit local_face(const std::shared_ptr<kept_lock>& of);
-
-    local_face* local() noexcept override { return this; }
-    std::uint64_t token() noexcept override;
-    std::string id() const override;
-    instant valid_until() const noexcept override;
-
-    kept_lock& lock() const noexcept { return *lock_; }
-    // The hold of the client that it was granted from.
-    const std::shared_ptr<kept_hold>& hold() const noexcept { return hold_; }
-    std::uint64_t serial() const noexcept { return serial_; }
-    void tell_lost() { hold_face::on_lost(errc::lost); }
-
-private:
-    friend class kept_lock;
-    struct claim final : engine::local::claim {
-        explicit claim(local_face& whole) : face(whole) {}
-        local_face& face;
-    };
-    static local_face& of(engine::local::claim& one) noexcept { return static_cast<claim&>(one).face; }
-
-    const std::shared_ptr<kept_lock> lock_;
-    std::uint64_t serial_ = 0;
-    claim claim_;
-    std::shared_ptr<kept_hold> hold_;
-    std::atomic<std::uint64_t> taken_token_ = 0;
-    local_waiter* waiter_ = nullptr;
-    std::shared_ptr<local_face> self_;    // while the machine knows the claim
-    std::shared_ptr<local_face> target_;  // of an upgrade that waits
-};
 
 class kept_lock final : public std::enable_shared_from_this<kept_lock>, private serial_task {
 public:
@@ -119,6 +64,8 @@ public:
     bool is_held_by(engine::owner_id owner);
     void abandon(engine::owner_id owner);
     void give_back();
+    // Keeps nothing any more, whatever lock objects there are.
+    void close();
     instant last_use();
 
     // A thread that waits drives the loop.
@@ -130,12 +77,24 @@ public:
 
     // --- inside the section
     void on_timer();
+    bool has_driver() const noexcept { return drivers_.load() > 0; }
+    // That request has been granted.
+    void add_hold(std::uint64_t ask, const std::shared_ptr<kept_hold>& hold, const engine::local::hold_facts& facts);
+    std::shared_ptr<kept_hold> find_hold(std::uint64_t number);
+    // It is not known from then on.
+    std::shared_ptr<kept_hold> take_hold(std::uint64_t number);
+    bool has_hold() const noexcept { return newest_ != nullptr; }
+    bool is_in_use(std::uint64_t hold);
+    // An event of the machine: event(machine, now, effects). Not from within another one.
+    template <typename Event>
+    void hear(Event event) {
+        with_machine([&](instant now) {
+            event(machine_, now, effects_);
+            return 0;
+        });
+    }
 
 private:
-    friend class kept_hold;
-    friend class local_face;
-    class ask;
-    class upgrade_request;
     using effect = engine::local::effect;
     using guard = std::unique_lock<std::mutex>;
 
@@ -147,15 +106,26 @@ private:
             std::shared_ptr<const engine::refusal> why;
         };
         std::vector<one> all;
-        std::shared_ptr<local_face> over;  // destroyed without the mutex
-        bool enters = false;               // there is something for the section
+        bool enters = false;  // there is something for the section
     };
 
     void run() override;
     void sort(messages& out);
     void pass_on(messages& out);
     template <typename Event>
-    std::invoke_result_t<Event, instant> with_machine(Event event);
+    std::invoke_result_t<Event, instant> with_machine(Event event) {
+        messages out;
+        guard held(mutex_);
+        const bool is_open = close_fast_path();
+        // Read when the mutex is held: a thread that slept before it must not believe in what has run out since.
+        const instant now = boot_now();
+        auto result = event(now);
+        sort(out);
+        if (is_open) open_fast_path(now);
+        held.unlock();
+        pass_on(out);
+        return result;
+    }
     answer answer_to(const std::shared_ptr<local_face>& wish, const engine::local::outcome& said);
     engine::refusal describe(errc why);
     struct adopted {
@@ -166,16 +136,7 @@ private:
     void adopt_this_thread(engine::owner_id owner);
     bool close_fast_path();
     void open_fast_path(instant now);
-    void carry_out(const effect& what);
-    void begin_ask(const effect& what);
-    void end_ask(std::uint64_t number);
-    void on_acquired(const ask& answered, engine::hold& held);
-    void on_refused(const ask& answered, const engine::refusal& why);
-    void begin_upgrade(const effect& what);
-    void make_less(const effect& what);
-    void end_hold(const effect& what);
-    std::shared_ptr<kept_hold> find_hold(std::uint64_t number);
-    static void release_last(core& where, engine::hold& held, engine::access level, instant now);
+    std::shared_ptr<kept_hold> known_hold(std::uint64_t number);
 
     core& core_;
     const lock_definition lock_;
@@ -190,6 +151,7 @@ private:
     std::unordered_map<std::uint64_t, std::shared_ptr<kept_hold>> holds_;
     std::shared_ptr<kept_hold> newest_;
     std::size_t objects_ = 1;
+    bool is_closed_ = false;
     std::uint64_t last_serial_ = 0;
     engine::local::tallies counted_;
 
@@ -197,98 +159,8 @@ private:
     std::atomic<bool> has_siblings_ = false;
 
     // --- inside the section only
-    std::unordered_map<std::uint64_t, std::unique_ptr<ask>> asks_;
-    std::unordered_map<std::uint64_t, std::unique_ptr<upgrade_request>> upgrades_;  // by the number of the hold
-    std::shared_ptr<kept_lock> alive_;                                              // while it is entering
-};
-
-// The client's hold, as the engine tells of it.
-class kept_hold final : public hold_face {
-public:
-    kept_hold(core& where, std::weak_ptr<kept_lock> whole) : hold_face(where), whole_(std::move(whole)) {}
-
-    std::uint64_t number = 0;  // of the machine; set once it knows the hold
-    void forget() { hold_face::on_gone(); }
-
-private:
-    void on_validity(instant until) override;
-    void on_lost(errc why) override;
-    void on_wanted() override;
-    void on_ceiling(engine::fencing_token last) override;
-    void on_proof(instant at) override;
-    bool is_in_use() override;
-    template <typename Event>
-    void tell(Event event);
-
-    const std::weak_ptr<kept_lock> whole_;
-};
-
-// A thread that waits for a local grant, or for an upgrade of one.
-class blocking_local final : private local_waiter {
-public:
-    explicit blocking_local(std::shared_ptr<kept_lock> where) : lock_(std::move(where)) {}
-
-    // Returns the face, or null and why().
-    std::shared_ptr<local_face> acquire(engine::owner_id owner, engine::access want, engine::patience limit,
-                                        std::stop_token stop);
-    std::shared_ptr<local_face> upgrade(const std::shared_ptr<local_face>& reading, engine::patience limit,
-                                        std::stop_token stop);
-    const engine::refusal& why() const noexcept { return why_; }
-
-private:
-    void will_wait(bool for_server) override;
-    void granted(std::shared_ptr<local_face> face) override {
-        face_ = std::move(face);
-        end();
-    }
-    void refused(const engine::refusal& why) override {
-        why_ = why;
-        end();
-    }
-    void end();
-    std::shared_ptr<local_face> wait(kept_lock::answer said, std::stop_token stop);
-
-    enum state : std::uint32_t { open, over };
-    const std::shared_ptr<kept_lock> lock_;
-    bool drives_ = false;
-    std::shared_ptr<local_face> face_;
-    loop::wait driven_;
-    futex_word state_{open};
-    engine::refusal why_;
-};
-
-// One that ends in a handler.
-class async_local final : public std::enable_shared_from_this<async_local>, private local_waiter {
-public:
-    using completion = detail::completion<boost::system::error_code, lease>;
-
-    async_local(std::shared_ptr<core> where, std::shared_ptr<kept_lock> lock, mode kind,
-                std::unique_ptr<completion> handler)
-        : core_(std::move(where)), lock_(std::move(lock)), kind_(kind), handler_(std::move(handler)) {}
-
-    // `why_not` may be null.
-    void acquire(engine::owner_id owner, engine::patience limit, std::stop_token stop, refusal* why_not);
-    void upgrade(const std::shared_ptr<local_face>& reading, engine::patience limit);
-
-private:
-    void granted(std::shared_ptr<local_face> face) override { finish(std::move(face), nullptr); }
-    void refused(const engine::refusal& why) override { finish(nullptr, &why); }
-    void begin(std::stop_token stop);
-    void cancel();
-    void answered(kept_lock::answer said);
-    void finish(std::shared_ptr<local_face> face, const engine::refusal* why);
-
-    const std::shared_ptr<core> core_;
-    const std::shared_ptr<kept_lock> lock_;
-    const mode kind_;
-    refusal* why_not_ = nullptr;
-    std::unique_ptr<completion> handler_;
-    std::mutex mutex_;  // between the answer and a cancellation
-    std::shared_ptr<local_face> waits_;
-    bool is_cancelled_ = false;
-    bool is_over_ = false;
-    std::shared_ptr<async_local> self_;
-    std::optional<std::stop_callback<std::function<void()>>> on_stop_;
+    hold_requests requests_;
+    std::shared_ptr<kept_lock> alive_;  // while it is entering
 };
 
 }  // namespace holdfast::api

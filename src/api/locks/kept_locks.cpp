@@ -22,16 +22,25 @@ public:
     // The section may be occupied by a thread that ends with the process. So the releases are waited for.
     void give_back() {
         const std::lock_guard held(mutex_);
-        for (kept_locks* const one : all_) one->give_back_all();
+        for_each([](kept_locks& one) { one.close(); });
         if (!may_block()) return;
         const instant begun = boot_now();
-        for (kept_locks* const one : all_) one->wait_until_given_back(begun);
+        for_each([begun](kept_locks& one) { one.wait_until_given_back(begun); });
     }
 
     const std::uint64_t made_in = fork_generation();
 
 private:
-    std::mutex mutex_;
+    // Handlers that run meanwhile may add some and remove some.
+    template <class Function>
+    void for_each(Function function) {
+        for (kept_locks* const one : std::vector(all_.begin(), all_.end())) {
+            if (all_.contains(one)) function(*one);
+        }
+    }
+
+    // Held until all is given back, so that none goes meanwhile; recursive for those handlers.
+    std::recursive_mutex mutex_;
     std::set<kept_locks*> all_;
 };
 
@@ -77,6 +86,7 @@ std::shared_ptr<kept_lock> kept_locks::share(const lock_definition& lock) {
         return each;
     }
     auto made = std::make_shared<kept_lock>(core_, lock);
+    if (is_closed_) made->close();
     same_name.push_back(made);
     live.push_back(made);
     for (const auto& each : live) {
@@ -117,9 +127,13 @@ void kept_locks::abandon(engine::owner_id owner) {
     for (const auto& each : all()) each->abandon(owner);
 }
 
-void kept_locks::give_back_all() {
+void kept_locks::close() {
     if (core_.forked()) return;
-    for (const auto& each : all()) each->give_back();
+    {
+        const std::lock_guard held(mutex_);
+        is_closed_ = true;
+    }
+    for (const auto& each : all()) each->close();
 }
 
 void kept_locks::forget(const std::string& key) {

@@ -31,8 +31,8 @@ public:
     // The kept lock of that name from which this owner has a local grant; null if none.
     std::shared_ptr<kept_lock> held_by(engine::owner_id owner, const engine::lock_keys& keys);
     void abandon(engine::owner_id owner);
-    // Releases every unused hold.
-    void give_back_all();
+    // At exit(): releases every unused hold, and keeps none from now on.
+    void close();
     // The releases that are under way have been answered, or would not be waited for any longer.
     void wait_until_given_back(instant begun);
     // exit() gives nothing back any more. For the core, before it goes.
@@ -53,6 +53,7 @@ private:
     core& core_;
     const std::size_t most_kept_;
     std::mutex mutex_;
+    bool is_closed_ = false;
     std::unordered_map<std::string, std::vector<std::weak_ptr<kept_lock>>> by_key_;
     std::atomic<std::size_t> count_ = 0;  // of names
     // Those that have a hold, by a time before which it was used last: what has been used since is put back when it

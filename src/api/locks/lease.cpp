@@ -1,6 +1,7 @@
 #include <holdfast/lease.hpp>
 
-#include "api/locks/kept_lock.hpp"
+#include "api/locks/kept_hold.hpp"
+#include "api/locks/local_waits.hpp"
 #include "api/locks/lock_definition.hpp"
 #include "api/operations/asynchronous.hpp"
 #include "api/operations/blocking.hpp"

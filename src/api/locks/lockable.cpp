@@ -3,6 +3,7 @@
 #include <holdfast/shared_mutex.hpp>
 
 #include "api/locks/kept_lock.hpp"
+#include "api/locks/local_waits.hpp"
 #include "api/locks/lock_definition.hpp"
 #include "api/operations/asynchronous.hpp"
 #include "api/operations/blocking_together.hpp"

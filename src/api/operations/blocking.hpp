@@ -46,6 +46,7 @@ inline std::string describe_refusal(std::string what, const std::string& server,
     if (why.detail.find(server) == std::string::npos) text += " on " + server;
     if (!why.detail.empty()) text += ": " + why.detail;
     if (!why.holder.empty()) text += ", held by " + why.holder;
+    if (why.kept) text += " (kept)";
     if (!why.note.empty()) text += " (\"" + printable_note(why.note) + "\")";
     if (why.holder_left) text += " for another " + std::to_string(why.holder_left->count()) + " ms";
     return text;

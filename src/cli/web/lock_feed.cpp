@@ -160,6 +160,7 @@ json lock_feed::row_of(const lock_state& lock, const std::string& key) const {
     const lock_holder& first = lock.holders.front();
     row["holder"] = facts(first.id, first.client);
     if (!first.note.empty()) row["holder"]["note"] = shortened(first.note);
+    if (is_kept(first)) row["holder"]["kept"] = true;
     if (first.token) row["token"] = std::to_string(*first.token);  // a number of a script has 53 bits
     if (first.held) row["since"] = whole_ms(lock.server_time - *first.held);
     if (lock.servers > 1) row["backing"] = {{"servers", first.backing}, {"of", lock.servers}};

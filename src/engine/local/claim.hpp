@@ -11,13 +11,12 @@ struct held;
 
 // What an owner inside the process wants, and then has, of a lock that its client holds.
 //
-// Made by the caller, who fills in the first four fields, and kept by it until the claim is refused or released.
+// Made by the caller, who fills in the first three fields, and kept by it until the claim is refused or released.
 struct claim : boost::intrusive::list_base_hook<> {
     enum class state : std::uint8_t { fresh, waiting, trying, upgrading, holding, lost, over };
 
     owner_id owner = owner_id::nobody;
     access want = access::exclusive;
-    bool times_itself = false;  // the caller watches the deadline, and calls expire()
     patience limit = {};
 
     // --- the machine's
@@ -27,7 +26,6 @@ struct claim : boost::intrusive::list_base_hook<> {
     held* of = nullptr;           // holding, lost
     claim* upgrades = nullptr;    // upgrading: the claim that reads
     std::uint64_t early_for = 0;  // waiting: it waited already when that hold became wanted
-    std::uint64_t ask = 0;        // trying: the request that is its own
     fencing_token token = 0;      // 0: not asked for yet
     instant granted_at{};
 

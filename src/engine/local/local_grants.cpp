@@ -5,10 +5,12 @@
 namespace holdfast::engine::local {
 namespace {
 
-constexpr milliseconds longest_passing{10};
-
 std::shared_ptr<const refusal> because(errc why, std::string detail = {}) {
     return std::make_shared<const refusal>(refusal{why, std::move(detail), {}, {}});
+}
+
+errc late(const claim& waiter) noexcept {
+    return waiter.limit.wait == waiting::not_at_all ? errc::request_timed_out : errc::timed_out;
 }
 
 }  // namespace
@@ -36,113 +38,36 @@ bool local_grants::is_used(std::uint64_t hold) const noexcept {
     return std::ranges::any_of(holds_, [hold](const auto& h) { return h->number == hold && h->users > 0; });
 }
 
-instant local_grants::bound_of(const held& h) const noexcept {
-    return h.wanted_at + std::min<std::chrono::nanoseconds>(longest_passing, settings_.lease / 10);
-}
-
-bool local_grants::has_number(const held& h, access mode) const noexcept {
-    return h.last < h.ceiling || (mode == access::shared && h.readers != 0);
-}
-
-bool local_grants::is_half_used(const held& h) const noexcept {
-    return h.marked && h.mode == access::exclusive && (h.ceiling - h.last) * 2 < h.block;
-}
-
-// No renewal will help.
-bool local_grants::is_used_up(const held& h, access mode) const noexcept {
-    return !h.marked && !has_number(h, mode);
-}
-
-instant local_grants::fresh_until(const held& h) const noexcept {
-    if (h.proved_at == instant{}) return {};
-    return std::min<instant>(h.valid_until - settings_.lease / 3, h.proved_at + settings_.lease / 2);
-}
-
-bool local_grants::is_fresh(const held& h, access mode, instant now) const noexcept {
-    return now < fresh_until(h) && has_number(h, mode);
-}
-
-// By mode. The order among those who wait is another question.
-bool local_grants::fits(const held& h, const claim& c) const noexcept {
-    if (h.retiring || h.upgrader != nullptr) return false;
-    if (c.want == access::shared) return h.writers == 0;
-    return h.mode == access::exclusive && h.users == 0;
-}
-
-bool local_grants::in_bound(const held& h, const claim& c, instant now) const noexcept {
-    if (!h.is_wanted() || !h.was_granted) return true;
-    if (is_used_up(h, c.want)) return false;
-    return now < bound_of(h) && (c.early_for == h.number || h.passes < settings_.passes);
-}
-
-// How many of those who wait will be served before the hold is released.
-std::size_t local_grants::can_serve(const held& h, instant now) const noexcept {
-    const std::size_t first = h.was_granted ? 0 : 1;
-    std::size_t served = waiting_.size();
-    if (h.is_wanted()) {
-        const std::size_t in_time = now < bound_of(h) ? h.early + (settings_.passes - h.passes) : 0;
-        served = std::min(served, first + in_time);
-    }
-    return h.retiring || is_used_up(h, h.mode) ? 0 : served;
-}
-
-// Whether it would be the next to be served if it waited from now on.
-bool local_grants::is_next(const claim& wish) const noexcept {
-    const std::size_t writers = waiting_.size() - readers_waiting_;
-    if (settings_.prefer == preference::readers && wish.want == access::shared) return readers_waiting_ == 0;
-    if (settings_.prefer == preference::writers && wish.want == access::exclusive) return writers == 0;
-    return waiting_.empty();
-}
-
-claim* local_grants::next() noexcept {
-    if (waiting_.empty()) return nullptr;
-    if (settings_.prefer == preference::arrival || settings_.kind == lock_kind::mutex) return &waiting_.front();
-    const access first = settings_.prefer == preference::readers ? access::shared : access::exclusive;
-    const auto found = std::ranges::find_if(waiting_, [first](const claim& c) { return c.want == first; });
-    return found == waiting_.end() ? &waiting_.front() : &*found;
-}
-
 // --- requests of owners
 
 outcome local_grants::acquire(claim& wish, instant now, effects& out) {
     if (claim* const mine = find(wish.owner)) return reenter(*mine, wish, now, out);
     wish.is = claim::state::waiting;
     wish.early_for = 0;
-    if (current_ != nullptr && fits(*current_, wish) && is_next(wish) && in_bound(*current_, wish, now) &&
-        is_fresh(*current_, wish.want, now)) {
-        grant(*current_, wish, now);
-        if (is_half_used(*current_)) want_renewal(*current_, out);
+    const bool suits = current_ != nullptr && current_->fits(wish.want) && current_->in_bound(wish, now);
+    if (suits && waiting_.would_be_next(wish) && current_->may_grant(wish.want, now)) {
+        current_->grant(wish, now, counted_);
+        users_.push_front(wish);
+        if (current_->is_half_used()) want_renewal(*current_, now, out);
         return {outcome::verdict::granted, &wish};
     }
-    if (const auto why = why_not_now(wish, now)) {
+    const bool tries = wish.limit.wait == waiting::not_at_all;
+    // A try is refused by what owners of this process do; anything else only the server knows.
+    const auto why = tries && current_ ? current_->why_not_now(wish.want, waiting_.has_writer()) : std::nullopt;
+    if (why) {
         wish.is = claim::state::over;
         return {outcome::verdict::refused, nullptr, *why};
     }
     // A try never stands in a queue, unless only a renewal is missing.
-    const bool tries = wish.limit.wait == waiting::not_at_all &&
-                       (current_ == nullptr || !fits(*current_, wish) || !in_bound(*current_, wish, now));
-    if (tries) {
-        wish.is = claim::state::trying;
-        trying_.push_back(wish);
+    if (tries && !suits) {
+        positions_.add_try(wish);
         give_back_unused(now, out);  // a read hold is in the way of our own writer
-        ask(wish.want, &wish, wish.limit, out);
+        positions_.ask_for(wish, out);
     } else {
         wait(wish, out);
     }
     settle(now, out);
     return {outcome::verdict::waits};
-}
-
-// A try is refused by what owners of this process do; anything else only the server knows.
-std::optional<errc> local_grants::why_not_now(const claim& wish, instant) const {
-    if (wish.limit.wait != waiting::not_at_all || current_ == nullptr || current_->retiring) return std::nullopt;
-    const held& h = *current_;
-    if (settings_.kind == lock_kind::mutex) return h.users > 0 ? std::optional(errc::busy) : std::nullopt;
-    if (h.writers > 0) return errc::write_held;
-    if (wish.want == access::exclusive) return h.users > 0 ? std::optional(errc::read_held) : std::nullopt;
-    const bool writer_waits = waiting_.size() > readers_waiting_ || h.upgrader != nullptr;
-    const bool is_behind = h.upgrader != nullptr || (writer_waits && settings_.prefer != preference::readers);
-    return h.users > 0 && is_behind ? std::optional(errc::reserved) : std::nullopt;
 }
 
 outcome local_grants::reenter(claim& mine, claim& wish, instant now, effects& out) {
@@ -167,8 +92,8 @@ outcome local_grants::upgrade(claim& reading, claim& waiter, instant now, effect
         return {outcome::verdict::reentered, &reading};
     }
     // Two who read and wait for each other's end.
-    if (h.upgrader != nullptr || h.upgrade_asked) {
-        const bool is_same = h.upgrader != nullptr && h.upgrader->upgrades == &reading;
+    if (h.upgrader != nullptr) {
+        const bool is_same = h.upgrader->upgrades == &reading;
         return {outcome::verdict::refused, nullptr, is_same ? errc::too_many : errc::would_deadlock};
     }
     if (waiter.limit.wait == waiting::not_at_all && h.users > 1) {
@@ -178,24 +103,24 @@ outcome local_grants::upgrade(claim& reading, claim& waiter, instant now, effect
     waiter.upgrades = &reading;
     waiter.want = access::exclusive;
     h.upgrader = &waiter;
-    if (!waiter.times_itself) arm_at(waiter.limit.deadline, out);
+    arm_at(waiter.limit.deadline, out);
     settle(now, out);
     return {outcome::verdict::waits};
 }
 
 void local_grants::step_upgrade(held& h, instant now, effects& out) {
-    if (h.upgrader == nullptr || h.upgrade_asked || h.users > 1) return;
-    if (h.mode == access::exclusive && is_used_up(h, access::exclusive)) {
+    if (h.upgrader == nullptr || h.upgrade != upgrade_request::none || h.users > 1) return;
+    if (h.mode == access::exclusive && h.is_used_up(access::exclusive)) {
         // It is only read now. To write again it needs a new grant.
         h.mode = access::shared;
         h.readers = h.last;
         out.push_back({.what = effect::kind::downgrade, .number = h.number});
     }
     if (h.mode == access::exclusive) {
-        if (!is_fresh(h, access::exclusive, now)) return want_renewal(h, out);
+        if (!h.is_fresh(access::exclusive, now)) return want_renewal(h, now, out);
         return finish_upgrade(h, out, now);
     }
-    h.upgrade_asked = true;
+    h.upgrade = upgrade_request::asked;
     out.push_back({.what = effect::kind::upgrade, .number = h.number, .limit = h.upgrader->limit});
 }
 
@@ -227,22 +152,23 @@ std::optional<errc> local_grants::release(claim& mine, access level, instant now
     if (mine.exclusive > 0) return std::nullopt;
     if (level == access::exclusive) --h.writers;
     if (!mine.is_released()) {
-        if (level == access::exclusive) stops_writing(h, mine);
+        if (level == access::exclusive) h.stops_writing(mine);
         settle(now, out);
         return std::nullopt;
     }
-    if (h.upgrader != nullptr && h.upgrader->upgrades == &mine) cancel(*h.upgrader, errc::not_held, now, out);
+    end_upgrade_of(mine, now, out);
     mine.is = claim::state::over;
     mine.of = nullptr;
     users_.erase(users_.iterator_to(mine));
-    if (--h.users == 0) is_unused(h, now);
+    if (--h.users == 0) h.is_unused(now);
     settle(now, out);
     return std::nullopt;
 }
 
-void local_grants::is_unused(held& h, instant now) noexcept {
-    h.unused_since = now;
-    h.readers = h.mode == access::shared ? h.readers : 0;
+// Its reader goes.
+void local_grants::end_upgrade_of(const claim& reading, instant now, effects& out) {
+    claim* const waiter = reading.of->upgrader;
+    if (waiter != nullptr && waiter->upgrades == &reading) cancel(*waiter, errc::not_held, now, out);
 }
 
 void local_grants::end_lost(claim& mine) noexcept {
@@ -251,29 +177,20 @@ void local_grants::end_lost(claim& mine) noexcept {
     --std::exchange(mine.of, nullptr)->users;
 }
 
-// It reads from now on, with a number of its own: readers' tokens are larger than those of writers before them.
-void local_grants::stops_writing(held& h, claim& c) noexcept {
-    h.readers = 0;
-    if (h.last < h.ceiling) c.token = 0;
-}
-
 std::optional<errc> local_grants::downgrade(claim& mine, instant now, effects& out) {
     if (mine.exclusive > 0) ++mine.shared;
     return release(mine, access::exclusive, now, out);
 }
 
 void local_grants::wait(claim& wish, effects& out) {
-    latest_deadline_ = waiting_.empty() ? wish.limit.deadline : std::max(latest_deadline_, wish.limit.deadline);
-    waiting_.push_back(wish);
-    if (wish.want == access::shared) ++readers_waiting_;
-    if (!wish.times_itself) arm_at(wish.limit.deadline, out);
+    waiting_.add(wish);
+    arm_at(wish.limit.deadline, out);
 }
 
 void local_grants::unlink(claim& waiter) noexcept {
-    if (waiter.is == claim::state::trying) return trying_.erase(trying_.iterator_to(waiter)), void();
+    if (waiter.is == claim::state::trying) return positions_.remove_try(waiter);
     if (waiter.is != claim::state::waiting) return;
-    waiting_.erase(waiting_.iterator_to(waiter));
-    if (waiter.want == access::shared) --readers_waiting_;
+    waiting_.remove(waiter);
     if (current_ != nullptr && waiter.early_for == current_->number) --current_->early;
 }
 
@@ -291,14 +208,12 @@ void local_grants::cancel(claim& waiter, errc why, instant now, effects& out) {
     if (waiter.is == claim::state::upgrading) {
         held& h = *waiter.upgrades->of;
         h.upgrader = nullptr;
-        if (h.upgrade_asked) out.push_back({.what = effect::kind::cancel_upgrade, .number = h.number});
-    } else if (waiter.is == claim::state::trying) {
-        for (asked& one : asks_) {
-            if (one.tries != &waiter) continue;
-            one.tries = nullptr;
-            one.cancelled = true;
-            out.push_back({.what = effect::kind::cancel, .number = one.number});
+        if (h.upgrade == upgrade_request::asked) {
+            h.upgrade = upgrade_request::cancelled;
+            out.push_back({.what = effect::kind::cancel_upgrade, .number = h.number});
         }
+    } else if (waiter.is == claim::state::trying) {
+        positions_.give_up(waiter, out);
     } else if (waiter.is != claim::state::waiting) {
         return;
     }
@@ -306,42 +221,12 @@ void local_grants::cancel(claim& waiter, errc why, instant now, effects& out) {
     settle(now, out);
 }
 
-bool local_grants::expire(claim& waiter, instant now, effects& out) {
-    if (waiter.is == claim::state::trying) return true;
-    if (waiter.is == claim::state::upgrading) {
-        if (waiter.upgrades->of->upgrade_asked) return true;
-        cancel(waiter, errc::timed_out, now, out);
-        return false;
-    }
-    if (waiter.is != claim::state::waiting) return false;
-    if (is_answer_due(waiter)) return true;
-    cancel(waiter, late(waiter), now, out);
-    return false;
-}
-
-// The server's answer comes at the deadline, too, and says more.
-bool local_grants::is_answer_due(const claim& waiter) const noexcept {
-    return std::ranges::any_of(asks_, [&](const asked& one) {
-        return one.tries == nullptr && !one.cancelled && one.deadline <= waiter.limit.deadline;
-    });
-}
-
-errc local_grants::late(const claim& waiter) noexcept {
-    return waiter.limit.wait == waiting::not_at_all ? errc::request_timed_out : errc::timed_out;
-}
-
-fencing_token local_grants::token_of(claim& mine, effects& out) {
+fencing_token local_grants::token_of(claim& mine, instant now, effects& out) {
     if (mine.token != 0 || mine.is != claim::state::holding) return mine.token;
     held& h = *mine.of;
-    if (mine.exclusive > 0) {
-        mine.token = ++h.last;
-    } else {
-        if (h.readers == 0) h.readers = ++h.last;
-        mine.token = h.readers;
-    }
-    HOLDFAST_ASSERT(h.last <= h.ceiling);
+    mine.token = h.take_number(mine);
     // Ahead of the need, so that nobody waits for numbers.
-    if (is_half_used(h)) want_renewal(h, out);
+    if (h.is_half_used()) want_renewal(h, now, out);
     return mine.token;
 }
 
@@ -354,7 +239,7 @@ claim* local_grants::abandon(owner_id owner, instant now, effects& out) {
         return mine;
     }
     held& h = *mine->of;
-    if (h.upgrader != nullptr && h.upgrader->upgrades == mine) cancel(*h.upgrader, errc::not_held, now, out);
+    end_upgrade_of(*mine, now, out);
     users_.erase(users_.iterator_to(*mine));
     if (mine->exclusive > 0) --h.writers;
     --h.users;
@@ -368,51 +253,33 @@ claim* local_grants::abandon(owner_id owner, instant now, effects& out) {
 
 // --- granting
 
-void local_grants::grant(held& h, claim& c, instant now) {
-    if (h.was_granted) {
-        ++counted_.grants;
-        if (h.is_wanted()) ++counted_.passes;
-        if (h.is_wanted() && c.early_for != h.number) ++h.passes;
-    }
-    h.was_granted = true;
-    c.is = claim::state::holding;
-    c.of = &h;
-    c.token = 0;
-    c.granted_at = now;
-    ++c.levels(c.want);
-    ++h.users;
-    if (c.want == access::exclusive) {
-        ++h.writers;
-        h.readers = 0;
-    }
-    users_.push_front(c);
-}
-
 void local_grants::serve(instant now, effects& out) {
     if (current_ == nullptr) return;
-    while (claim* const c = next()) {
-        if (!fits(*current_, *c) || !in_bound(*current_, *c, now)) return;
-        if (!is_fresh(*current_, c->want, now)) return want_renewal(*current_, out);
+    while (claim* const c = waiting_.next()) {
+        if (!current_->fits(c->want) || !current_->in_bound(*c, now)) return;
+        if (!current_->may_grant(c->want, now)) return want_renewal(*current_, now, out);
         unlink(*c);
-        grant(*current_, *c, now);
+        current_->grant(*c, now, counted_);
+        users_.push_front(*c);
         out.push_back({.what = effect::kind::granted, .who = c});
     }
 }
 
-void local_grants::want_renewal(held& h, effects& out) {
-    if (std::exchange(h.renewing, true)) return;
+void local_grants::want_renewal(held& h, instant now, effects& out) {
+    if (h.renewing) return;
+    if (now < h.renew_from) return arm_at(h.renew_from, out);
+    h.renewing = true;
     out.push_back({.what = effect::kind::renew, .number = h.number});
 }
 
 // --- giving back
 
 // An unused hold.
-bool local_grants::stays(const held& h, instant now) noexcept {
+bool local_grants::stays(const held& h, instant now) const noexcept {
     if (&h != current_ || h.retiring) return false;
-    const claim* const first = next();
-    if (first != nullptr) return fits(h, *first) && in_bound(h, *first, now);  // only a renewal is missing
-    const bool writer_tries = std::ranges::any_of(trying_, [](const claim& c) { return c.want == access::exclusive; });
-    if (h.mode == access::shared && writer_tries) return false;
+    const claim* const first = waiting_.next();
+    if (first != nullptr) return h.fits(first->want) && h.in_bound(*first, now);  // only a renewal is missing
+    if (h.mode == access::shared && positions_.writer_tries()) return false;
     return !h.is_wanted() && !closing_ && now - h.unused_since < settings_.keep;
 }
 
@@ -433,10 +300,9 @@ void local_grants::give_back_unused(instant now, effects& out) {
 // Somebody else may want to read, and our readers do not exclude that.
 void local_grants::downgrade_if_only_read(held& h, instant now, effects& out) {
     if (h.lost || !h.is_wanted() || h.mode == access::shared || h.writers > 0 || h.upgrader != nullptr) return;
-    const claim* const first = &h == current_ ? next() : nullptr;
-    if (first != nullptr && first->want == access::exclusive && in_bound(h, *first, now)) return;
-    if (h.readers == 0 && h.last < h.ceiling) h.readers = ++h.last;
-    h.mode = access::shared;
+    const claim* const first = &h == current_ ? waiting_.next() : nullptr;
+    if (first != nullptr && first->want == access::exclusive && h.in_bound(*first, now)) return;
+    h.make_shared();
     out.push_back({.what = effect::kind::downgrade, .number = h.number});
 }
 
@@ -446,76 +312,13 @@ void local_grants::drop(held& h, effect::kind how, effects& out) {
     std::erase_if(holds_, [&h](const auto& one) { return one.get() == &h; });
 }
 
-// --- positions at the server
-
-local_grants::demand local_grants::wanted_positions(instant now) noexcept {
-    demand all;
-    std::size_t served = current_ == nullptr ? 0 : can_serve(*current_, now);
-    if (waiting_.size() <= served && (current_ == nullptr || current_->mode == access::exclusive)) return all;
-    const bool reads = current_ != nullptr && current_->mode == access::shared;
-    const claim* const first = next();
-    if (reads && (first == nullptr || first->want == access::exclusive) && settings_.prefer != preference::readers) {
-        served = 0;  // readers behind a writer wait for the writer
-    }
-    const bool one_each = settings_.passes == 0 && contended_;
-    for (const claim& c : waiting_) {
-        if (served > 0 && (!reads || c.want == access::shared)) {
-            --served;
-            continue;
-        }
-        if (one_each || all.of(c.want) == 0) ++all.of(c.want);
-        if (!one_each && settings_.prefer == preference::arrival) return all;
-        if (!one_each && settings_.kind == lock_kind::mutex) return all;
-    }
-    return all;
-}
-
-void local_grants::ask(access mode, claim* tries, patience limit, effects& out) {
-    const std::uint64_t number = next_number_++;
-    if (tries != nullptr) tries->ask = number;
-    asks_.push_back({number, mode, limit.deadline, tries});
-    out.push_back({.what = effect::kind::ask, .mode = mode, .number = number, .limit = limit});
-}
-
-void local_grants::place_asks(instant now, effects& out) {
-    if (waiting_.empty() && asks_.empty()) return;
-    // A try that waited for a renewal, and the hold is gone: its answer comes from the server.
-    if (current_ == nullptr) {
-        for (auto next = waiting_.begin(); next != waiting_.end();) {
-            claim& c = *next++;
-            if (c.limit.wait != waiting::not_at_all) continue;
-            unlink(c);
-            c.is = claim::state::trying;
-            trying_.push_back(c);
-            ask(c.want, &c, c.limit, out);
-        }
-    }
-    demand missing = wanted_positions(now);
-    const instant latest = latest_deadline_;
-    for (asked& one : asks_) {
-        if (one.tries != nullptr || one.cancelled) continue;
-        if (missing.of(one.mode) == 0) {
-            one.cancelled = true;
-            out.push_back({.what = effect::kind::cancel, .number = one.number});
-            continue;
-        }
-        --missing.of(one.mode);
-        if (one.deadline >= latest) continue;
-        one.deadline = latest;
-        out.push_back({.what = effect::kind::extend, .number = one.number, .limit = {waiting::in_queue, latest}});
-    }
-    for (const access mode : {access::exclusive, access::shared}) {
-        for (; missing.of(mode) > 0; --missing.of(mode)) ask(mode, nullptr, {waiting::in_queue, latest}, out);
-    }
-}
-
 // --- after every event
 
 void local_grants::settle(instant now, effects& out) {
     for (const auto& h : holds_) step_upgrade(*h, now, out);
     serve(now, out);
     give_back_unused(now, out);
-    place_asks(now, out);
+    positions_.place(waiting_, current_, now, out);
     arm(now, out);
 }
 
@@ -525,7 +328,7 @@ void local_grants::arm(instant now, effects& out) {
     const instant unused = current_->fast > 0 ? now : current_->unused_since;
     if (current_->users == current_->fast && waiting_.empty()) arm_at(unused + settings_.keep, out);
     // Then those who wait need a position, and a hold that is only read is made less.
-    const instant bound = current_->is_wanted() ? bound_of(*current_) : never;
+    const instant bound = current_->is_wanted() ? current_->bound() : never;
     if (bound > now) arm_at(bound, out);
 }
 
@@ -539,63 +342,51 @@ void local_grants::on_timer(instant now, effects& out) {
     armed_ = never;
     for (auto next = waiting_.begin(); next != waiting_.end();) {
         claim& c = *next++;
-        if (c.times_itself || c.limit.deadline > now || is_answer_due(c)) continue;
+        if (c.limit.deadline > now || positions_.is_answer_due(c)) continue;
         refuse(c, late(c), out);
     }
     for (const auto& h : holds_) {
         claim* const waits = h->upgrader;
-        if (waits == nullptr || waits->times_itself || h->upgrade_asked || waits->limit.deadline > now) continue;
+        if (waits == nullptr || waits->limit.deadline > now) continue;
+        if (h->upgrade == upgrade_request::asked) continue;
         h->upgrader = nullptr;
         refuse(*waits, errc::timed_out, out);
     }
     settle(now, out);
     for (const claim& c : waiting_) {
-        if (!c.times_itself && c.limit.deadline > now) arm_at(c.limit.deadline, out);
+        if (c.limit.deadline > now) arm_at(c.limit.deadline, out);
     }
     for (const auto& h : holds_) {
         const claim* const waits = h->upgrader;
-        if (waits != nullptr && !waits->times_itself && !h->upgrade_asked) arm_at(waits->limit.deadline, out);
+        const bool is_asked = h->upgrade == upgrade_request::asked;
+        if (waits != nullptr && !is_asked) arm_at(waits->limit.deadline, out);
     }
 }
 
 // --- answers
 
-std::uint64_t local_grants::acquired(std::uint64_t answered, const hold_facts& facts, instant now, effects& out) {
-    const auto found = std::ranges::find_if(asks_, [&](const asked& one) { return one.number == answered; });
-    claim* const tries = found == asks_.end() ? nullptr : found->tries;
-    if (found != asks_.end()) asks_.erase(found);
+std::uint64_t local_grants::acquired(std::uint64_t ask, const hold_facts& facts, instant now, effects& out) {
+    const auto answered = positions_.take(ask);
     if (current_ != nullptr) current_->retiring = true;
-    held& h = *holds_.emplace_back(std::make_unique<held>());
+    held& h = *holds_.emplace_back(std::make_unique<held>(settings_, ++last_hold_, facts, now));
     current_ = &h;
-    h.number = next_number_++;
-    h.mode = facts.mode;
-    h.marked = facts.marked;
-    h.valid_until = facts.valid_until;
-    h.proved_at = facts.proved_at;
-    h.last = facts.token - 1;
-    h.ceiling = std::max(facts.ceiling, facts.token);
-    h.block = h.ceiling - h.last;
-    h.unused_since = now;
-    // Nobody could ask for a hold without a mark. So it is used as if somebody had.
-    if (facts.wanted || !facts.marked) h.wanted_at = now;
-    contended_ = facts.wanted;
-    if (tries != nullptr) {
-        unlink(*tries);
-        grant(h, *tries, now);
-        out.push_back({.what = effect::kind::granted, .who = tries});
+    positions_.others_wait(facts.wanted);
+    if (answered && answered->tries != nullptr) {
+        claim& tries = *answered->tries;
+        unlink(tries);
+        h.grant(tries, now, counted_);
+        users_.push_front(tries);
+        out.push_back({.what = effect::kind::granted, .who = &tries});
     }
-    const std::uint64_t number = h.number;  // it may be released at once
     settle(now, out);
-    return number;
+    return last_hold_;  // it may be released already
 }
 
-void local_grants::ask_refused(std::uint64_t answered, std::shared_ptr<const refusal> why, instant now, effects& out) {
-    const auto found = std::ranges::find_if(asks_, [&](const asked& one) { return one.number == answered; });
-    if (found == asks_.end()) return;
-    const asked one = *found;
-    asks_.erase(found);
-    if (one.tries != nullptr) refuse(*one.tries, std::move(why), out);
-    if (one.tries == nullptr && !one.cancelled) {
+void local_grants::ask_refused(std::uint64_t ask, std::shared_ptr<const refusal> why, instant now, effects& out) {
+    const auto answered = positions_.take(ask);
+    if (!answered) return;
+    if (answered->tries != nullptr) refuse(*answered->tries, why, out);
+    if (answered->was_wanted) {
         // The deadline of some, perhaps of one that is gone by now; or a reason that is as good for all.
         const bool is_deadline = why->code == errc::timed_out ||
                                  std::ranges::any_of(waiting_, [&](const claim& c) { return c.limit.deadline <= now; });
@@ -610,21 +401,21 @@ void local_grants::ask_refused(std::uint64_t answered, std::shared_ptr<const ref
 void local_grants::upgraded(std::uint64_t hold, fencing_token token, fencing_token ceiling, instant now, effects& out) {
     held* const h = find_hold(hold);
     if (h == nullptr) return;
-    h->upgrade_asked = false;
+    h->upgrade = upgrade_request::none;
     h->mode = access::exclusive;
     h->last = std::max(h->last, token - 1);
-    h->ceiling = std::max({h->ceiling, ceiling, token});
-    h->block = h->ceiling - h->last;
+    h->may_use_up_to(std::max(ceiling, token));
     h->readers = 0;
-    if (h->upgrader != nullptr) finish_upgrade(*h, out, now);
+    // After a cancelled request it may be the next waiter, and others read meanwhile.
+    if (h->upgrader != nullptr && h->users == 1) finish_upgrade(*h, out, now);
     settle(now, out);
 }
 
 void local_grants::upgrade_refused(std::uint64_t hold, std::shared_ptr<const refusal> why, instant now, effects& out) {
     held* const h = find_hold(hold);
     if (h == nullptr) return;
-    h->upgrade_asked = false;
-    if (claim* const waiter = std::exchange(h->upgrader, nullptr)) refuse(*waiter, std::move(why), out);
+    const bool was_cancelled = std::exchange(h->upgrade, upgrade_request::none) == upgrade_request::cancelled;
+    if (h->upgrader != nullptr && !was_cancelled) refuse(*std::exchange(h->upgrader, nullptr), std::move(why), out);
     settle(now, out);
 }
 
@@ -634,7 +425,7 @@ void local_grants::on_validity(std::uint64_t hold, instant until, instant now, e
     held* const h = find_hold(hold);
     if (h == nullptr) return;
     h->valid_until = until;
-    h->renewing = false;
+    h->is_answered(now);
     settle(now, out);
 }
 
@@ -642,16 +433,19 @@ void local_grants::on_proof(std::uint64_t hold, instant at, instant now, effects
     held* const h = find_hold(hold);
     if (h == nullptr) return;
     h->proved_at = at;
-    h->renewing = false;
+    h->is_answered(now);
+    // The link is new: nothing has been in vain there.
+    if (at == instant{}) h->renew_from = {};
+    // Renewals take longer than half of the lease. So no proof is ever young enough, and it is acquired anew.
+    if (at != instant{} && h->was_granted && now >= at + settings_.lease / 2) h->retiring = true;
     settle(now, out);
 }
 
 void local_grants::on_ceiling(std::uint64_t hold, fencing_token ceiling, instant now, effects& out) {
     held* const h = find_hold(hold);
     if (h == nullptr || h->mode == access::shared || ceiling <= h->ceiling) return;
-    h->ceiling = ceiling;
-    h->block = h->ceiling - h->last;
-    h->renewing = false;
+    h->may_use_up_to(ceiling);
+    h->is_answered(now);
     settle(now, out);
 }
 
@@ -659,7 +453,7 @@ void local_grants::on_wanted(std::uint64_t hold, instant now, effects& out) {
     held* const h = find_hold(hold);
     if (h == nullptr || h->is_wanted()) return;
     h->wanted_at = now;
-    contended_ = true;
+    positions_.others_wait(true);
     if (h == current_) {
         for (claim& c : waiting_) c.early_for = h->number;
         h->early = waiting_.size();
@@ -676,7 +470,7 @@ void local_grants::on_lost(std::uint64_t hold, instant now, effects& out) {
         if (c.of != h) continue;
         // The resource may still be asked with it, and refuses it if somebody else has been there.
         effects ignored;
-        token_of(c, ignored);
+        token_of(c, now, ignored);
         users_.erase(users_.iterator_to(c));
         c.is = claim::state::lost;
         lost_.push_back(c);
@@ -691,14 +485,14 @@ void local_grants::on_lost(std::uint64_t hold, instant now, effects& out) {
 // --- the fast path
 
 std::optional<fast_terms> local_grants::fast_path(instant now) const noexcept {
-    if (current_ == nullptr || closing_ || !waiting_.empty() || !trying_.empty()) return std::nullopt;
+    if (current_ == nullptr || closing_ || !waiting_.empty() || positions_.anybody_tries()) return std::nullopt;
     if (settings_.keep <= std::chrono::nanoseconds(0)) return std::nullopt;  // the last release gives it back
     const held& h = *current_;
     const bool is_exclusive = fast_mode() == access::exclusive;
     if (!h.was_granted || h.retiring || h.orphaned || h.is_wanted() || h.upgrader != nullptr) return std::nullopt;
     if (is_exclusive ? h.users > h.fast : h.writers > 0) return std::nullopt;
-    if (!is_fresh(h, fast_mode(), now)) return std::nullopt;
-    return fast_terms{h.number, fresh_until(h)};
+    if (!h.is_fresh(fast_mode(), now)) return std::nullopt;
+    return fast_terms{h.number, h.fresh_until()};
 }
 
 void local_grants::count_in(std::uint64_t hold, unsigned users, instant used) noexcept {
@@ -723,7 +517,7 @@ std::optional<errc> local_grants::release_fast(std::uint64_t hold, instant now, 
     --h->fast;
     if (fast_mode() == access::exclusive && !h->lost) --h->writers;
     const bool was_lost = h->lost;
-    if (--h->users == 0 && !was_lost) is_unused(*h, now);
+    if (--h->users == 0 && !was_lost) h->is_unused(now);
     settle(now, out);
     return was_lost ? std::optional(errc::lost) : std::nullopt;
 }
@@ -760,10 +554,9 @@ void local_grants::check() const {
         HOLDFAST_ASSERT(h->fast <= h->users && (h->fast == 0 || fast_mode() == access::shared || h->fast == 1));
         HOLDFAST_ASSERT(h->writers <= 1 && (h->writers == 0 || h->users == 1));
         HOLDFAST_ASSERT(h->last <= h->ceiling);
-        HOLDFAST_ASSERT(h->users > 0 || h.get() == current_ || h->upgrade_asked);
+        HOLDFAST_ASSERT(h->users > 0 || h.get() == current_ || h->upgrade != upgrade_request::none);
     }
     HOLDFAST_ASSERT(users == users_.size());
-    HOLDFAST_ASSERT(readers_waiting_ <= waiting_.size());
 }
 
 }  // namespace holdfast::engine::local

@@ -14,7 +14,8 @@
 //
 // Invariants:
 //  (1) A local grant is given only while the hold is fresh: a third of the lease is left, a proof from the present link
-//      is younger than half of it, and a number for its token is there. Otherwise the hold is renewed first.
+//      is younger than half of it, and a number for its token is there. Otherwise the hold is renewed first. The
+//      first local grant is what the hold was asked for: as a plain lock, it needs validity, and the proof at any age.
 //  (2) All local grants of one hold exclude each other as modes do; different holds exclude each other at the server.
 //  (3) No token is given twice, and none above the ceiling that the server answered.
 //  (4) Re-entrance is never delayed and never counted as a pass.
@@ -28,60 +29,11 @@
 // then.
 #pragma once
 
-#include "engine/local/claim.hpp"
+#include "engine/local/positions.hpp"
 
 #include <span>
 
 namespace holdfast::engine::local {
-
-struct settings {
-    milliseconds lease{30000};
-    std::chrono::nanoseconds keep{0};
-    unsigned passes = 0;
-    lock_kind kind = lock_kind::mutex;
-    preference prefer = preference::arrival;
-    unsigned max_depth = 100'000;
-};
-
-// A hold of the client, as the machine sees it.
-struct held {
-    std::uint64_t number = 0;
-    access mode = access::exclusive;
-    instant valid_until{};
-    instant proved_at{};
-    fencing_token last = 0;     // the last number that was taken
-    fencing_token ceiling = 0;  // the last one that may be taken
-    fencing_token block = 0;    // how many there were when the ceiling was told
-    fencing_token readers = 0;  // the token that the present readers share; 0: none has asked
-    unsigned users = 0;
-    unsigned writers = 0;  // of these; at most one
-    unsigned fast = 0;     // of these: without a claim
-    unsigned passes = 0;
-    std::size_t early = 0;  // waiters that waited already when it became wanted
-    instant wanted_at = never;
-    instant unused_since{};
-    claim* upgrader = nullptr;   // waits for the other readers, or for the server
-    bool upgrade_asked = false;  // of the server
-    bool marked = true;          // otherwise no renewal brings numbers
-    bool was_granted = false;    // the first local grant is what it was asked for
-    bool retiring = false;
-    bool orphaned = false;  // an owner is gone that will never release
-    bool renewing = false;  // asked for, and not answered yet
-    bool lost = false;      // its users have the rest of its validity for stopping work
-
-    bool is_wanted() const noexcept { return wanted_at != never; }
-};
-
-// What the engine told with a hold.
-struct hold_facts {
-    access mode = access::exclusive;
-    instant valid_until{};
-    instant proved_at{};
-    fencing_token token = 0;
-    fencing_token ceiling = 0;
-    bool wanted = false;
-    bool marked = true;  // others can ask for it
-};
 
 // What the outside may give out by itself, until the next event.
 struct fast_terms {
@@ -97,15 +49,9 @@ struct outcome {
     errc why = errc::busy;  // refused
 };
 
-struct tallies {
-    std::uint64_t grants = 0;      // from a hold that the client had already
-    std::uint64_t passes = 0;      // of these: while somebody else waited
-    std::uint64_t give_backs = 0;  // holds released because somebody else wanted them
-};
-
 class local_grants {
 public:
-    explicit local_grants(settings chosen) : settings_(chosen) {}
+    explicit local_grants(settings chosen) : settings_(chosen), waiting_(settings_), positions_(settings_) {}
     local_grants(const local_grants&) = delete;
     local_grants& operator=(const local_grants&) = delete;
 
@@ -120,10 +66,8 @@ public:
     std::optional<errc> downgrade(claim& mine, instant now, effects& out);
     // Ends a wait with that refusal. No effect on a claim that does not wait.
     void cancel(claim& waiter, errc why, instant now, effects& out);
-    // Its deadline has come. True: the answer of a server to its request is due, and decides.
-    bool expire(claim& waiter, instant now, effects& out);
     // Takes a number where the claim has none yet.
-    fencing_token token_of(claim& mine, effects& out);
+    fencing_token token_of(claim& mine, instant now, effects& out);
     // The owner will never release. False: it holds nothing here.
     claim* abandon(owner_id owner, instant now, effects& out);
     // The claim of that owner that holds, or has held and lost; null if none.
@@ -170,8 +114,10 @@ public:
     bool holds_any() const noexcept { return !holds_.empty(); }
     bool is_used() const noexcept { return !users_.empty(); }
     bool is_used(std::uint64_t hold) const noexcept;
-    bool is_idle() const noexcept { return holds_.empty() && asks_.empty() && waiting_.empty() && trying_.empty(); }
-    bool has_position() const noexcept { return !asks_.empty(); }
+    bool is_idle() const noexcept {
+        return holds_.empty() && positions_.empty() && waiting_.empty() && !positions_.anybody_tries();
+    }
+    bool has_position() const noexcept { return !positions_.empty(); }
     instant unused_since() const noexcept { return current_ ? current_->unused_since : never; }
     const tallies& counted() const noexcept { return counted_; }
     // Asserts what must always be true. For tests.
@@ -180,73 +126,35 @@ public:
 private:
     using list = boost::intrusive::list<claim>;
 
-    // A request to the engine: a position in the queue, or the try of one claim.
-    struct asked {
-        std::uint64_t number;
-        access mode;
-        instant deadline;
-        claim* tries = nullptr;
-        bool cancelled = false;
-    };
-    struct demand {
-        std::size_t exclusive = 0;
-        std::size_t shared = 0;
-
-        std::size_t& of(access mode) noexcept { return mode == access::shared ? shared : exclusive; }
-    };
-
+    held* find_hold(std::uint64_t number) noexcept;
     outcome reenter(claim& mine, claim& wish, instant now, effects& out);
-    std::optional<errc> why_not_now(const claim& wish, instant now) const;
-    bool is_next(const claim& wish) const noexcept;
-    claim* next() noexcept;
-    bool fits(const held& h, const claim& c) const noexcept;
-    bool in_bound(const held& h, const claim& c, instant now) const noexcept;
-    bool is_fresh(const held& h, access mode, instant now) const noexcept;
-    bool has_number(const held& h, access mode) const noexcept;
-    bool is_used_up(const held& h, access mode) const noexcept;
-    bool is_half_used(const held& h) const noexcept;
-    std::size_t can_serve(const held& h, instant now) const noexcept;
-    void grant(held& h, claim& c, instant now);
     void wait(claim& wish, effects& out);
     void unlink(claim& waiter) noexcept;
     void refuse(claim& waiter, std::shared_ptr<const refusal> why, effects& out);
     void refuse(claim& waiter, errc why, effects& out);
+    void end_lost(claim& mine) noexcept;
+    void end_upgrade_of(const claim& reading, instant now, effects& out);
     void step_upgrade(held& h, instant now, effects& out);
     void finish_upgrade(held& h, effects& out, instant now);
-    void stops_writing(held& h, claim& c) noexcept;
-    void is_unused(held& h, instant now) noexcept;
-    instant fresh_until(const held& h) const noexcept;
-    void end_lost(claim& mine) noexcept;
 
     void settle(instant now, effects& out);
     void serve(instant now, effects& out);
+    void want_renewal(held& h, instant now, effects& out);
     void give_back_unused(instant now, effects& out);
-    bool stays(const held& h, instant now) noexcept;
+    bool stays(const held& h, instant now) const noexcept;
     void downgrade_if_only_read(held& h, instant now, effects& out);
-    void place_asks(instant now, effects& out);
-    demand wanted_positions(instant now) noexcept;
-    void ask(access mode, claim* tries, patience limit, effects& out);
+    void drop(held& h, effect::kind how, effects& out);
     void arm(instant now, effects& out);
     void arm_at(instant when, effects& out);
-    bool is_answer_due(const claim& waiter) const noexcept;
-    static errc late(const claim& waiter) noexcept;
-    void want_renewal(held& h, effects& out);
-    void drop(held& h, effect::kind how, effects& out);
-    held* find_hold(std::uint64_t number) noexcept;
-    instant bound_of(const held& h) const noexcept;
 
     const settings settings_;
     std::vector<std::unique_ptr<held>> holds_;  // one, rarely two: the current one is the last
     held* current_ = nullptr;
     list users_;
-    list lost_;     // hold nothing, and do not know it yet
-    list waiting_;  // in the order in which they came
-    std::size_t readers_waiting_ = 0;
-    instant latest_deadline_{};  // of those who wait, or later
-    list trying_;
-    std::vector<asked> asks_;
-    std::uint64_t next_number_ = 1;
-    bool contended_ = false;  // with passes = 0: somebody else waited when the last hold was acquired
+    list lost_;  // hold nothing, and do not know it yet
+    waiting_claims waiting_;
+    positions positions_;
+    std::uint64_t last_hold_ = 0;
     bool closing_ = false;
     instant armed_ = never;
     tallies counted_;

@@ -272,6 +272,7 @@ void on_refused(node_agent& agent, node_hold& n, const acquire_answer& answer, i
     refusal why{code_for(answer.why), "", answer.holder_left, std::string(answer.holder)};
     if (answer.limit != 0) why.detail = "its limit is " + std::to_string(answer.limit);
     why.note = answer.note;
+    why.kept = wire::mark_of(answer.holder) != wire::mark::none;
     node_acquisition& a = agent.busy(n).acquisition;
     const bool asks_for_note = lacks_note(n, answer);
     const bool asks_again = answer.is_kept && a.kept_tries < kept_tries.size() && n.whole->is_asked_for();
@@ -308,7 +309,8 @@ void grant_not_known(node_agent& agent, node_hold& n, const failure& why, instan
     a.at = stage::queued;
     a.unknown_since = std::min(a.unknown_since, now);
     refusal reason{why.code, why.detail, {}, {}};
-    if (why.code == errc::outcome_unknown) reason = confirming::too_few(agent);
+    // The lock was granted: that it is not known to be replicated is the reason, not the link at this moment.
+    if (why.code == errc::outcome_unknown || is_silence(why.code)) reason = confirming::too_few(agent);
     const hold_terms& terms = agent.terms_of(n);
     const bool too_long = now >= a.unknown_since + terms.options.lease;
     if (too_long || a.repeats++ >= terms.options.max_repeats) return refuse(agent, n, std::move(reason), now);
@@ -348,6 +350,14 @@ void yield(node_agent& agent, node_hold& n, instant now) {
     agent.drop_ask(n);
     n.phase = node_phase::wanted;
     begin(agent, n, waiting::in_queue, now, n.token);
+}
+
+void extend(node_agent& agent, node_hold& n, instant now) {
+    call* const asking = n.pending().asking;
+    // If it is not written yet, it waits for the link until then.
+    if (asking != nullptr && asking->what() == purpose::acquire) asking->give_up_at(n.whole->deadline_at_node());
+    // If it was to wake up at the former deadline, it would not poll again, and the server would take it for dead.
+    agent.set_timer(n, now);
 }
 
 void start_deferred(node_agent& agent, node_hold& n, instant now) {

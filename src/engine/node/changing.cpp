@@ -49,6 +49,7 @@ void on_cancel_reply(node_agent& agent, node_hold& n, const redis::reply_view& r
     n.cancelling = false;
     agent.adopt(n, answer->token);
     n.has = answer->held;
+    keeping::note_waiters(agent, n, answer->waiters);
     begin(agent, n, now);
 }
 

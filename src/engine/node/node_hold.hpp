@@ -15,6 +15,7 @@
 
 #include "engine/terms.hpp"
 #include "engine/timer_heap.hpp"
+#include "wire/hold_id.hpp"
 
 #include <boost/intrusive/list.hpp>
 
@@ -68,6 +69,7 @@ struct node_acquisition : node_acquisition_facts {
     void tell_holder(refusal& why, instant now) const {
         why.holder = holder;
         why.note = note;
+        why.kept = wire::mark_of(holder) != wire::mark::none;
         if (!holder_until) return;
         why.holder_left = std::chrono::duration_cast<milliseconds>(std::max(*holder_until, now) - now);
     }

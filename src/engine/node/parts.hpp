@@ -161,6 +161,8 @@ void yield(node_agent& agent, node_hold& n, instant now);
 void give_up(node_agent& agent, node_hold& n, instant now);
 void poll(node_agent& agent, node_hold& n, instant now);
 // An upgrade that had to wait for a change or a raise is asked for when that is over.
+// Its deadline has become later.
+void extend(node_agent& agent, node_hold& n, instant now);
 void start_deferred(node_agent& agent, node_hold& n, instant now);
 
 void on_reply(node_agent& agent, node_hold& n, const call& asked, const redis::reply_view& reply, instant now);

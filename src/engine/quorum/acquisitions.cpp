@@ -53,9 +53,8 @@ void acquisitions::extend(hold& h, instant deadline, instant now) {
     h.pending->asked.limit.deadline = deadline;
     if (was_held_back && !pacing_.hold_back(h)) return ask_all(h, now);
     holds_.set_timer(h);
-    // A node that was to wake up at the former deadline would not poll again, and the server would take it for dead.
     for (node_hold& n : h.nodes()) {
-        if (n.asks()) nodes_.of(n).set_timer(n, now);
+        if (n.asks()) acquiring::extend(nodes_.of(n), n, now);
     }
 }
 

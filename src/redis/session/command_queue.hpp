@@ -3,8 +3,8 @@
 // Commands that must be sent again come before the new ones, in the order in which they came back: what was asked first
 // runs first.
 //
-// The queue reads only the deadline of a command, which must not change meanwhile. The caller maintains the state of
-// the commands. earliest_deadline() takes constant time: the queue keeps a lower bound.
+// The queue reads only the deadline of a command, which may become later meanwhile, and never earlier. The caller
+// maintains the state of the commands. earliest_deadline() takes constant time: the queue keeps a lower bound.
 #pragma once
 
 #include "base/clock.hpp"

@@ -43,6 +43,17 @@ protected:
         }));
     }
 
+    // A program keeps the lock, and ends without destroying it.
+    void leaves(const std::string& how) {
+        child_process program{HOLDFAST_LEAVER, {.arguments = {server.url(), how}, .after_input = input_end::open}};
+        ASSERT_TRUE(eventually([&] { return program.output() == "kept\n" || !program.running(); }));
+        EXPECT_EQ(program.output(), "kept\n") << program.errors();
+        EXPECT_TRUE(exists());
+        program.write_input("\n");
+        EXPECT_EQ(program.wait(), exit_result{.status = 0}) << program.errors();
+        EXPECT_TRUE(becomes_free()) << how;
+    }
+
     redis_server server;
     std::shared_ptr<metrics> counted = std::make_shared<metrics>();
     std::unique_ptr<client> subject = std::make_unique<client>(server.url(), client_options{.metrics = counted});
@@ -90,10 +101,19 @@ TEST_F(KeptMutex, ATryBesideALockInUseSaysThatItIsKept) {
     EXPECT_FALSE(theirs.try_acquire({.why_not = &why}));
     EXPECT_EQ(why.code, errc::busy);
     EXPECT_EQ(why.holder, held.id());
+    EXPECT_TRUE(why.kept);
+    refusal late;
+    EXPECT_FALSE(theirs.try_acquire_for(20ms, {.why_not = &late}));
+    EXPECT_TRUE(late.kept);
     refusal here;
     EXPECT_FALSE(lock.try_acquire({.why_not = &here}));
     EXPECT_EQ(here.code, errc::busy);
     EXPECT_EQ(here.holder, held.id());
+    EXPECT_TRUE(here.kept);
+    refusal told;
+    auto answered = theirs.async_try_acquire({.why_not = &told}, boost::asio::use_future);
+    EXPECT_THROW(answered.get(), boost::system::system_error);
+    EXPECT_NE(told.detail.find("held by " + held.id() + " (kept)"), std::string::npos) << told.detail;
 }
 
 TEST_F(KeptMutex, TwoClientsThatKeepItTakeTurnsAndLoseNoUpdate) {
@@ -118,7 +138,7 @@ TEST_F(KeptMutex, TwoClientsThatKeepItTakeTurnsAndLoseNoUpdate) {
     EXPECT_EQ(value, 1200);
 }
 
-TEST_F(KeptMutex, TokensGrowAlsoWhenTheServersClockIsSetBack) {
+TEST_F(KeptMutex, TokensGrowWithEveryLocalGrant) {
     mutex lock{*subject, "stock", kept};
     warm_up(lock);
     std::uint64_t last = 0;
@@ -276,6 +296,37 @@ TEST_F(KeptMutex, AnObjectThatIsDestroyedReleasesWhatItsThreadsLocked) {
     EXPECT_TRUE(becomes_free());
 }
 
+TEST_F(KeptMutex, AnObjectThatIsDestroyedReleasesOnlyItsOwnLevels) {
+    mutex stays{*subject, "stock", kept};
+    auto goes = std::make_unique<mutex>(*subject, "stock", kept);
+    warm_up(stays);
+    const auto is_free_here = [&] {
+        return std::async(std::launch::async,
+                          [&] {
+                              const bool is_free = stays.try_lock();
+                              if (is_free) stays.unlock();
+                              return is_free;
+                          })
+            .get();
+    };
+    goes->lock();
+    stays.lock();
+    goes->unlock();
+    goes.reset();
+    EXPECT_FALSE(is_free_here());
+    EXPECT_FALSE(mutex(other, "stock").try_lock());
+    stays.unlock();
+    EXPECT_TRUE(is_free_here());
+
+    goes = std::make_unique<mutex>(*subject, "stock", kept);
+    stays.lock();
+    goes->lock();
+    goes.reset();
+    EXPECT_FALSE(is_free_here());
+    stays.unlock();
+    EXPECT_TRUE(eventually(is_free_here)) << "the level of the object that is gone is released";
+}
+
 TEST_F(KeptMutex, TheChildOfAForkHoldsNothingAndSendsNothing) {
     mutex lock{*subject, "stock", kept};
     warm_up(lock);
@@ -333,22 +384,44 @@ TEST_F(KeptMutex, TheChildOfAForkIsNotHeldUpByWhatOtherThreadsDidThen) {
 }
 
 TEST_F(KeptMutex, ExitGivesItBack) {
-    child_process program{HOLDFAST_LEAVER, {.arguments = {server.url(), "kept"}, .after_input = input_end::open}};
-    ASSERT_TRUE(eventually([&] { return program.output() == "kept\n"; }));
-    EXPECT_TRUE(exists());
-    program.write_input("\n");
-    EXPECT_EQ(program.wait(), exit_result{.status = 0});
-    EXPECT_TRUE(becomes_free());
+    leaves("kept");
 }
 
 TEST_F(KeptMutex, ExitGivesItBackThoughOtherThreadsUseTheClient) {
-    for (int i = 0; i < 10; ++i) {
-        child_process program{HOLDFAST_LEAVER, {.arguments = {server.url(), "busy"}, .after_input = input_end::open}};
-        ASSERT_TRUE(eventually([&] { return program.output() == "kept\n"; }));
-        program.write_input("\n");
-        EXPECT_EQ(program.wait(), exit_result{.status = 0});
-        ASSERT_TRUE(becomes_free()) << "program " << i;
-    }
+    for (int i = 0; i < 10; ++i) leaves("busy");
+}
+
+TEST_F(KeptMutex, AfterExitHasGivenItBackNothingIsKept) {
+    leaves("late");
+}
+
+// Before, during and after: of local grants, of a hand-over, and of a hold that was acquired anew.
+TEST(KeptMutexClock, TokensGrowAlsoWhenTheServersClockIsSetBack) {
+    redis_server server({.clock_moves = true});
+    client mine{server.url()};
+    client theirs{server.url()};
+    mutex lock{mine, "stock", kept};
+    mutex plain{theirs, "stock"};
+    std::uint64_t last = 0;
+    const auto token_grows = [&](mutex& by) {
+        const lease held = by.acquire();
+        EXPECT_GT(held.token(), last);
+        last = held.token();
+    };
+    const auto tokens_grow = [&] {
+        for (int i = 0; i < 2000; ++i) token_grows(lock);
+    };
+    tokens_grow();
+    const std::int64_t before = server.clock_us();
+    server.set_clock_ahead(-2min);
+    EXPECT_LT(server.clock_us(), before);
+    tokens_grow();
+    token_grows(plain);
+    tokens_grow();
+    server.set_clock_ahead(-4min);
+    token_grows(plain);
+    token_grows(lock);
+    EXPECT_LE(last, std::stoull(server.call({"GET", "hf:{stock}:fence"}).text));
 }
 
 TEST_F(KeptMutex, WhatCannotBeAskedBackIsRefused) {

@@ -251,6 +251,19 @@ TEST_F(KeptSharedMutex, ALockObjectThatIsDestroyedReleasesWhatThreadsReadByIt) {
     stays.unlock();
 }
 
+TEST_F(KeptSharedMutex, ALockObjectThatIsDestroyedReleasesOnlyItsOwnLevels) {
+    shared_mutex stays{subject, "stock", kept};
+    auto goes = std::make_unique<shared_mutex>(subject, "stock", kept);
+    warm_up(stays);
+    goes->lock_shared();
+    stays.lock_shared();
+    goes->unlock_shared();
+    goes.reset();
+    EXPECT_FALSE(shared_mutex(other, "stock").try_lock());
+    stays.unlock_shared();
+    EXPECT_TRUE(shared_mutex(other, "stock").try_lock_for(20s));
+}
+
 TEST_F(KeptSharedMutex, AThreadThatEndsReadingByTheFastPathLeavesTheHoldToItsLease) {
     shared_mutex lock{subject, "stock", {.lease = 1s, .keep = 60s}};
     warm_up(lock);

@@ -208,6 +208,18 @@ TEST_F(RwKept, AnUpgradeAsksTheOtherMarkedReadersAndNotItself) {  // R50
     expect_keeper_hears_nothing(ear, "keeper");
 }
 
+// A waiter behind the upgrade was not the first, so it did not ask. Now it is the first, and would have to poll.
+TEST_F(RwKept, TheEndOfAnUpgradeTellsAMarkedReaderHowManyWait) {  // R50
+    const std::string token = reads(keeper);
+    const std::string plain = reads(bob);
+    const listener upgrader = listens(keeper), writer = listens(cid);
+    wait_to_upgrade(keeper, token);
+    wait_to_write(cid);
+    EXPECT_THAT(cancel(keeper), HoldsBlock("r", token, token, 1));
+    EXPECT_THAT(cancel(keeper), HoldsBlock("r", token, token, 1)) << "repeatable";
+    EXPECT_THAT(cancel(bob), Holds("r", plain)) << "it is not marked";
+}
+
 TEST_F(RwKept, SilentWaitersBesideAMarkedWriterAreDropped) {  // R50
     writes(keeper);
     wait_to_read(ann);

@@ -66,6 +66,7 @@ std::shared_ptr<belief> checker::remember(belief fresh) {
 void checker::hold_acquired(const std::string& id, std::uint64_t token) {
     holders_.insert(id);
     entered.insert({id, token});
+    is_known_to_its_client(id);
     belief fresh;
     fresh.id = id;
     fresh.token = token;
@@ -78,6 +79,7 @@ std::shared_ptr<belief> checker::believes_locally(belief fresh) {
     fresh.kept_until = std::max(fresh.until, now() + fresh.lease);
     if (fresh.until <= now()) fail("a local grant of " + fresh.id + ", whose validity has ended");
     check_overlap(fresh);
+    check_pass(fresh.lock, fresh.id, fresh.lease, fresh.asked);
     return remember(std::move(fresh));
 }
 

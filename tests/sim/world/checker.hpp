@@ -17,6 +17,8 @@
 //   - A lock that foreign clients share is left free again and again, however many waiters there are, and no waiter
 //     acquires it during such a gap.
 //   - A marked hold that nobody uses is given back as soon as its client can know that somebody waits.
+//   - While others wait, a marked hold passes from user to user in its client at most as often, and for as long, as its
+//     options allow from when the client can know. So a waiter waits at most for its position times (1 + passes) users.
 //   - What a caller is told of a release or a renewal is what the server did.
 //   - No automatic renewal fails without a reason. No caller receives an error that is not about the lock.
 // The rules of read-write locks on the server's side are in rw_checker, those of semaphores in semaphore_checker,

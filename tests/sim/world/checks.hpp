@@ -128,7 +128,30 @@ public:
     /// Somebody waits for this marked hold: if nobody uses it, it is given back as soon as its client knows. Ask
     /// `still_waits` whether anybody does.
     void expect_give_back(const std::string& lock, const std::string& id, const std::function<bool()>& still_waits) {
-        if (unused_since && asked_back_.insert(id).second) check_give_back(lock, id, now(), still_waits);
+        if (!unused_since || asked_back_.contains(id)) return;
+        asked_back_[id] = {now(), still_waits};
+        check_give_back(lock, id, now(), still_waits);
+    }
+    /// The client knows of the hold only now; on a majority a server may have granted it long before.
+    void is_known_to_its_client(const std::string& id) {
+        if (const auto found = asked_back_.find(id); found != asked_back_.end()) found->second.at = now();
+    }
+    /// How many more users may follow each other in the process of that hold while others wait, if it is known.
+    std::function<std::optional<unsigned>(const std::string& id)> passes_of;
+    /// A user of that hold has begun, who asked at `asked`. Others wait at most as long as passes and time bound allow,
+    /// from when its client can know of them.
+    void check_pass(const std::string& lock, const std::string& id, milliseconds lease, instant asked) {
+        const auto found = asked_back_.find(id);
+        if (found == asked_back_.end()) return;
+        asked_back& since = found->second;
+        const bool calm = calm_since(wire::client_of(id), since.at) && settled_since(lock) <= since.at;
+        if (!calm || excused.corrupted || excused.data_lost || excused.jumped || !since.still_waits()) return;
+        const instant known = since.at + told_within;
+        if (now() >= known + std::min<nanoseconds>(milliseconds(10), lease / 10) + milliseconds(1))
+            fail("while others wait for " + lock + ", " + id + " is passed on for too long");
+        const auto passes = passes_of(id);
+        if (passes && asked > known && ++since.passes > 1 + *passes)
+            fail("while others wait for " + lock + ", " + id + " is passed on too often");
     }
 
     /// Call after each run of an acquire script.
@@ -147,6 +170,11 @@ protected:
     ~checks() = default;
 
 private:
+    struct asked_back {
+        instant at{};
+        std::function<bool()> still_waits;
+        unsigned passes = 0;
+    };
     struct last_ask {
         instant sent{};  // latest time of sending
         instant ran{};   // latest time of running
@@ -167,7 +195,7 @@ private:
 
     timeline& time_;
     std::string verdict_;
-    std::set<std::string, std::less<>> asked_back_;
+    std::map<std::string, asked_back, std::less<>> asked_back_;
     std::map<std::string, last_ask, std::less<>> last_asks_;
 };
 

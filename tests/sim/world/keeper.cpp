@@ -306,6 +306,8 @@ void keeper::acquired(std::uint64_t number, engine::hold& held) {
 }
 
 void keeper::wanted(kept_hold& by) {
+    // What is recorded here knows nothing of it either: only what the servers show does.
+    if (setup_.mutant == kept_mutant::wanted_is_ignored_in_use && by.users > 0) return;
     if (by.wanted_at == never) {
         by.wanted_at = process_.now();
         by.early = waiting_;
@@ -427,7 +429,7 @@ void keeper::downgrade(kept_claim& mine) {
 
 void keeper::take_number(kept_claim& mine) {
     adopt(mine);
-    hear([&](local::effects& out) { machine_.token_of(mine, out); });
+    hear([&](local::effects& out) { machine_.token_of(mine, process_.now(), out); });
 }
 
 void keeper::close() {
@@ -488,6 +490,10 @@ void keeper::track(const kept_claim& mine, const std::shared_ptr<belief>& held) 
     if (from == nullptr) return;
     std::erase_if(from->beliefs, [](const auto& each) { return each->over; });
     from->beliefs.push_back(held);
+}
+
+bool keeper::has_hold(const std::string& id) const {
+    return std::ranges::any_of(holds_, [&id](const auto& one) { return one.second->id == id; });
 }
 
 std::optional<instant> keeper::unused_since(const std::string& id) const {

@@ -33,6 +33,7 @@ enum class kept_mutant : std::uint8_t {
     give_backs_are_late,
     passes_have_no_bound,
     wanted_is_heard_late,
+    wanted_is_ignored_in_use,
     writers_share,
     validity_lasts_longer,
     unmarked_holds_are_kept,
@@ -96,6 +97,7 @@ public:
 
     /// Since when nobody uses the hold with that id, and nobody waits for it here. Nothing if it is used, or not ours.
     std::optional<instant> unused_since(const std::string& id) const;
+    bool has_hold(const std::string& id) const;
 
 private:
     class request;

@@ -402,6 +402,11 @@ std::vector<mutant> mutants() {
         // Kept locks: the client.
         of_keepers("after its time to pass on", "WantedIsIgnored", kept_mutant::wanted_is_ignored),
         of_keepers("", "WantedIsHeardLate", kept_mutant::wanted_is_heard_late),
+        of_keepers("while others wait for", "WantedIsIgnoredInUse", kept_mutant::wanted_is_ignored_in_use),
+        starting_at(20'118'194,
+                    of_keepers("it was not given back",
+                               in_scripts("CancelledUpgradesDoNotTellWhoWaits", "rw/cancel",
+                                          "'', token_of(my_grant), queued}", "'', token_of(my_grant), 0}"))),
         of_keepers("it was not given back", "GiveBacksAreLate", kept_mutant::give_backs_are_late),
         of_keepers("still not served", "HoldsOutliveTheirRelease", kept_mutant::holds_outlive_their_release),
         of_keepers("beyond its passes", "PassesHaveNoBound", kept_mutant::passes_have_no_bound),

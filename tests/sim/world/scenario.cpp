@@ -173,6 +173,12 @@ scenario::scenario(const scenario_options& options)
         }
         return std::nullopt;
     };
+    checker_.passes_of = [this](const std::string& id) -> std::optional<unsigned> {
+        for (const auto& each : keepers_) {
+            if (each->has_hold(id)) return each->setup().passes;
+        }
+        return std::nullopt;
+    };
     draw_plan();
     const std::size_t clients = 1 + random_.below(4);
     for (std::size_t i = 0; i < clients; ++i) add_client();

@@ -6,6 +6,9 @@
 #include HOLDFAST_SOURCE_UNDER_TEST
 
 #include "engine/local/local_grants.cpp"
+#include "engine/local/held.cpp"
+#include "engine/local/positions.cpp"
+#include "engine/local/waiting_claims.cpp"
 
 #include <vector>
 
@@ -36,6 +39,25 @@ public:
 
     // --- as kept_lock
     bool acquire_fast(engine::owner_id thread, lock_count& count) { return fast_.acquire(thread, object_, count); }
+    bool acquire_fast(engine::owner_id thread, api::thread_locks& by, lock_count& count) {
+        return fast_.acquire(thread, by, count);
+    }
+    // The levels that it has without a claim are the claim's from now on.
+    void adopt(thread_claim& mine) {
+        with_machine([&] {
+            if (!fast_.knows(mine.owner)) return;
+            const fast_users::user known = fast_.take(mine.owner);
+            machine_.adopt(known.hold, mine, known.levels);
+        });
+    }
+    void destroy(const api::thread_locks& object) {
+        with_machine([&] {
+            for (const fast_users::user& each : fast_.take_all(object)) {
+                machine_.release_fast(each.hold, boot_now(), effects_);
+                each.count->local -= each.levels;
+            }
+        });
+    }
     bool release_fast(engine::owner_id thread) {
         const auto said = fast_.release(thread);
         if (said != fast_users::answer::ask_machine) return said == fast_users::answer::done;
@@ -56,6 +78,12 @@ public:
             wish.is_answered = said.what == local::outcome::verdict::granted;
         });
         interleaving::step_when([&wish] { return wish.is_answered; });
+    }
+    void reenter(thread_claim& wish) {
+        with_machine([&] {
+            const auto said = machine_.acquire(wish, boot_now(), effects_);
+            require(said.what == local::outcome::verdict::reentered, "its owner holds it");
+        });
     }
     void release(thread_claim& mine) {
         with_machine([&] { machine_.release(mine, mine.want, boot_now(), effects_); });
@@ -160,6 +188,11 @@ private:
     unsigned passed_ = 0;
 };
 
+constexpr auto writes = engine::access::exclusive;
+constexpr auto reads = engine::access::shared;
+constexpr auto mutex_kind = engine::lock_kind::mutex;
+constexpr auto rw_kind = engine::lock_kind::read_write;
+
 void lock_and_unlock(kept& subject, std::uint64_t number, engine::access level, engine::lock_kind kind) {
     const engine::owner_id me{number};
     lock_count count = std::make_shared<api::locked_levels>();
@@ -177,6 +210,32 @@ void lock_and_unlock(kept& subject, std::uint64_t number, engine::access level, 
     subject.release(mine);
 }
 
+// Locks by one object and again by another one, unlocks by the first, and destroys that.
+void lock_by_two_objects(kept& subject, std::uint64_t number) {
+    const engine::owner_id me{number};
+    lock_count count = std::make_shared<api::locked_levels>();
+    api::thread_locks goes, stays;
+    if (!subject.acquire_fast(me, goes, count)) return lock_and_unlock(subject, number, writes, mutex_kind);
+    lock_count again = count;
+    if (subject.acquire_fast(me, stays, again)) {
+        subject.release_fast(me);
+        subject.destroy(goes);
+        subject.enter(writes);
+        require(subject.release_fast(me), "the level of the other object is there");
+        return;
+    }
+    thread_claim mine;
+    mine.owner = me;
+    subject.adopt(mine);
+    thread_claim second;
+    second.owner = me;
+    subject.reenter(second);
+    subject.release(mine);
+    subject.destroy(goes);
+    subject.enter(writes);
+    subject.release(mine);
+}
+
 enum class others { silent, wait };
 
 void world(engine::lock_kind kind, const std::vector<engine::access>& threads, others outside) {
@@ -191,11 +250,6 @@ void world(engine::lock_kind kind, const std::vector<engine::access>& threads, o
     subject.check();
 }
 
-constexpr auto writes = engine::access::exclusive;
-constexpr auto reads = engine::access::shared;
-constexpr auto mutex_kind = engine::lock_kind::mutex;
-constexpr auto rw_kind = engine::lock_kind::read_write;
-
 const interleaving::registered here({
     {"local grants", HOLDFAST_VARIANT, "mutex: two threads",
      [] {
@@ -207,6 +261,16 @@ const interleaving::registered here({
          world(mutex_kind, {writes, writes}, others::wait);
      },
      3},
+    {"local grants", HOLDFAST_VARIANT, "mutex: a thread with two lock objects, one of which is destroyed, and another",
+     [] {
+         kept subject(mutex_kind);
+         const int first = interleaving::start([&] { lock_by_two_objects(subject, 1); });
+         const int second = interleaving::start([&] { lock_and_unlock(subject, 2, writes, mutex_kind); });
+         interleaving::join(first);
+         interleaving::join(second);
+         subject.check();
+     },
+     2},
     {"local grants", HOLDFAST_VARIANT, "read-write: two readers and a writer",
      [] {
          world(rw_kind, {reads, reads, writes}, others::silent);

@@ -173,6 +173,8 @@ public:
     void fail_attempt(errc code, instant now) { wires_.fail_impatient({code, "the test says so"}, now); }
     /// What is not sent yet is told that it will not be.
     void fail_waiting(errc code, instant now) { wires_.fail_waiting({code, "the test says so"}, now); }
+    /// What was not written before its deadline is told so.
+    void expire(instant now) { wires_.expire({errc::unreachable, "the test says so"}, now); }
     void bring_link_up(const node_facts& facts, instant now) {
         up_ = true;
         wires_.link_up();

@@ -102,6 +102,21 @@ TEST_F(EngineKept, OneThatMayWaitLongerGoesOnPollingAfterItsFormerDeadline) {
     EXPECT_EQ(send_one().script, "mutex/acquire") << "otherwise the server takes it for dead";
 }
 
+TEST_F(EngineKept, OneThatMayWaitLongerWaitsForTheLinkAfterItsFormerDeadline) {
+    server.take_link_down(now);
+    acquire_terms soon = terms();
+    soon.limit.deadline = now + 500ms;
+    subject.acquire(first, soon, now);
+    subject.extend(first, now + 60s, now);
+    later(500ms);
+    server.expire(now);
+    EXPECT_FALSE(first.refusal_code);
+    server.bring_link_up({}, now);
+    EXPECT_EQ(send_one().script, "mutex/acquire");
+    receive(list({"1", "42", "0", "", "50", "0"}));
+    EXPECT_NE(first.held, nullptr);
+}
+
 TEST_F(EngineKept, APlainHoldIsNeverMarked) {
     acquire_terms plain = terms();
     plain.options.kept = false;
@@ -407,6 +422,25 @@ TEST_F(EngineKeptReadWrite, AnUpgradeBringsABlockOfItsOwn) {
     ASSERT_EQ(upgrade.held, &held);
     EXPECT_EQ(held.token(), 51U);
     EXPECT_EQ(held.ceiling(), 70U);
+}
+
+// A waiter behind the upgrade was not the first, so it did not ask.
+TEST_F(EngineKeptReadWrite, TheEndOfAnUpgradeTellsWhoWaits) {
+    hold& held = reading();
+    subject.upgrade(held, upgrade, {waiting::in_queue, now + 60s}, now);
+    send_one();
+    receive(list({"2", "900", another, "77", "0", "41", "900"}));
+    subject.cancel(upgrade, errc::cancelled, now);
+    EXPECT_EQ(send_one().script, "rw/cancel");
+    receive(list({"1", "r", "42", "", "42", "0"}));
+    EXPECT_EQ(keeper->wanted, 0U);
+    subject.upgrade(held, upgrade, {waiting::in_queue, now + 60s}, now);
+    send_one();
+    receive(list({"2", "900", another, "77", "0", "41", "900"}));
+    subject.cancel(upgrade, errc::cancelled, now);
+    EXPECT_EQ(send_one().script, "rw/cancel");
+    receive(list({"1", "r", "42", "", "42", "1"}));
+    EXPECT_EQ(keeper->wanted, 1U);
 }
 
 TEST_F(EngineKeptReadWrite, ATriedUpgradeAsksAgainToo) {

@@ -255,6 +255,21 @@ TEST_F(EngineReplica, WhereNobodyKnowsForALeaseHowManyHaveItTheGrantIsUndoneAndT
     expect_undone();
 }
 
+// Its caller waits for a link until its deadline, so a link that breaks at the end is not the reason.
+TEST_F(EngineReplica, WhereNobodyCanBeAskedForALeaseTooFewReplicasAreTheReason) {
+    grant();
+    for (int i = 0; i < 30 && !first.refusal_code; ++i) {
+        server.fail_confirmation(errc::unreachable, now);
+        later(100ms);
+        EXPECT_EQ(send_one().script, "mutex/acquire");
+        receive(list({"1", "42"}));
+    }
+    EXPECT_EQ(first.refusal_code, std::nullopt);
+    server.fail_confirmation(errc::unreachable, now);
+    EXPECT_EQ(first.refusal_code, errc::not_replicated);
+    expect_undone();
+}
+
 TEST_F(EngineReplica, AWaiterQueuedMeanwhileHasItsTimeAnew) {
     grant();
     server.fail_confirmation(errc::out_of_memory, now);

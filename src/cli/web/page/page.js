@@ -188,7 +188,7 @@ function makeRow(key) {
 function modeText(row) {
   const words = { exclusive: 'mutex', read: row.holders > 1 ? plural(row.holders, 'reader') : 'read', write: 'write', free: 'free', moving: 'moving between members', 'not a lock': 'not a lock' };
   if (row.permits) words.semaphore = row.permits.out + ' of ' + plural(row.permits.limit, 'permit');
-  return (words[row.mode] || row.mode) + (row.raw ? ' · raw key' : '') + (row.backing && row.backing.servers < row.backing.of ? ' · ' + row.backing.servers + ' of ' + row.backing.of + ' servers' : '');
+  return (words[row.mode] || row.mode) + (row.holder && row.holder.kept ? ' · kept' : '') + (row.raw ? ' · raw key' : '') + (row.backing && row.backing.servers < row.backing.of ? ' · ' + row.backing.servers + ' of ' + row.backing.of + ' servers' : '');
 }
 function showLease(text, bar, until, lease, held) {
   bar.hidden = until === undefined;

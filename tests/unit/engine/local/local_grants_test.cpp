@@ -306,6 +306,71 @@ TEST_F(LocalGrants, AnOldProofIsNotEnough) {
     EXPECT_EQ(count(kind::renew), 1U);
 }
 
+// A plain lock would be acquired: its answer came within the lease.
+TEST_F(LocalGrants, TheFirstGrantNeedsNoFresherProofThanAPlainLock) {
+    claim& first = wants();
+    hold_facts late = facts();
+    now_ += 1800ms;
+    arrives(late);
+    EXPECT_EQ(first.is, claim::state::holding);
+}
+
+TEST_F(LocalGrants, TheFirstGrantNeedsAProofFromThePresentLink) {
+    claim& first = wants();
+    hold_facts unproved = facts();
+    unproved.proved_at = {};
+    const auto hold = arrives(unproved);
+    EXPECT_EQ(first.is, claim::state::waiting);
+    machine_->on_proof(hold, now_, now_, out_);
+    EXPECT_EQ(first.is, claim::state::holding);
+}
+
+// Renewals take longer than half of the lease: no proof is ever young enough.
+TEST_F(LocalGrants, AHoldThatIsNeverFreshIsGivenBackAndAcquiredAnew) {
+    claim& first = wants();
+    hold_facts late = facts();
+    now_ += 1800ms;
+    const auto hold = arrives(late);
+    release(first);
+    claim& second = wants();
+    EXPECT_EQ(count(kind::renew), 1U);
+    EXPECT_EQ(second.is, claim::state::waiting);
+    const instant asked = now_;
+    now_ += 1800ms;
+    machine_->on_validity(hold, asked + 3s, now_, out_);
+    machine_->on_proof(hold, asked, now_, out_);
+    EXPECT_EQ(count(kind::release), 1U);
+    arrives();
+    EXPECT_EQ(second.is, claim::state::holding);
+}
+
+// While a slot of a Cluster moves.
+TEST_F(LocalGrants, ARenewalThatBringsNoNumbersIsNotRepeatedAtOnce) {
+    hold_facts one_number = facts();
+    one_number.ceiling = one_number.token;
+    const auto hold = kept(one_number);
+    claim& user = wants();
+    machine_->token_of(user, now_, out_);
+    claim& waiter = wants();
+    release(user);
+    EXPECT_EQ(count(kind::renew), 1U);
+    for (int i = 0; i < 3; ++i) {
+        took(kind::wake);
+        machine_->on_validity(hold, now_ + 3s, now_, out_);
+        machine_->on_proof(hold, now_, now_, out_);
+        EXPECT_EQ(count(kind::renew), 0U);
+        const auto wakes = took(kind::wake);
+        ASSERT_EQ(wakes.size(), 1U);
+        EXPECT_EQ(wakes.front().at, now_ + 300ms) << "a tenth of the lease";
+        now_ += 300ms;
+        machine_->on_timer(now_, out_);
+        EXPECT_EQ(count(kind::renew), 1U);
+    }
+    EXPECT_EQ(waiter.is, claim::state::waiting);
+    machine_->on_ceiling(hold, 300, now_, out_);
+    EXPECT_EQ(waiter.is, claim::state::holding);
+}
+
 TEST_F(LocalGrants, ATryWaitsForARenewalAndNotForOtherUsers) {
     const auto hold = kept();
     machine_->on_proof(hold, instant{}, now_, out_);
@@ -334,8 +399,8 @@ TEST_F(LocalGrants, TokensGrowWithEveryGrantThatAsksForOne) {
     claim* c = &wants();
     arrives();
     for (int i = 0; i < 10; ++i) {
-        const auto token = machine_->token_of(*c, out_);
-        EXPECT_EQ(token, machine_->token_of(*c, out_));
+        const auto token = machine_->token_of(*c, now_, out_);
+        EXPECT_EQ(token, machine_->token_of(*c, now_, out_));
         EXPECT_GT(token, before);
         before = token;
         release(*c);
@@ -349,39 +414,39 @@ TEST_F(LocalGrants, WithoutANumberNothingIsGrantedBeforeARenewal) {
     told.ceiling = told.token + 1;
     claim& a = wants();
     const auto hold = arrives(told);
-    machine_->token_of(a, out_);
+    machine_->token_of(a, now_, out_);
     EXPECT_EQ(count(kind::renew), 0U);
     release(a);
     claim& b = wants();
     EXPECT_EQ(last_.what, verdict::granted);
-    machine_->token_of(b, out_);
+    machine_->token_of(b, now_, out_);
     EXPECT_EQ(count(kind::renew), 1U);  // ahead
     release(b);
     claim& c = wants();
     EXPECT_EQ(last_.what, verdict::waits);
     machine_->on_ceiling(hold, 500, now_, out_);
     EXPECT_EQ(c.is, claim::state::holding);
-    EXPECT_EQ(machine_->token_of(c, out_), 102U);
+    EXPECT_EQ(machine_->token_of(c, now_, out_), 102U);
 }
 
 TEST_F(LocalGrants, ReadersShareATokenAndTheNextOnesHaveALargerOneThanAWriterBetween) {
     use(read_write());
     claim& writer = wants();
     arrives();
-    const auto first = machine_->token_of(writer, out_);
+    const auto first = machine_->token_of(writer, now_, out_);
     release(writer);
     claim& a = reads();
     claim& b = reads();
-    const auto shared = machine_->token_of(a, out_);
-    EXPECT_EQ(shared, machine_->token_of(b, out_));
+    const auto shared = machine_->token_of(a, now_, out_);
+    EXPECT_EQ(shared, machine_->token_of(b, now_, out_));
     EXPECT_GT(shared, first);
     release(a);
     release(b);
     claim& again = wants();
-    const auto second = machine_->token_of(again, out_);
+    const auto second = machine_->token_of(again, now_, out_);
     EXPECT_GT(second, shared);
     EXPECT_EQ(machine_->downgrade(again, now_, out_), std::nullopt);
-    EXPECT_GT(machine_->token_of(again, out_), second);
+    EXPECT_GT(machine_->token_of(again, now_, out_), second);
 }
 
 // --- losing it
@@ -393,7 +458,7 @@ TEST_F(LocalGrants, EveryLocalHolderHearsOfTheLossAndTheNextAskAnew) {
     claim& b = reads();
     machine_->on_lost(hold, now_, out_);
     EXPECT_EQ(count(kind::lost), 2U);
-    EXPECT_EQ(machine_->token_of(a, out_), 100U);
+    EXPECT_EQ(machine_->token_of(a, now_, out_), 100U);
     wants(access::shared, 1);
     EXPECT_EQ(last_.why, errc::lost);  // until it was released
     EXPECT_EQ(machine_->release(a, access::shared, now_, out_), errc::lost);
@@ -411,7 +476,7 @@ TEST_F(LocalGrants, AHoldWithoutAMarkThatHasNoNumberLeftIsUpgradedAtTheServer) {
     plain.marked = false;
     plain.ceiling = plain.token;
     const auto hold = arrives(plain);
-    EXPECT_EQ(machine_->token_of(mine, out_), 100U);
+    EXPECT_EQ(machine_->token_of(mine, now_, out_), 100U);
     wants();
     machine_->downgrade(mine, now_, out_);
     EXPECT_EQ(count(kind::downgrade), 1U);
@@ -420,7 +485,7 @@ TEST_F(LocalGrants, AHoldWithoutAMarkThatHasNoNumberLeftIsUpgradedAtTheServer) {
     EXPECT_EQ(count(kind::upgrade), 1U);
     EXPECT_EQ(count(kind::renew), 0U);
     machine_->upgraded(hold, 300, 300, now_, out_);
-    EXPECT_EQ(machine_->token_of(mine, out_), 300U);
+    EXPECT_EQ(machine_->token_of(mine, now_, out_), 300U);
 }
 
 // They are told a while before its validity ends, to stop their work.
@@ -520,11 +585,10 @@ TEST_F(LocalGrants, ADeadlineIsNotThatOfSomebodyWhoWaitsLonger) {
 }
 
 TEST_F(LocalGrants, TheServersReasonIsToldAtTheDeadline) {
-    claim& c = wants(access::exclusive, 0, {waiting::in_queue, now_ + 1s});
+    wants(access::exclusive, 0, {waiting::in_queue, now_ + 1s});
     const auto asked = took(kind::ask);
     now_ += 1s;
     machine_->on_timer(now_, out_);
-    EXPECT_TRUE(machine_->expire(c, now_, out_));
     EXPECT_EQ(count(kind::refused), 0U);
     machine_->ask_refused(asked.front().number, std::make_shared<const refusal>(refusal{errc::unreachable, "", {}, {}}),
                           now_, out_);
@@ -686,7 +750,7 @@ TEST_F(LocalGrants, AnUpgradeWaitsForOtherReadersAndStopsNewOnes) {
     EXPECT_EQ(count(kind::upgrade), 1U);
     machine_->upgraded(hold, 300, 300, now_, out_);
     EXPECT_EQ(mine.exclusive, 1U);
-    EXPECT_EQ(machine_->token_of(mine, out_), 300U);
+    EXPECT_EQ(machine_->token_of(mine, now_, out_), 300U);
     EXPECT_EQ(machine_->release(mine, access::exclusive, now_, out_), std::nullopt);
     EXPECT_EQ(mine.is, claim::state::holding);  // it reads still
 }
@@ -726,6 +790,52 @@ TEST_F(LocalGrants, AnUpgradeIsRefusedCancelledOrLostWithItsReader) {
 }
 
 // --- the end
+
+TEST_F(LocalGrants, AnUpgradeAfterACancelledOneWaitsForItsEndAndAsksAnew) {
+    use(read_write());
+    const auto hold = kept(facts(access::shared));
+    claim& reader = reads();
+    const auto upgrades = [&](claim& reading) -> claim& {
+        claim& waiter = make();
+        last_ = machine_->upgrade(reading, waiter, now_, out_);
+        return waiter;
+    };
+    claim& first = upgrades(reader);
+    EXPECT_EQ(count(kind::upgrade), 1U);
+    machine_->cancel(first, errc::cancelled, now_, out_);
+    EXPECT_EQ(count(kind::cancel_upgrade), 1U);
+    claim& second = upgrades(reader);
+    EXPECT_EQ(last_.what, verdict::waits);
+    EXPECT_EQ(count(kind::upgrade), 0U) << "the server has not answered the first";
+    upgrades(reader);
+    EXPECT_EQ(last_.what, verdict::refused);
+    EXPECT_EQ(last_.why, errc::too_many);
+    machine_->upgrade_refused(hold, std::make_shared<const refusal>(refusal{errc::cancelled, "", {}, {}}), now_, out_);
+    EXPECT_EQ(count(kind::upgrade), 1U);
+    EXPECT_EQ(second.is, claim::state::upgrading);
+    machine_->upgraded(hold, 300, 400, now_, out_);
+    EXPECT_EQ(second.is, claim::state::over);
+    EXPECT_EQ(reader.exclusive, 1U);
+}
+
+// The server granted it before it was cancelled, and by then another thread reads.
+TEST_F(LocalGrants, ACancelledUpgradeThatIsGrantedServesTheNextOneWhenTheOtherReadersAreGone) {
+    use(read_write());
+    const auto hold = kept(facts(access::shared));
+    claim& reader = reads();
+    claim& first = make();
+    machine_->upgrade(reader, first, now_, out_);
+    machine_->cancel(first, errc::cancelled, now_, out_);
+    claim& another = reads();
+    EXPECT_EQ(another.is, claim::state::holding);
+    claim& second = make();
+    machine_->upgrade(reader, second, now_, out_);
+    machine_->upgraded(hold, 300, 400, now_, out_);
+    EXPECT_EQ(reader.exclusive, 0U);
+    release(another);
+    EXPECT_EQ(reader.exclusive, 1U);
+    EXPECT_EQ(second.is, claim::state::over);
+}
 
 TEST_F(LocalGrants, WithoutALockObjectNothingIsKept) {
     kept();

@@ -319,7 +319,7 @@ private:
         p.holding.push_back(&c);
         if (draw(2) == 0) {
             effects out;
-            const auto token = p.machine.token_of(c, out);
+            const auto token = p.machine.token_of(c, now_, out);
             if (c.exclusive > 0) {
                 EXPECT_GT(token, largest_);
                 largest_ = token;
