@@ -194,8 +194,9 @@ private:
         }
     }
 
-    // Mostly some milliseconds; now and then until it was renewed.
-    void hold(belief& held) {
+    // Mostly some milliseconds; now and then until it was renewed. It looks at all that it holds.
+    template <typename... Beliefs>
+    void hold(Beliefs&... held) {
         const auto dice = chance_() % 100;
         milliseconds time{chance_() % 15};
         if (dice < 8) time = milliseconds{50 + chance_() % 400};
@@ -203,7 +204,7 @@ private:
         const instant end = boot_now() + time;
         while (boot_now() < end && !end_.stop_requested()) {
             std::this_thread::sleep_for(std::min(time, milliseconds{20}));
-            held.look();
+            (held.look(), ...);
         }
     }
 
@@ -289,8 +290,7 @@ private:
             const lock_all both{options, *first, *second};
             belief one{file_, thread_, std::string{first->name()}, "x", both[0]};
             belief other{file_, thread_, std::string{second->name()}, "x", both[1]};
-            hold(one);
-            other.look();
+            hold(one, other);
             one.end();
             other.end();
         } catch (const error& failure) {
