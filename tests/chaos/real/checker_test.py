@@ -63,6 +63,8 @@ def grant(begin, end, token, lock="stock", mode="x", thread=1, number=None, unti
 
 # Somebody acquires the lock when the faults are over.
 LATER = grant(150, 151, 999)
+LATER_SLOW, LATER_TABLE = grant(150, 151, 999, "slow"), grant(150, 151, 999, "table")
+DELAY = RUN + "\n 0 setting delay_ms 500"
 
 
 class Planted(unittest.TestCase):
@@ -174,6 +176,69 @@ class Planted(unittest.TestCase):
         self.assert_rules(judge(grant(1, 3, 11, "pool", "p1") + pool, grant(2, 4, 10, "pool", "p1")), "tokens")
         # Asked at the same time: either may have been granted first.
         self.assert_clean(judge(grant(1, 3, 11, "pool", "p1") + pool, grant(1.05, 4, 10, "pool", "p1")))
+
+    def test_readers_of_stripes_have_no_token_that_counts(self):
+        self.assert_clean(judge(grant(1, 2, 11, "table") + LATER_TABLE, grant(3, 4, 10, "table", "s")))
+        self.assert_rules(judge(grant(1, 2, 11, "table") + LATER_TABLE, grant(3, 4, 10, "table")), "tokens")
+
+    def test_a_writer_beside_the_reader_of_a_stripe(self):
+        self.assert_rules(judge(grant(1, 3, 10, "table", "s") + LATER_TABLE, grant(2, 4, 11, "table")), "exclusion")
+        self.assert_clean(judge(grant(1, 3, 10, "table", "s") + LATER_TABLE, grant(2, 4, 11, "table", "s")))
+
+    # ---- delay
+
+    def test_a_released_lock_has_no_delay(self):
+        self.assert_clean(judge(grant(1, 2, 10, "slow") + LATER_SLOW, grant(2.001, 3, 11, "slow"), run=DELAY))
+
+    def test_an_expired_lock_has_a_delay(self):
+        expired = "1 1 got slow x 1 10 4" + "\n" + LATER_SLOW
+        self.assert_clean(judge(expired, grant(4.501, 5, 11, "slow"), run=DELAY))
+        self.assert_rules(judge(expired, grant(4.499, 5, 11, "slow"), run=DELAY), "delay")
+
+    def test_the_delay_begins_behind_the_last_renewal(self):
+        renewed = "1 1 got slow x 1 10 4\n 3 1 until 1 8\n" + LATER_SLOW
+        self.assert_clean(judge(renewed, grant(8.501, 9, 11, "slow"), run=DELAY))
+        self.assert_rules(judge(renewed, grant(8.499, 9, 11, "slow"), run=DELAY), "delay")
+
+    def test_a_killed_holder_leaves_a_delay(self):
+        killed = DELAY + "\n 2 dead b"
+        self.assert_rules(judge(grant(4.2, 5, 11, "slow") + LATER_SLOW, "1 1 got slow x 1 10 4", run=killed), "delay")
+
+    def test_a_lost_hold_that_is_released_late_leaves_a_delay(self):
+        lost = "1 1 got slow x 1 10 4\n 3.9 1 lost 1\n 4.3 1 free 1\n"
+        self.assert_rules(judge(lost + LATER_SLOW, grant(4.2, 5, 11, "slow"), run=DELAY), "delay")
+        self.assert_clean(judge(lost + LATER_SLOW, grant(4.301, 5, 11, "slow"), run=DELAY))
+
+    def test_other_locks_have_no_delay(self):
+        self.assert_clean(judge("1 1 got stock x 1 10 4" + "\n" + LATER, grant(4.001, 5, 11), run=DELAY))
+
+    # ---- sights
+
+    def leads(self, begin, end, token, value, thread=1):
+        return f"{begin - 0.2} {thread} campaigns lead {value}\n" + grant(begin, end, token, "lead", thread=thread)
+
+    def observed(self, *sights, late="160 0 saw lead 30 z"):
+        leaders = self.leads(1, 2, 10, "x") + self.leads(3, 4, 20, "y") + self.leads(150, 151, 30, "z")
+        return judge(leaders, "\n".join(["0 0 observes lead", *sights, late]))
+
+    def test_leaders_in_the_order_of_their_tokens(self):
+        self.assert_clean(self.observed("1.1 0 saw lead 10 x", "1.2 0 saw lead 10 x", "3.1 0 saw lead 20 y"))
+        self.assert_rules(self.observed("3.1 0 saw lead 20 y", "3.2 0 saw lead 10 x"), "sights")
+
+    def test_a_leader_with_the_value_of_another(self):
+        self.assert_rules(self.observed("1.1 0 saw lead 10 y"), "sights")
+
+    def test_a_leader_whom_the_process_did_not_live_to_tell_of(self):
+        self.assert_clean(self.observed("1.1 0 saw lead 11 x"))
+        self.assert_rules(self.observed("1.1 0 saw lead 11 nobody"), "sights")
+
+    def test_an_observer_that_hears_nothing_any_more(self):
+        self.assert_rules(self.observed("1.1 0 saw lead 10 x", late=""), "sights")
+        self.assert_rules(self.observed(late="200.5 0 saw lead 30 z"), "sights")
+
+    def test_two_leaders(self):
+        self.assert_rules(judge(self.leads(1, 3, 10, "x") + self.leads(150, 151, 30, "z"),
+                                self.leads(2, 4, 11, "y")), "exclusion")
 
     # ---- order
 
