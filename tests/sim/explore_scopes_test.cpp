@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <iostream>
+#include <memory>
 #include <ostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,6 +52,35 @@ TEST(SmallWorld, HasTheSameSchedulesEachTime) {
     const findings second = explore(maker_of(what), {.schedules = 300});
     EXPECT_EQ(first.states, second.states);
     EXPECT_EQ(first.events, second.events);
+}
+
+// Otherwise a state would be taken for another one in which a later verdict is different.
+TEST(SmallWorld, TellsStatesApartByWhatIsRememberedForTheVerdict) {
+    const scope what = find("writes/quiet");
+    small_world where(what, std::make_shared<script_engine>());
+    std::set<std::uint64_t> seen{where.state()};
+    const auto differs = [&] { return seen.insert(where.state()).second; };
+    where.guarded().take({1, 0}, "A");
+    EXPECT_TRUE(differs());
+    where.guarded().take({1, 7}, "A");
+    EXPECT_TRUE(differs());
+    where.line().asks("B");
+    where.line().asks("A");
+    where.line().waits("A");
+    EXPECT_TRUE(differs());
+    where.line().asks("B");
+    EXPECT_TRUE(differs());
+    const auto held = where.check().believes({.lock = "lock",
+                                              .id = "A",
+                                              .token = 9,
+                                              .until = where.time().now() + what.lease,
+                                              .lease = what.lease,
+                                              .asked = where.time().now()});
+    EXPECT_TRUE(differs());
+    where.check().extended(held, where.time().now() + 2 * what.lease);
+    EXPECT_TRUE(differs());
+    held->over = true;
+    EXPECT_TRUE(differs());
 }
 
 struct broken_lock {

@@ -9,6 +9,9 @@ CLOCK_BOOTTIME, which all processes of a machine share. These are its rules:
               release is asked), at "lost", when its last known validity ends, or when its process is killed
   tokens      of two beliefs of which one writes, the later one has the greater token; a semaphore's grant has a greater
               token than those that were known before it was asked for
+  delay       of a lock with a delay: who did not release it is followed only when validity and delay are over
+  sights      an observer is told of leaders in the order of their tokens, each with the value that it campaigned with,
+              and hears of somebody after the faults
   order       in quiet times: what the server had queued before another request was made is granted before that
   liveness    when the faults are over, everything asked for before is answered, and every lock is acquired again
   leftovers   in the end no key of a lock is left, and the others expire
@@ -31,6 +34,7 @@ class Belief:
     def __init__(self, lock, mode, owner, token, asked, start, until):
         self.lock, self.mode, self.owner, self.token, self.asked, self.start = lock, mode, owner, token, asked, start
         self.queued, self.valid_until, self.ends = None, until, []  # `ends`: what ended it before its validity
+        self.freed, self.value = None, None  # when a release was asked; what it campaigned with
 
     @property
     def end(self):
@@ -51,6 +55,7 @@ class History:
         self.directory = directory
         self.beliefs, self.requests, self.stalls, self.outside, self.left = [], [], [], [], []
         self.settings, self.marks, self.faults, self.dead, self.closed = {}, {}, {}, {}, {}
+        self.sights, self.campaigns = {}, set()  # process -> (time, token, value); the values
         with open(os.path.join(directory, "run.history"), encoding="utf-8") as file:
             for line in file:
                 self.take_event(line.rstrip("\n").split(" "))
@@ -79,7 +84,7 @@ class History:
             self.marks.setdefault(event, time)  # start, calm, closing, over
 
     def take_worker(self, process, path):
-        pending, queued, holds = {}, {}, {}
+        pending, queued, holds, values = {}, {}, {}, {}
         with open(path, encoding="utf-8") as file:
             text = file.read()
         for line in text[:text.rfind("\n") + 1].splitlines():  # the last line may be being written
@@ -93,6 +98,7 @@ class History:
                 asked = pending.pop((owner, rest[0]), time)  # "ask" is missing only behind a downgrade of both
                 belief = Belief(rest[0], rest[1], owner, int(rest[3]), asked, time, int(rest[4]))
                 belief.queued = queued.pop((owner, rest[0]), None)
+                belief.value = values.pop((owner, rest[0]), None)
                 if process in self.dead:
                     belief.ends.append(self.dead[process])
                 holds[rest[2]] = belief
@@ -102,6 +108,15 @@ class History:
                 holds[rest[0]].valid_until = int(rest[1])
             elif event in ("free", "lost"):
                 holds[rest[0]].ends.append(time)
+                if event == "free":
+                    holds[rest[0]].freed = time
+            elif event == "campaigns":
+                values[owner, rest[0]] = rest[1]
+                self.campaigns.add(rest[1])
+            elif event == "observes":
+                self.sights[process] = []
+            elif event == "saw":
+                self.sights[process].append((time, int(rest[1]), rest[2]))
             elif event == "refused":
                 self.requests.append((pending.pop((owner, rest[0])), time, owner, rest[0]))
             elif event == "stalled":
@@ -160,6 +175,8 @@ def tokens(history):
                 if belief.token <= former:
                     yield belief.start, f"{lock}: {former} was known before {belief}"
                 continue
+            if belief.mode == "s":
+                continue
             former = last if belief.mode == "x" else last_writer
             # A downgrade keeps the token.
             same_grant = former and belief.mode == "r" and former.owner == belief.owner and former.token == belief.token
@@ -169,6 +186,28 @@ def tokens(history):
                 last = belief
             if belief.mode == "x" and (last_writer is None or belief.token > last_writer.token):
                 last_writer = belief
+
+
+def delay(history):
+    beliefs = history.of_locks()["slow"]
+    for former, belief in zip(beliefs, beliefs[1:]):
+        free_from = former.valid_until + 1_000_000 * int(history.settings.get("delay_ms", 0))
+        is_released = former.freed is not None and former.freed <= belief.start
+        if not is_released and belief.start < free_from:
+            yield belief.start, f"slow: within the delay, which ends at {free_from / S:.6f}: {former} / {belief}"
+
+
+def sights(history):
+    values = {b.token: b.value for b in history.beliefs if b.value is not None}
+    for process, seen in history.sights.items():
+        for former, (time, token, value) in zip([(0, 0, "")] + seen, seen):
+            if token < former[1]:
+                yield time, f"{process} saw token {token} after {former[1]}"
+            if value not in history.campaigns or values.get(token, value) != value:
+                yield time, f"{process} saw {value} with token {token}, of {values.get(token)}"
+        is_well = history.closed.get(process) == "0"
+        if is_well and not any(history.marks["calm"] < time < history.marks["closing"] for time, *_ in seen):
+            yield history.marks["calm"], f"{process} has seen nobody lead since the faults were over"
 
 
 def order(history):
@@ -226,7 +265,7 @@ def updates(history, suffix):
 
 def judge(history):
     verdict = {"settings": history.settings, "failures": [], "excused": [], "overlaps": 0, "overlaps_outside": 0}
-    for rule in (exclusion, tokens, order, liveness, leftovers, ends):
+    for rule in (exclusion, tokens, delay, sights, order, liveness, leftovers, ends):
         for time, text in rule(history):
             words = history.excuse(rule.__name__, time)
             verdict["excused" if words else "failures"].append(f"{rule.__name__}: {text}" + f" [{words}]" * bool(words))

@@ -28,6 +28,8 @@ APART_S = {frozenset(("data", "clock back")): 4.0,
            frozenset(("data", "clock forward")): 15.0,  # it is set back in the end, too
            # A slot that moves takes its locks to a member that nobody mistrusts for what the former one forgot.
            frozenset(("data", "move")): 10.0,
+           # A replica that takes over may lack the last tokens, and its clock must not lack time, too.
+           **{frozenset((other, "clocks back")): 6.0 for other in ("data", "failover", "server", "network", "move")},
            # A client that connects for the first time cannot know that the new primary's predecessor had just forgotten.
            frozenset(("data", "failover")): 10.0}
 
@@ -55,12 +57,13 @@ class Faults:
 
     def of_sentinel(self):
         return [(2, self.stop_server), (2, self.kill_server), (1, self.empty_server), (2, self.cut_server),
-                (2, self.split), (2, self.sentinel_failover), (0.3, self.clock_forward)]
+                (2, self.split), (2, self.sentinel_failover), (1, self.clocks_back), (0.3, self.clock_forward)]
 
     def of_cluster(self):
         return [(2, self.stop_server), (2, self.kill_server), (0.7, self.empty_server),
                 (0.7, self.empty_server_beside_cut), (1, self.cut_server), (4, self.move_slot),
-                (2, self.cluster_failover), (1, self.crash_failover), (0.3, self.clock_forward)]
+                (2, self.cluster_failover), (1, self.crash_failover), (2, self.clocks_back),
+                (0.3, self.clock_forward)]
 
     # ---- drawing
 
@@ -184,13 +187,23 @@ class Faults:
                      lambda: server.set_clock(server.ahead_us - int(by_s * 1e6)),
                      text=f"{server.name} {by_s:.1f}s", tags=("clock", "clock back"))
 
+    def clocks_back(self):
+        """Those of all servers, which may replace each other, by the same time: clock_skew is 0."""
+        servers, by_s = self.run.topology.servers, self.chance.uniform(0.2, 1.5)
+
+        def begin():
+            for server in servers:
+                server.set_clock(server.ahead_us - int(by_s * 1e6))
+        return Fault("clocks set back", [server.name for server in servers], 0.1, begin, text=f"{by_s:.1f}s",
+                     tags=("clock", "clocks back"))
+
     def clock_forward(self):
         """For a while."""
         server, by_us = self.server(), int(self.seconds(1, 10) * 1e6)
         before = server.ahead_us
         return Fault("clock set forward", [server.name], self.seconds(0.5, 4), lambda: server.set_clock(before + by_us),
                      lambda: server.set_clock(before), f"{server.name} {by_us / 1e6:.1f}s", ("clock", "clock forward"),
-                     ("data", "failover"), ("exclusion,tokens", self.run.max_lease + by_us / 1e6 + 1, FORWARD))
+                     ("data", "failover"), ("exclusion,tokens,delay,sights", self.run.max_lease + by_us / 1e6 + 1, FORWARD))
 
     # ---- Sentinel and Cluster
 
@@ -280,4 +293,4 @@ class Faults:
 
         return Fault("failover after kill -9", [s.name for s in topology.servers], self.seconds(2, 5), begin, end,
                      member.name, ("failover", "server"), ("server", "network", "clock"),
-                     ("exclusion,tokens", self.run.max_lease + 3, TAKEOVER))
+                     ("exclusion,tokens,delay,sights", self.run.max_lease + 3, TAKEOVER))

@@ -3,13 +3,21 @@
 // Each line is written by one write(), before what it tells counts: a process that is killed leaves no line out that
 // another process could contradict. A line begins with nanoseconds of CLOCK_BOOTTIME and the number of the thread.
 //
-//   ask LOCK MODE                     a request begins; the mode is x (exclusive), r (reads), u (upgrade), pN (N
-//   permits) queued LOCK                       the server has the request got LOCK MODE HOLD TOKEN UNTIL    believes
-//   from now until then; the hold has that number in this file until HOLD UNTIL                  it was renewed lost
-//   HOLD                         lost() has fired: it believes no more free HOLD                         a release or a
-//   downgrade is about to be asked: it believes no more freed HOLD CODE                   the answer refused LOCK MODE
-//   CODE            the answer to a request that got nothing stalled SINCE                     this process did not run
-//   since then done                              the process ends by itself
+//   ask LOCK MODE                 a request begins; the mode is x (exclusive), r (reads), s (reads a stripe, whose
+//   token
+//                                 says nothing about other stripes), u (upgrade), pN (N permits)
+//   queued LOCK                   the server has the request
+//   campaigns LOCK VALUE          the next request for it, if it succeeds, has that value
+//   got LOCK MODE HOLD TOKEN UNTIL  believes from now until then; the hold has that number in this file
+//   until HOLD UNTIL              it was renewed
+//   lost HOLD                     lost() has fired: it believes no more
+//   free HOLD                     a release or a downgrade is about to be asked: it believes no more
+//   freed HOLD CODE               the answer
+//   refused LOCK MODE CODE        the answer to a request that got nothing
+//   observes LOCK                 from now on it is told who leads
+//   saw LOCK TOKEN VALUE          it was told
+//   stalled SINCE                 this process did not run since then
+//   done                          the process ends by itself
 //
 // The time of "got" and "until" was read before the validity was asked, so neither claims too much.
 #include <fcntl.h>
@@ -59,8 +67,10 @@ private:
 // One hold, from the moment at which its holder may believe.
 class belief {
 public:
-    belief(const journal& file, int thread, const std::string& lock, const std::string& kind, const lease& held)
-        : file_(file), thread_(thread), held_(held), number_(next_number()) {
+    /// Of a `lease` or a `striped_lease`.
+    template <typename Lease>
+    belief(const journal& file, int thread, const std::string& lock, const std::string& kind, const Lease& held)
+        : file_(file), thread_(thread), validity_([&held] { return held.validity(); }), number_(next_number()) {
         const std::int64_t now = now_ns();
         if (!reads_validity(now)) until_ms_ = now / 1'000'000;
         file_.write(now, thread_,
@@ -91,7 +101,7 @@ private:
     }
     // True if the hold is valid, and for longer than was known. `now` was read before.
     bool reads_validity(std::int64_t now) {
-        const milliseconds left = held_.validity();
+        const milliseconds left = validity_();
         if (left <= 0ms || now / 1'000'000 + left.count() <= until_ms_) return false;
         until_ms_ = now / 1'000'000 + left.count();
         return true;
@@ -100,7 +110,7 @@ private:
 
     const journal& file_;
     const int thread_;
-    const lease& held_;
+    const std::function<milliseconds()> validity_;
     const std::string number_;
     std::int64_t until_ms_ = 0;
     std::optional<std::stop_callback<std::function<void()>>> told_;
@@ -112,6 +122,7 @@ struct settings {
     std::string process;
     milliseconds lease_time;
     milliseconds max_lease;
+    milliseconds delay{0};
     bool with_semaphore = true;
     bool with_order = false;
     bool trusts_restarts = false;
@@ -129,18 +140,23 @@ client connected(const settings& chosen) {
 }
 
 struct locks {
-    explicit locks(const settings& chosen) : redis(connected(chosen)), lease_time(chosen.lease_time) {
+    explicit locks(const settings& chosen)
+        : redis(connected(chosen)), lease_time(chosen.lease_time), delay(chosen.delay) {
         if (chosen.with_semaphore) pool.emplace(redis, "pool", 3, semaphore_options{.lease = lease_time});
         if (chosen.with_order) fair.emplace(redis, "fair", mutex_options{.lease = chosen.max_lease});
     }
 
     client redis;
     milliseconds lease_time;
+    milliseconds delay;
     mutex stock{redis, "stock", {.lease = lease_time}};
     mutex kept{redis, "kept", {.lease = lease_time, .keep = milliseconds{300}, .passes = 4}};
     shared_mutex page{redis, "page", {.lease = lease_time}};
     mutex left{redis, "left", {.lease = lease_time}};
     mutex right{redis, "right", {.lease = lease_time}};
+    mutex slow{redis, "slow", {.lease = lease_time, .delay = delay}};
+    striped_shared_mutex table{redis, "table", 3, {.lease = lease_time}};
+    election vote{redis, "lead", {.lease = lease_time}};
     std::optional<semaphore> pool;
     std::optional<mutex> fair;
 };
@@ -151,9 +167,11 @@ public:
         : chosen_(chosen), all_(all), file_(file), thread_(thread), chance_(seed) {}
 
     void work() {
-        std::vector<void (person::*)()> activities{&person::count_stock,  &person::count_stock, &person::use_kept,
-                                                   &person::use_kept,     &person::read_page,   &person::read_page,
-                                                   &person::upgrade_page, &person::write_page,  &person::take_both};
+        std::vector<void (person::*)()> activities{
+            &person::count_stock, &person::count_stock, &person::use_kept,     &person::use_kept,
+            &person::read_page,   &person::read_page,   &person::upgrade_page, &person::write_page,
+            &person::take_both,   &person::use_slowly,  &person::use_slowly,   &person::read_stripe,
+            &person::read_stripe, &person::write_table, &person::lead,         &person::lead};
         if (all_.pool) activities.insert(activities.end(), 2, &person::take_permits);
         if (all_.fair) activities.insert(activities.end(), 2, &person::wait_in_order);
         while (!end_.stop_requested()) {
@@ -167,10 +185,10 @@ private:
 
     // Runs `request`, which returns a lease, and tells what came of it.
     template <typename Request>
-    lease ask(const std::string& lock, const std::string& kind, Request request) {
+    auto ask(const std::string& lock, const std::string& kind, Request request) {
         say("ask " + lock + ' ' + kind);
         why_ = {};
-        lease held;
+        decltype(request()) held;
         try {
             held = request();
         } catch (const error& failure) {
@@ -194,20 +212,26 @@ private:
         }
     }
 
-    // Mostly some milliseconds; now and then until it was renewed.
-    void hold(belief& held) {
+    // Mostly some milliseconds; now and then until it was renewed. It looks at all that it holds.
+    template <typename... Beliefs>
+    void hold(Beliefs&... held) {
         const auto dice = chance_() % 100;
         milliseconds time{chance_() % 15};
         if (dice < 8) time = milliseconds{50 + chance_() % 400};
         if (dice == 99) time = all_.lease_time + all_.lease_time / 2;
-        const instant end = boot_now() + time;
+        hold_until(boot_now() + time, held...);
+    }
+
+    template <typename... Beliefs>
+    void hold_until(instant end, Beliefs&... held) {
         while (boot_now() < end && !end_.stop_requested()) {
-            std::this_thread::sleep_for(std::min(time, milliseconds{20}));
-            held.look();
+            std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(end - boot_now(), 20ms));
+            (held.look(), ...);
         }
     }
 
-    void release(lease& held, belief& mine) {
+    template <typename Lease>
+    void release(Lease& held, belief& mine) {
         mine.end();
         mine.ended(held.release());
     }
@@ -289,8 +313,7 @@ private:
             const lock_all both{options, *first, *second};
             belief one{file_, thread_, std::string{first->name()}, "x", both[0]};
             belief other{file_, thread_, std::string{second->name()}, "x", both[1]};
-            hold(one);
-            other.look();
+            hold(one, other);
             one.end();
             other.end();
         } catch (const error& failure) {
@@ -298,6 +321,41 @@ private:
             say("refused left x " + code);
             say("refused right x " + code);
         }
+    }
+
+    // For so long that a process that is killed mostly holds it.
+    void use_slowly() {
+        lease held = acquire(all_.slow);
+        if (!held) return;
+        belief mine{file_, thread_, "slow", "x", held};
+        hold_until(boot_now() + milliseconds{chance_() % 200}, mine);
+        release(held, mine);
+    }
+
+    void read_stripe() {
+        lease held = ask("table", "s", [&] { return all_.table.acquire_shared({.why_not = &why_, .stop = end_}); });
+        if (!held) return;
+        belief mine{file_, thread_, "table", "s", held};
+        hold(mine);
+        release(held, mine);
+    }
+
+    void write_table() {
+        striped_lease held = ask("table", "x", [&] { return all_.table.acquire({.why_not = &why_, .stop = end_}); });
+        if (!held) return;
+        belief mine{file_, thread_, "table", "x", held};
+        hold(mine);
+        release(held, mine);
+    }
+
+    void lead() {
+        const std::string value = chosen_.process + '/' + std::to_string(thread_) + '/' + std::to_string(++campaigns_);
+        say("campaigns lead " + value);
+        lease held = ask("lead", "x", [&] { return all_.vote.campaign(value, end_); });
+        if (!held) return;
+        belief mine{file_, thread_, "lead", "x", held};
+        hold(mine);
+        release(held, mine);
     }
 
     void take_permits() {
@@ -334,9 +392,17 @@ private:
     const journal& file_;
     const int thread_;
     std::mt19937 chance_;
+    std::uint64_t campaigns_ = 0;
     const std::stop_token end_ = end_of_input();
     refusal why_;
 };
+
+watching observe(const journal& file, const election& vote) {
+    file.write(now_ns(), 0, "observes lead");
+    return vote.observe([&file](const std::optional<leader>& who) {
+        if (who) file.write(now_ns(), 0, "saw lead " + std::to_string(who->token) + ' ' + who->value);
+    });
+}
 
 // Tells when this process did not run for a while: what others may conclude then is excused.
 void watch_for_stalls(const journal& file, const std::stop_token& end) {
@@ -361,11 +427,14 @@ int history(arguments given) {
         if (word == "no-semaphore") chosen.with_semaphore = false;
         if (word == "order") chosen.with_order = true;
         if (word == "trusts-restarts") chosen.trusts_restarts = true;
+        if (word.starts_with("delay=")) chosen.delay = to_milliseconds(word.substr(6));
     }
     const auto seed = static_cast<unsigned>(std::stoul(given[3]));
     const journal file{chosen.directory + "/" + chosen.process + ".history"};
     {
         locks all{chosen};
+        watching eye;
+        if (chosen.with_order) eye = observe(file, all.vote);
         std::vector<std::jthread> threads;
         threads.emplace_back([&] { watch_for_stalls(file, end_of_input()); });
         for (int thread = 1; thread <= std::stoi(given[4]); ++thread) {

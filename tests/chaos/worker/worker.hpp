@@ -73,7 +73,8 @@ int lock_set(arguments given);
 /// "URL URL..." DIRECTORY PROCESS SEED THREADS LEASE_MS MAX_LEASE_MS [WORD...]: threads that use locks of all kinds
 /// until the input ends, and write what they believe and when to DIRECTORY/PROCESS.history; history.cpp describes its
 /// lines. They update stores in DIRECTORY under some of the locks. Words: "no-semaphore"; "order": one of the locks is
-/// for looking at the order of arrival; "trusts-restarts": the clients do, and so break the promise.
+/// for looking at the order of arrival, and the process is told who leads; "delay=MS": of one of the mutexes;
+/// "trusts-restarts": the clients do, and so break the promise.
 int history(arguments given);
 
 }  // namespace holdfast::chaos

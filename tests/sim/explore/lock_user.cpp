@@ -1,5 +1,6 @@
 #include "explore/lock_user.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace holdfast::sim::explore {
@@ -19,6 +20,10 @@ std::shared_ptr<engine::hold_listener> borrowed(engine::hold_listener& listener)
 
 bool acquires(act what) {
     return what == act::acquire || what == act::try_once || what == act::read;
+}
+
+bool may_still_write(const std::vector<act>& steps, std::size_t at) {
+    return std::find(steps.begin() + static_cast<std::ptrdiff_t>(at), steps.end(), act::write) != steps.end();
 }
 
 std::string_view name_of(act what) {

@@ -27,6 +27,8 @@ enum class act : std::uint8_t {
 };
 
 bool acquires(act what);
+/// The program writes at this step or at a later one.
+bool may_still_write(const std::vector<act>& steps, std::size_t at);
 std::string_view name_of(act what);
 
 struct program {
@@ -83,6 +85,7 @@ public:
         if (belief_) belief_->over = true;
     }
     std::string describe() const override;
+    std::uint64_t turn() const override { return may_still_write(steps(), at_) ? turn_ : 0; }
 
 private:
     class answer;

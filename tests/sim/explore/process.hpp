@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "explore/fingerprint.hpp"
 #include "world/checker.hpp"
 #include "world/client.hpp"
 #include "world/keeper.hpp"
@@ -32,6 +33,8 @@ public:
         if (what.turn < last_turn_) check_.fail(by + " wrote after a later holder had written");
         last_turn_ = std::max(last_turn_, what.turn);
     }
+    /// What later verdicts depend on.
+    void add_to(fingerprint& all) const { all.add(last_turn_).add(highest_token_); }
 
 private:
     checker& check_;
@@ -52,6 +55,12 @@ public:
         waits_since_.erase(who);
         for (const auto& [other, since] : waits_since_) {
             if (since < asked_[who]) check_.fail(other + " was overtaken by " + who);
+        }
+    }
+    void add_to(fingerprint& all) const {
+        for (const auto& [who, since] : waits_since_) {
+            all.add(who);
+            for (const auto& [other, asked] : asked_) all.add(since < asked ? other : "");
         }
     }
 
@@ -81,6 +90,8 @@ public:
     /// Its process has died.
     virtual void died() = 0;
     virtual std::string describe() const = 0;
+    /// Of its last acquisition, while it may still write to what the lock guards; otherwise 0.
+    virtual std::uint64_t turn() const { return 0; }
 };
 
 class process {

@@ -155,6 +155,10 @@ void add_read_write(std::vector<scope>& all) {
     two.most_waits = 1;
     play(two, {upgrading, upgrading});
     add_with_each(all, two, {});
+    scope both = two;
+    both.name = "rw-both";
+    both.most_waits = 0;
+    add_faults(all, both, faults_of_one_server());
     const process_plan reader = one_user(rw_program({act::read, act::release}));
     two.about = "read-write, A reads, upgrades and releases twice, B reads and releases";
     two.most_waits = 0;

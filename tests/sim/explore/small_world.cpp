@@ -225,12 +225,10 @@ std::optional<instant> small_world::next_expiry() {
     std::optional<instant> first;
     for (const auto& one : servers_) {
         const std::int64_t now_ms = one->now_us() / 1000;
-        const server_model::snapshot data = one->snapshot();
-        for (const keyspace::item* key : data.living_entries({now_ms, role::primary})) {
-            if (key->second.expires_ms == no_expiry) continue;
-            const instant over = time_.now() + milliseconds(key->second.expires_ms - now_ms + 1);
-            if (!first || over < *first) first = over;
-        }
+        const std::optional<std::int64_t> soonest = one->first_expiry_ms();
+        if (!soonest) continue;
+        const instant over = time_.now() + milliseconds(*soonest - now_ms + 1);
+        if (!first || over < *first) first = over;
     }
     return first;
 }
@@ -490,6 +488,13 @@ std::uint64_t small_world::state() {
         all.add(servers_[i]->dump()).add(static_cast<std::uint64_t>(servers_[i]->now_us()));
         all.add(stopped_[i] ? 1 : 0).add(cut_off_[i] ? 1 : 0);
     }
+    // What those remember who judge.
+    resource_.add_to(all);
+    line_.add_to(all);
+    for (const auto& one : processes_) {
+        for (const auto& u : one->users) all.add(u->turn());
+    }
+    for (const std::string& line : check_.memory()) all.add(line);
     return all.value();
 }
 

@@ -76,6 +76,15 @@ auto keyspace::living_entries(instant at) const -> std::vector<const item*> {
     return found;
 }
 
+std::optional<std::int64_t> keyspace::first_expiry_ms(instant at) const {
+    std::optional<std::int64_t> first;
+    for (const item& each : entries_) {
+        const std::int64_t expires = each.second.expires_ms;
+        if (expires != no_expiry && !expired(each.second, at)) first = std::min(first.value_or(expires), expires);
+    }
+    return first;
+}
+
 std::string keyspace::dump(instant at) const {
     std::string out;
     for (const item* each : living_entries(at)) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -50,6 +51,8 @@ public:
     std::size_t size() const { return entries_.size(); }
     /// The living keys, sorted.
     std::vector<const item*> living_entries(instant at) const;
+    /// Of the living key that expires first; nothing: none expires.
+    std::optional<std::int64_t> first_expiry_ms(instant at) const;
     /// One line per living key: name, type, expiry in absolute ms, contents in a canonical order.
     std::string dump(instant at) const;
 

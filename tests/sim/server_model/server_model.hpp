@@ -55,6 +55,7 @@ public:
     void on_message(std::function<void(const message&)> callback);
 
     snapshot take_snapshot() const { return keys_; }
+    std::optional<std::int64_t> first_expiry_ms() const { return keys_.first_expiry_ms({now_us_ / 1000, state_.as}); }
     /// Replaces the data; subscriptions and scripts stay.
     void restore(snapshot data) { keys_ = std::move(data); }
     /// Starts a new process with this data: no subscriptions, no known scripts, a primary.

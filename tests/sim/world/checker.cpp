@@ -239,6 +239,24 @@ bool checker::may_be_taken(const std::string& lock) {
     });
 }
 
+std::vector<std::string> checker::memory() const {
+    std::vector<std::string> all;
+    for (const auto& [lock, highest] : believed_)
+        all.push_back(lock + " " + std::to_string(highest.any) + " " + std::to_string(highest.exclusive));
+    const std::size_t locks = all.size();
+    for (const auto& [lock, beliefs] : beliefs_) {
+        for (const auto& one : beliefs) {
+            if (one->over || std::max(one->until, one->kept_until + one->delay) <= now()) continue;
+            all.push_back(one->id + " " + std::to_string(one->token) + " " +
+                          std::to_string(one->until.time_since_epoch().count()) + " " +
+                          std::to_string(one->kept_until.time_since_epoch().count()) +
+                          (one->mode == engine::access::exclusive ? " x" : " r"));
+        }
+    }
+    std::sort(all.begin() + static_cast<std::ptrdiff_t>(locks), all.end());
+    return all;
+}
+
 void checker::lost_without_reason(const belief& held) {
     if (excused.jumped || excused.data_lost || excused.corrupted || read_write_.is_excused(held.lock)) return;
     // After the slot has settled, a renewal and its confirmation succeed in time unless the lease was almost over.

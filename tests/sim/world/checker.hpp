@@ -96,6 +96,8 @@ public:
     void wrongly_refused(const std::string& lock, const std::string& who, errc why);
     /// A client believes to hold it, or has lost it by its own cautious clock and not released it.
     bool may_be_taken(const std::string& lock);
+    /// Who believes in what, and the highest tokens: what verdicts about later holders depend on.
+    std::vector<std::string> memory() const;
     std::uint64_t cycles() const { return cycles_; }
     /// Commands beyond two per cycle that the actors cause: upgrades and downgrades.
     std::uint64_t changes() const { return changes_; }

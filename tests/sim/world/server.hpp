@@ -128,6 +128,11 @@ public:
     /// Runs a command from outside at once, wherever its slot is.
     value run(const std::vector<std::string>& command);
     server_model::snapshot snapshot() const { return model_.take_snapshot(); }
+    /// By its own clock; nothing: none of its keys expires.
+    std::optional<std::int64_t> first_expiry_ms() {
+        model_.set_time(now_us());
+        return model_.first_expiry_ms();
+    }
     /// As in the scripts, a channel with a brace is a sharded one.
     bool listens(std::string_view channel) const {
         const bool sharded = channel.find('{') != channel.npos;

@@ -29,6 +29,8 @@ public:
         return whose_.name_ + (whose_.asking_ ? " waits" : whose_.holds_ ? " holds" : " is idle");
     }
 
+    std::uint64_t turn() const override { return may_still_write(steps_, at_) ? whose_.turn_ : 0; }
+
     // What comes after a refused acquisition has no meaning.
     void skip() {
         while (at_ < steps_.size() && !whose_.asking_ && (acquires(steps_[at_]) ? whose_.ending_ : !whose_.holds_))
