@@ -32,9 +32,12 @@ MACHINES = [
              ("src/engine/terms.hpp", "acquire_completion"), ("src/engine/terms.hpp", "hold_completion"),
              ("src/engine/terms.hpp", "hold_listener"), ("src/engine/engine.hpp", "observer")],
             {"src/engine/engine.cpp": ["struct executor {"],
-             "src/engine/node/bundle.cpp": ["void bundle::submit_to("]},  # carries out effects::send_together
+             "src/engine/node/bundle.cpp": ["void bundle::submit_to("],  # carries out effects::send_together
+             # A listener that the loop calls: it tells what the nodes have in common with its last statement.
+             "src/engine/quorum/majority_watch.cpp": ["void majority_watch::on_sight(", "void majority_watch::on_trouble("]},
             edge=["src/engine/cluster_node.hpp", "src/engine/cluster_node.cpp"],
-            own=["wakes_", "wakes()", "agent", "pacing_", "acquisitions_", "held_", "nodes_.of(n)"]),
+            own=["wakes_", "wakes()", "agent", "pacing_", "acquisitions_", "held_", "nodes_.of(n)",
+                 "whole_"]),
     # on_push() ends with the listener: the message is valid during that call only.
     Machine("src/redis/cluster",
             [("src/redis/cluster/cluster_router.hpp", "router_listener"),
