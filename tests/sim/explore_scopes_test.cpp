@@ -42,7 +42,9 @@ TEST_P(Scopes, KeepEveryRuleInEveryOrder) {
 INSTANTIATE_TEST_SUITE_P(All, Scopes,
                          ::testing::Values("mutex/quiet", "mutex/crash", "mutex/lost_replies", "mutex/clock_forward",
                                            "mutex3/quiet", "leaving/quiet", "rw/quiet", "rw3/quiet", "rw-change/quiet",
-                                           "kept/quiet", "quorum/quiet"),
+                                           "kept/quiet", "quorum/quiet", "delay/crash", "polls/crash", "notes/quiet",
+                                           "rw-notes/quiet", "rw-writers/quiet", "permits/quiet", "permits3/quiet",
+                                           "rw-both/lost_replies"),
                          [](const auto& one) { return test_name(one.param); });
 
 // A world that is played again must be the same world.

@@ -21,7 +21,7 @@ public:
     bool is_done() const override { return at_ == steps().size() && !asking_; }
     void begin_nothing_more() override { is_ending_ = true; }
     void died() override {
-        if (belief_) belief_->over = true;
+        if (belief_) belief_->die();
     }
     std::string describe() const override {
         return setup_.name + (asking_ ? " waits for" : mine_ ? " holds" : " does not use") + " what its process keeps";

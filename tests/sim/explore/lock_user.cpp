@@ -217,6 +217,7 @@ void lock_user::acquired(engine::hold& held) {
     const std::string id = held.id().text(process_.engine().id());
     note("acquired by " + id + " token " + std::to_string(held.token()));
     if (held_ == nullptr) {
+        const bool is_counted = held.options().kind == wire::lock_kind::semaphore;
         held_ = &held;
         granted_at_ = time_.now();
         turn_ = setup_.guarded->next_turn();
@@ -226,9 +227,12 @@ void lock_user::acquired(engine::hold& held) {
                                    .id = id,
                                    .token = held.token(),
                                    .until = held.valid_until() + process_.slept(),
-                                   .mode = held.terms().want,
+                                   .mode = is_counted ? access::shared : held.terms().want,
                                    .lease = held.options().lease,
-                                   .asked = asked_at_});
+                                   .delay = setup_.what.delay,
+                                   .asked = asked_at_,
+                                   .permits = is_counted ? held.options().permits : 0,
+                                   .limit = held.options().limit});
         if (held.valid_until() <= now()) check_.fail(setup_.name + " acquired a hold whose validity has ended");
     } else if (held.levels(access::exclusive) > 0 && belief_->mode == access::shared) {
         check_.upgraded(*belief_, held.token(), asked_at_);
@@ -263,6 +267,7 @@ void lock_user::refused(const engine::refusal& why) {
     asking_ = false;
     note("is refused, code " + std::to_string(static_cast<int>(why.code)));
     check_.told(setup_.name, why.code);
+    check_.notes().told(why.holder, why.note);
     if (!is_expected(why.code)) check_.wrongly_refused(setup_.keys->lock(), setup_.name, why.code);
     skip();
 }

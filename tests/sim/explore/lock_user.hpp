@@ -36,6 +36,9 @@ struct program {
     engine::lock_options options;
     /// Of each acquisition that waits; zero: none.
     milliseconds patience{0};
+    /// After a hold that was not released nobody else acquires the lock for so long.
+    milliseconds delay{0};
+    bool has_note = false;
 };
 
 class engine_process final : public process {
@@ -82,7 +85,7 @@ public:
     bool is_done() const override { return at_ == steps().size() && !asking_ && answers_due_ == 0; }
     void begin_nothing_more() override { is_ending_ = true; }
     void died() override {
-        if (belief_) belief_->over = true;
+        if (belief_) belief_->die();
     }
     std::string describe() const override;
     std::uint64_t turn() const override { return may_still_write(steps(), at_) ? turn_ : 0; }

@@ -40,6 +40,9 @@ std::unique_ptr<process> make_engine_process(small_world& where, std::size_t num
         user.keys = keys_of_the_lock();
         user.what = plan.users[i];
         user.what.options.lease = where.setup().lease;
+        if (!where.setup().delay_ignored)
+            user.what.options.delay_ms = static_cast<std::uint32_t>(user.what.delay.count());
+        if (user.what.has_note) user.what.options.note = std::make_shared<const std::string>("note of " + user.name);
         user.guarded = &where.guarded();
         user.trace = where.trace();
         user.deadlines_ignored = where.setup().deadlines_ignored;
@@ -77,6 +80,10 @@ program mutex_program(std::vector<act> steps) {
 
 program rw_program(std::vector<act> steps, wire::preference prefer = wire::preference::arrival) {
     return {.steps = std::move(steps), .options = {.kind = wire::lock_kind::read_write, .prefer = prefer}};
+}
+
+program permits_program(std::uint32_t permits, std::vector<act> steps) {
+    return {.steps = std::move(steps), .options = {.limit = 2, .permits = permits, .kind = wire::lock_kind::semaphore}};
 }
 
 process_plan one_user(program what) {
@@ -131,6 +138,37 @@ void add_mutex(std::vector<scope>& all) {
     play(three, {once, once, once});
     add_with_each(all, three, {});
 
+    three.most_waits = 1;
+    three.victims = 1;
+    add_faults(all, three, {trouble::crash, trouble::client_gone});
+
+    scope four{.name = "mutex4", .about = "mutex, 4 clients acquire and release"};
+    four.most_waits = 0;
+    play(four, {once, once, once, once});
+    add_with_each(all, four, {});
+
+    program slow_to_pass = mutex_program({act::acquire, act::release});
+    slow_to_pass.delay = 500ms;
+    scope delayed{.name = "delay", .about = "mutex with a delay of 0.5 s, 2 clients acquire and release", .victims = 1};
+    delayed.most_waits = 1;
+    play(delayed, {one_user(slow_to_pass), one_user(slow_to_pass)});
+    add_with_each(all, delayed, {trouble::crash, trouble::pause});
+
+    scope polling{.name = "polls", .about = "mutex, A polls, 2 clients acquire and release", .victims = 1};
+    polling.most_waits = 1;
+    polling.pollers = 1;
+    play(polling, {once, once});
+    add_with_each(all, polling, {trouble::crash, trouble::held_down});
+
+    program with_note = mutex_program({act::acquire, act::release});
+    program tries = mutex_program({act::try_once, act::release, act::acquire, act::release});
+    with_note.has_note = tries.has_note = true;
+    scope notes{
+        .name = "notes", .about = "mutex with notes, A acquires and releases, B tries once and again", .victims = 1};
+    notes.most_waits = 1;
+    play(notes, {one_user(with_note), one_user(tries)});
+    add_with_each(all, notes, {trouble::crash, trouble::client_gone});
+
     program impatient = mutex_program({act::acquire, act::cancel, act::release});
     impatient.patience = 500ms;
     scope leaving{
@@ -175,11 +213,68 @@ void add_read_write(std::vector<scope>& all) {
     play(three, {reader, reader, one_user(rw_program({act::acquire, act::release}))});
     add_with_each(all, three, {});
 
+    const process_plan writer = one_user(rw_program({act::acquire, act::release}));
+    scope dead{.name = "rw3-dead", .about = "read-write, A writes, B and C read", .victims = 1};
+    dead.most_waits = 1;
+    play(dead, {writer, reader, reader});
+    add_with_each(all, dead, {trouble::crash});
+
+    const process_plan cancelling =
+        one_user(rw_program({act::read, act::upgrade, act::cancel, act::release, act::release}));
+    scope cancelled{.name = "rw-cancel", .about = "read-write, A reads, upgrades or cancels that, B reads, C writes"};
+    cancelled.most_waits = 0;
+    play(cancelled, {cancelling, reader, writer});
+    add_with_each(all, cancelled, {});
+
+    scope third{.name = "rw-third", .about = "read-write, A reads and upgrades, B and C read"};
+    third.most_waits = 1;
+    play(third, {upgrading, reader, reader});
+    add_with_each(all, third, {});
+
+    const auto of_writer = [](wire::preference prefer) {
+        return one_user(rw_program({act::acquire, act::release}, prefer));
+    };
+    const auto of_reader = [](wire::preference prefer) {
+        return one_user(rw_program({act::read, act::release}, prefer));
+    };
+    using wire::preference;
+    three.name = "rw-writers";
+    three.about = "read-write that prefers writers, A and C write, B reads";
+    play(three, {of_writer(preference::writers), of_reader(preference::writers), of_writer(preference::writers)});
+    add_with_each(all, three, {});
+    three.name = "rw-readers";
+    three.about = "read-write that prefers readers, A and C read, B writes";
+    play(three, {of_reader(preference::readers), of_writer(preference::readers), of_reader(preference::readers)});
+    add_with_each(all, three, {});
+
+    program noted = rw_program({act::read, act::upgrade, act::release, act::release});
+    program writes = rw_program({act::try_once, act::release, act::acquire, act::release});
+    noted.has_note = writes.has_note = true;
+    scope notes{
+        .name = "rw-notes", .about = "read-write with notes, A reads and upgrades, B tries and writes", .victims = 1};
+    notes.most_waits = 1;
+    play(notes, {one_user(noted), one_user(writes)});
+    add_with_each(all, notes, {});
+
     scope changing{.name = "rw-change", .about = "read-write, A writes, downgrades and releases, B reads, C writes"};
     changing.most_waits = 1;
     play(changing, {one_user(rw_program({act::acquire, act::downgrade, act::release})), reader,
                     one_user(rw_program({act::acquire, act::release}))});
     add_with_each(all, changing, {});
+}
+
+void add_semaphore(std::vector<scope>& all) {
+    const std::vector<act> once{act::acquire, act::release};
+    const process_plan one = one_user(permits_program(1, once));
+    const process_plan two = one_user(permits_program(2, once));
+    scope pair{.name = "permits", .about = "semaphore of 2 permits, A takes 2, B 1, twice", .victims = 1};
+    pair.most_waits = 1;
+    play(pair, {two, one_user(permits_program(1, {act::acquire, act::release, act::acquire, act::release}))});
+    add_with_each(all, pair, {trouble::crash, trouble::client_gone, trouble::pause});
+    scope three{.name = "permits3", .about = "semaphore of 2 permits, A and B take 1, C 2"};
+    three.most_waits = 1;
+    play(three, {one, one, two});
+    add_with_each(all, three, {});
 }
 
 void add_kept(std::vector<scope>& all) {
@@ -192,6 +287,14 @@ void add_kept(std::vector<scope>& all) {
     add_with_each(all, kept, {});
     kept.most_waits = 0;
     add_faults(all, kept, faults_of_one_server());
+
+    const program twice =
+        mutex_program({act::acquire, act::number, act::release, act::acquire, act::number, act::release});
+    scope more{.name = "kept-more", .about = "kept mutex, A's 2 users acquire twice, with numbers, B once"};
+    more.most_waits = 0;
+    play(more, {{.users = {twice, twice}, .keeps = true, .keep = 1500ms, .passes = 1},
+                {.users = {numbered}, .keeps = true, .keep = 1500ms, .passes = 1}});
+    add_with_each(all, more, {});
 }
 
 void add_quorum(std::vector<scope>& all) {
@@ -257,13 +360,22 @@ void add_others(std::vector<scope>& all) {
     all.push_back(redlock);
 }
 
-// No small world has a Cluster or a replica.
+// No small world has a Cluster, a replica, a foreign program, or a client that connects for the first time.
 bool has_what_is_broken(const scope& in, const scenario_options& broken) {
-    if (broken.cluster == scenario_options::clusters::always || broken.replicated) return false;
-    if (broken.kept == scenario_options::keeping::always) return in.name.starts_with("kept/");
-    if (broken.servers > 1) return in.servers > 1;
+    const auto is_of = [&in](std::string_view family) { return in.name.starts_with(family); };
+    const bool needs_a_newcomer = broken.first_failure_ends_waits || broken.uptimes_look_exact;
+    if (broken.cluster == scenario_options::clusters::always || broken.replicated || needs_a_newcomer) return false;
+    if (broken.servers > 1 && in.servers == 1) return false;
+    if (broken.kept == scenario_options::keeping::always && !is_of("kept")) return false;
+    if (broken.semaphores == scenario_options::counting::always && !is_of("permits")) return false;
+    if (broken.notes == scenario_options::noting::always && !is_of("notes") && !is_of("rw-notes")) return false;
+    if (broken.polls == scenario_options::polling::always && in.pollers == 0) return false;
+    if (broken.delay_ignored) return is_of("delay");
+    if (broken.clock_stops_in_pauses)
+        return std::find(in.faults.begin(), in.faults.end(), trouble::pause) != in.faults.end();
+    if (broken.forgetful_servers_vote) return in.mistrusts;
     if (broken.replaced_scripts.empty()) return true;
-    const std::string_view kind = in.name.starts_with("rw") ? "rw/" : "mutex/";
+    const std::string_view kind = is_of("rw") ? "rw/" : is_of("permits") ? "semaphore/" : "mutex/";
     return std::any_of(wire::all().begin(), wire::all().end(), [&](const wire::script& one) {
         return one.name.starts_with(kind) && broken.replaced_scripts.contains(one.text);
     });
@@ -273,6 +385,7 @@ std::vector<scope> make_scopes() {
     std::vector<scope> all;
     add_mutex(all);
     add_read_write(all);
+    add_semaphore(all);
     add_kept(all);
     add_quorum(all);
     add_others(all);
@@ -289,12 +402,13 @@ const std::vector<scope>& all_scopes() {
 bool apply(const mutant& which, scope& to) {
     scenario_options broken;
     which.apply(broken);
-    if (!has_what_is_broken(to, broken)) return false;
+    if (which.is_about_foreigners || !has_what_is_broken(to, broken)) return false;
     to.replaced_scripts = broken.replaced_scripts;
     to.pushes_overtake = broken.pushes_overtake;
     to.ids_repeat = broken.ids_repeat;
     to.deadlines_ignored = broken.deadlines_ignored;
     to.answers_ignored = broken.answers_ignored;
+    to.delay_ignored = broken.delay_ignored;
     to.cancellations_ignored = broken.cancellations_ignored;
     to.first_failure_ends_waits = broken.first_failure_ends_waits;
     to.clock_stops_in_pauses = broken.clock_stops_in_pauses;

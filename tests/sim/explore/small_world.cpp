@@ -92,6 +92,10 @@ client_setup small_world::settings_of(std::size_t number) const {
     out.clock_stops_in_pauses = scope_.clock_stops_in_pauses;
     out.first_failure_ends_waits = scope_.first_failure_ends_waits;
     if (scope_.mistrusts) out.max_lease = scope_.lease;
+    if (number < scope_.pollers) {
+        out.wakes = engine::woken_by::poll;
+        out.server.wake = redis::wake_choice::poll;
+    }
     return out;
 }
 

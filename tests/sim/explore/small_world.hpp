@@ -70,6 +70,7 @@ struct scope {
     milliseconds horizon{4200};
     /// Lost data and clocks that jump are outside the promise, so two may hold then, with different tokens.
     bool excuses = true;
+    std::size_t pollers = 0;   // so many of the processes, from the first on, hear of nothing and poll
     bool mistrusts = false;    // servers that have restarted, for a lease
     bool kill_allowed = true;  // false: late copies of requests run although their client has a new link
     key_check undeclared_keys = key_check::strict;
@@ -85,6 +86,7 @@ struct scope {
     bool deadlines_ignored = false;
     bool answers_ignored = false;
     bool cancellations_ignored = false;
+    bool delay_ignored = false;
     kept_mutant broken_keeper = kept_mutant::none;
 };
 
@@ -106,8 +108,11 @@ public:
     std::function<void(const std::string&)> trace() const { return check_.trace; }
     /// A link without a session, established at once.
     link& open(std::size_t number, std::size_t server_number, pipe::sink to_client);
-    /// For checkers: how much trouble a process has had.
-    void knows(std::string_view client_id, client& who) { by_id_[std::string(client_id)] = &who; }
+    /// For checkers: how much trouble a process has had, and whether it polls.
+    void knows(std::string_view client_id, client& who) {
+        by_id_[std::string(client_id)] = &who;
+        if (who.wakes() == engine::woken_by::poll) check_.pollers.insert(std::string(client_id));
+    }
 
     // --- world
     std::size_t choices() override;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,10 @@ struct typed {
     bool wrong_type = false;  // the key exists with another type
 };
 
+/// How long a call of a script takes, in µs. Before Redis 7.2 the clock goes on while a script runs, for TIME and for
+/// expiries. Since then it stands.
+using script_clock = std::function<std::int64_t()>;
+
 struct context {
     keyspace& keys;
     const channels& pubsub;
@@ -45,9 +50,14 @@ struct context {
     const slot_guard* slots = nullptr;  // null: not a member of a Cluster
     asking asked = asking::no;
     std::uint64_t* writes = nullptr;  // counts the commands that replicas receive
+    const script_clock* clock = nullptr;
+    std::int64_t passed_us = 0;                // since the script began
+    std::optional<std::int64_t> told_us = {};  // what TIME has told first
 
-    std::int64_t now_ms() const { return now_us / 1000; }
-    keyspace::instant instant() const { return {now_ms(), state.as}; }
+    std::int64_t clock_us() const { return now_us + passed_us; }
+    std::int64_t now_ms() const { return clock_us() / 1000; }
+    /// No key expires while a script runs.
+    keyspace::instant instant() const { return {now_us / 1000, state.as}; }
     entry* find(std::string_view key) { return keys.find(key, instant()); }
 
     template <class T>

@@ -58,7 +58,9 @@ struct lua_callbacks {
         }
         try {
             if (engine.failure_) throw std::logic_error("a script went on after it was stopped");
-            const value reply = execute_in_script(*engine.ctx_, engine.words_, *engine.state_);
+            context& ctx = *engine.ctx_;
+            if (ctx.clock != nullptr) ctx.passed_us += (*ctx.clock)();
+            const value reply = execute_in_script(ctx, engine.words_, *engine.state_);
             push_reply(lua, reply);
             if (!reply.is_error()) return outcome::reply;
             lua_pushboolean(lua, 1);

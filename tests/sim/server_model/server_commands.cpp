@@ -15,9 +15,10 @@ value echo(context&, arguments args) {
 }
 
 value time(context& ctx, arguments) {
+    if (!ctx.told_us) ctx.told_us = ctx.clock_us();
     value out = value::make_array(std::vector<value>(2));  // no initializer list: that would copy the values
-    out.items[0] = value::make_bulk(std::to_string(ctx.now_us / 1'000'000));
-    out.items[1] = value::make_bulk(std::to_string(ctx.now_us % 1'000'000));
+    out.items[0] = value::make_bulk(std::to_string(ctx.clock_us() / 1'000'000));
+    out.items[1] = value::make_bulk(std::to_string(ctx.clock_us() % 1'000'000));
     return out;
 }
 

@@ -12,7 +12,11 @@ server_model::server_model(server_model_options options)
 value server_model::execute(arguments command, asking asked) {
     if (command.empty()) throw std::logic_error("server model: an empty command");
     context ctx{keys_, channels_, scripts_, state_, now_us_, slots_, asked, &writes_};
-    return execute_command(ctx, command);
+    if (clock_) ctx.clock = &clock_;
+    value answer = execute_command(ctx, command);
+    told_us_ = ctx.told_us.value_or(now_us_);
+    now_us_ = ctx.clock_us();
+    return answer;
 }
 
 value server_model::execute(const std::vector<std::string>& command, asking asked) {

@@ -39,6 +39,10 @@ public:
     /// Server time in µs since the epoch; may jump forward or back.
     void set_time(std::int64_t server_us) { now_us_ = server_us; }
     std::int64_t time_us() const { return now_us_; }
+    /// What TIME told the last command first; the command's beginning, if it did not ask.
+    std::int64_t told_us() const { return told_us_; }
+    /// From now on time passes while scripts run. Afterwards time_us() is the end of the last command.
+    void let_time_pass_in_scripts(script_clock clock) { clock_ = std::move(clock); }
 
     /// Runs one command. Throws undeclared_key, runaway_script, or std::logic_error for what is not modelled.
     value execute(arguments command, asking asked = asking::no);
@@ -95,7 +99,9 @@ private:
     server_state state_;
     const slot_guard* slots_ = nullptr;
     std::int64_t now_us_ = 0;
+    std::int64_t told_us_ = 0;
     std::uint64_t writes_ = 0;
+    script_clock clock_;
 };
 
 }  // namespace holdfast::sim

@@ -106,7 +106,7 @@ public:
     bool has_own_position() const override { return true; }
     instant asked_at() const override { return asked_at_; }
     void died() override {
-        if (belief_) belief_->over = true;
+        if (belief_) belief_->die();
     }
     std::string describe() const override;
 

@@ -58,7 +58,7 @@ std::shared_ptr<belief> checker::believes(belief fresh) {
 std::shared_ptr<belief> checker::remember(belief fresh) {
     auto kept = std::make_shared<belief>(std::move(fresh));
     auto& all = beliefs_[kept->lock];
-    std::erase_if(all, [this](const auto& b) { return b->over || b->kept_until + b->delay < now(); });
+    std::erase_if(all, [this](const auto& b) { return (b->over && !b->died) || b->kept_until + b->delay < now(); });
     all.push_back(kept);
     return kept;
 }
@@ -172,7 +172,7 @@ void checker::check_overlap(const belief& fresh) {
 void checker::check_delay(const belief& fresh) {
     if (excused.overlap || excused.data_lost || excused.corrupted || !is_among_us(fresh)) return;
     for (const auto& other : beliefs_[fresh.lock]) {
-        if (other->over || other->delay == milliseconds(0)) continue;
+        if ((other->over && !other->died) || other->delay == milliseconds(0)) continue;
         if (now() >= other->until + other->delay * 98 / 100 - milliseconds(1)) continue;
         fail(fresh.id + " acquired " + fresh.lock + " within the delay after the hold of " + other->id);
     }
@@ -246,7 +246,7 @@ std::vector<std::string> checker::memory() const {
     const std::size_t locks = all.size();
     for (const auto& [lock, beliefs] : beliefs_) {
         for (const auto& one : beliefs) {
-            if (one->over || std::max(one->until, one->kept_until + one->delay) <= now()) continue;
+            if ((one->over && !one->died) || std::max(one->until, one->kept_until + one->delay) <= now()) continue;
             all.push_back(one->id + " " + std::to_string(one->token) + " " +
                           std::to_string(one->until.time_since_epoch().count()) + " " +
                           std::to_string(one->kept_until.time_since_epoch().count()) +

@@ -56,6 +56,11 @@ struct belief {
     std::int64_t permits = 0;  // of a semaphore, whose holders are told as if they read
     std::int64_t limit = 0;    // of a semaphore: as it was declared
     bool over = false;
+    bool died = false;  // over because its process died: nothing was released
+    void die() {
+        died = died || !over;
+        over = true;
+    }
 };
 
 class checker final : public checks, public script_watcher {

@@ -45,6 +45,11 @@ mutant breaking(std::string rule, mutant one) {
     return one;
 }
 
+mutant of_foreigners(mutant one) {
+    one.is_about_foreigners = true;
+    return one;
+}
+
 // Changes the hand-over of mutex/release on both the general and the fast path.
 mutant in_hand_over(std::string name, std::string general, std::string instead, std::string fast_path,
                     std::string fast_instead) {
@@ -237,26 +242,30 @@ std::vector<mutant> mutants() {
                    "local last = leases > 0 and redis.call('ZRANGE', KEYS[5], -1, -1, 'WITHSCORES')[2]",
                    "local last = leases > 0 and redis.call('ZRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2]"),
         in_scripts("CancelledUpgradeStaysInTheQueue", "rw/cancel", "\nstep_out()\n", "\n"),
-        in_scripts("ForeignHoldersAreTakenForDead", "", "if not is_ours(who) then\n", "if false then\n"),
-        in_scripts("ForeignExpiryIsIgnored", "", "return math.max(now_ms + hash_left_ms + 1, remembered or 0)",
-                   "return now_ms"),
-        in_scripts("ForeignReaderWithOurExpiryIsNotNoticed", "", " and not somebody_entered(others) then", " then"),
-        breaking("was not told that its hold was missing",
-                 in_scripts("MissingHoldsAreRestoredSilently", "", "change(grant_changes, who, grant .. ' lost')",
-                            "local _ = 1")),
-        starting_at(5400, breaking("could have been admitted long ago",
-                                   in_scripts("ReleaseIgnoresForeignHolders", "", "somebody_left and (foreign or",
-                                              "somebody_left and (false or"))),
-        breaking("foreign clients never get a turn",
-                 in_scripts("ForeignClientsGetNoTurn", "mutex/release", "local gap_us = gap_due(",
-                            "local gap_us = (function() end)(")),
-        breaking("acquired the lock during a gap for foreign clients",
-                 in_scripts("WaitersIgnoreTheGap", "mutex/acquire", "local gap_ms = holder and 0 or gap_left_ms()",
-                            "local gap_ms = 0")),
-        in_scripts("WaitersOfAQueueThatExpiredAreForgotten", "", "if entries > with_entry then", "if false then"),
-        breaking("was free for too long",
-                 in_scripts("QueueIsNotServedAfterAGap", "mutex/release",
-                            "remember_gap()\n    tell(wants.channel, 'poll ' .. first)", "remember_gap()")),
+        of_foreigners(in_scripts("ForeignHoldersAreTakenForDead", "", "if not is_ours(who) then\n", "if false then\n")),
+        of_foreigners(in_scripts("ForeignExpiryIsIgnored", "",
+                                 "return math.max(now_ms + hash_left_ms + 1, remembered or 0)", "return now_ms")),
+        of_foreigners(in_scripts("ForeignReaderWithOurExpiryIsNotNoticed", "", " and not somebody_entered(others) then",
+                                 " then")),
+        of_foreigners(breaking("was not told that its hold was missing",
+                               in_scripts("MissingHoldsAreRestoredSilently", "",
+                                          "change(grant_changes, who, grant .. ' lost')", "local _ = 1"))),
+        of_foreigners(
+            starting_at(5400, breaking("could have been admitted long ago",
+                                       in_scripts("ReleaseIgnoresForeignHolders", "", "somebody_left and (foreign or",
+                                                  "somebody_left and (false or")))),
+        of_foreigners(breaking("foreign clients never get a turn",
+                               in_scripts("ForeignClientsGetNoTurn", "mutex/release", "local gap_us = gap_due(",
+                                          "local gap_us = (function() end)("))),
+        of_foreigners(breaking("acquired the lock during a gap for foreign clients",
+                               in_scripts("WaitersIgnoreTheGap", "mutex/acquire",
+                                          "local gap_ms = holder and 0 or gap_left_ms()", "local gap_ms = 0"))),
+        of_foreigners(
+            in_scripts("WaitersOfAQueueThatExpiredAreForgotten", "", "if entries > with_entry then", "if false then")),
+        of_foreigners(
+            breaking("was free for too long",
+                     in_scripts("QueueIsNotServedAfterAGap", "mutex/release",
+                                "remember_gap()\n    tell(wants.channel, 'poll ' .. first)", "remember_gap()"))),
         in_scripts("ReadersGetNoPush", "", "tell(message[1], texts[message[2]])", "local _ = 1"),
         // The fast path of readers, and of writers of a free lock. A thousand scenarios do not show that it checks
         // tokens and foreign holders; tests of the scripts do (tests/script/rw).

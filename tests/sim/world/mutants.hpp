@@ -14,8 +14,9 @@ namespace holdfast::sim {
 struct mutant {
     std::string name;
     std::function<void(scenario_options&)> apply;
-    std::uint64_t first_seed = 1;  // of the thousand: chosen such that the mutant shows soon
-    std::string verdict = {};      // the rule that must detect it; empty: any rule
+    std::uint64_t first_seed = 1;      // of the thousand: chosen such that the mutant shows soon
+    std::string verdict = {};          // the rule that must detect it; empty: any rule
+    bool is_about_foreigners = false;  // shows only where other programs use the lock, too
     friend std::ostream& operator<<(std::ostream& out, const mutant& m) { return out << m.name; }
 };
 

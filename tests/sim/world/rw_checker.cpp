@@ -117,7 +117,7 @@ void rw_checker::after_script(std::string_view script, const words&, const value
     check_others(asked, lock, now);
     check_foreign(asked, lock, now);
     check_own(asked, lock, now, answer);
-    check_answer(asked, now, answer);
+    check_answer(asked, lock.before, now, answer);
     note_done(asked, lock, now, answer);
     if (asked.what == step::renew_alone) return;
     check_queue_left(asked, now);
@@ -358,7 +358,7 @@ void rw_checker::check_queue_left(const call& asked, const rw_state& now) {
     if (leaves && now.find_waiter(asked.id) != nullptr) checks_.fail(asked.id + " gave up and is still in the queue");
 }
 
-void rw_checker::check_answer(const call& asked, const rw_state& now, const value& answer) {
+void rw_checker::check_answer(const call& asked, const rw_state& was, const rw_state& now, const value& answer) {
     if (answer.items.empty() || answer.items[0].integer != 1) return;
     const std::string token = std::to_string(now.token_of(asked.id));
     const char held = now.held(asked.id);
@@ -377,7 +377,7 @@ void rw_checker::check_answer(const call& asked, const rw_state& now, const valu
         case step::release:
             return;
     }
-    if (asked.what != step::cancel && held != 0 && now.leases.at(asked.id) < now.now_ms + asked.lease.count())
+    if (asked.what != step::cancel && held != 0 && now.leases.at(asked.id) < was.now_ms + asked.lease.count())
         wrong("its lease is not full");
 }
 

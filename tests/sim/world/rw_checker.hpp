@@ -102,7 +102,7 @@ private:
     void check_own(const call& asked, const lock_record& lock, const rw_state& now, const value& answer);
     void check_release(const call& asked, const lock_record& lock, const rw_state& now);
     void check_queue_left(const call& asked, const rw_state& now);
-    void check_answer(const call& asked, const rw_state& now, const value& answer);
+    void check_answer(const call& asked, const rw_state& was, const rw_state& now, const value& answer);
     void note_missing(lock_record& lock, const rw_state& seen);
     void note_done(const call& asked, lock_record& lock, const rw_state& now, const value& answer);
     void check_told(const call& asked, const lock_record& lock, const value& answer);

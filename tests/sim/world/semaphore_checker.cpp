@@ -272,7 +272,7 @@ void semaphore_checker::check_own(const call& asked, const lock_record& lock, co
     if (after == 0 || (asked.what == step::acquire && after != asked.permits)) wrong("it has not what it asked for");
     if (asked.what == step::acquire && answer.items.at(1).text != std::to_string(now.token_of(asked.id)))
         wrong("another token");
-    if (after != 0 && now.leases.at(asked.id) < now.now_ms + asked.lease.count()) wrong("its lease is not full");
+    if (after != 0 && now.leases.at(asked.id) < was.now_ms + asked.lease.count()) wrong("its lease is not full");
 }
 
 void semaphore_checker::check_grants(const call& asked, lock_record& lock, const semaphore_state& now) {

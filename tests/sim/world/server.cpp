@@ -50,18 +50,33 @@ server::server(timeline& time, random_stream random, server_options options, scr
       options_(std::move(options)),
       watcher_(watcher),
       model_({.undeclared_keys = options_.undeclared_keys, .engine = options_.engine}),
+      facts_random_(random_stream(random_).next() ^ 0xfac75U),
       offset_us_(epoch_us + static_cast<std::int64_t>(random_.below(1'000'000'000))),
       started_us_(offset_us_ - 3600 * us_per_s),
       rate_(1.0 + (static_cast<double>(random_.below(1001)) - 500.0) / 100'000.0) {
-    if (options_.rate) rate_ = *options_.rate;
+    if (options_.rate) {
+        rate_ = *options_.rate;
+    } else {
+        denies_info_ = facts_random_.percent(4);
+        draw_script_clock();
+    }
     model_.on_message([this](const message& what) { deliver(what); });
     for (const auto& [original, mutant] : options_.replaced_scripts)
         replaced_sha1_[sha1_hex(original)] = sha1_hex(mutant);
 }
 
+// Of an older server: mostly a microsecond for each call; now and then the process has to wait for its core.
+void server::draw_script_clock() {
+    if (facts_random_.percent(50)) return;
+    model_.let_time_pass_in_scripts([this]() -> std::int64_t {
+        const bool waits = facts_random_.below(4'000) == 0;
+        return waits ? 1 + static_cast<std::int64_t>(facts_random_.below(3'000)) : 1;
+    });
+}
+
 std::int64_t server::now_us() const {
     const auto true_us = std::chrono::duration_cast<microseconds>(time_.now().time_since_epoch()).count();
-    return offset_us_ + static_cast<std::int64_t>(static_cast<double>(true_us) * rate_);
+    return std::max(told_us_, offset_us_ + static_cast<std::int64_t>(static_cast<double>(true_us) * rate_));
 }
 
 void server::accept(link& fresh) {
@@ -116,7 +131,7 @@ void server::answer(link& to, const words& command) {
     } else if (is(command[0], "CLIENT") && is(command[1], "INFO")) {
         out = bulk("id=" + std::to_string(to.id) + " addr=" + to.address + " laddr=10.0.0.99:6379 fd=8\n");
     } else if (is(command[0], "INFO")) {
-        out = bulk(info());
+        out = tells_little() ? "-NOPERM this user has no permissions to run the 'info' command\r\n" : bulk(info());
     } else if (is(command[0], "CLUSTER") && member_ != nullptr) {
         out = member_->shards();
     } else {
@@ -135,13 +150,16 @@ std::string server::greeting(const link& to) const {
            std::to_string(to.id) + "\r\n";
 }
 
-// As coarse as on a real server: the difference of two wall clock readings, each cut to whole seconds.
-std::int64_t server::uptime_s() const {
+// As coarse as on a real server: the difference of two wall clock readings, each cut to whole seconds. The later one
+// was remembered at most a tenth of a second ago.
+std::int64_t server::uptime_s() {
     const std::int64_t start_told_us = started_us_ - started_us_ % tick_us;
-    return now_us() / us_per_s - start_told_us / us_per_s + (options_.uptimes_look_exact ? 1 : 0);
+    const auto remembered_us_ago = options_.rate ? 0 : static_cast<std::int64_t>(facts_random_.below(100'000));
+    return std::max(now_us() - remembered_us_ago, started_us_) / us_per_s - start_told_us / us_per_s +
+           (options_.uptimes_look_exact ? 1 : 0);
 }
 
-std::string server::info() const {
+std::string server::info() {
     const std::string run = std::to_string(options_.runs_look_alike ? 0 : runs_);
     const std::string history = std::to_string(options_.runs_look_alike ? 0 : histories_);
     const bool replica = member_ != nullptr && member_->is_replica();
@@ -254,7 +272,11 @@ value server::run_script(const words& command, asking asked) {
     watcher_.before_script(*this, command);
     value answer = options_.replaced_scripts.empty() ? model_.execute(arguments{command}, asked)
                                                      : model_.execute(arguments{with_replaced(command)}, asked);
+    // Whoever watches sees the time by which the script has decided.
+    const std::int64_t ended_us = model_.time_us();
+    told_us_ = std::max(told_us_, model_.told_us());
     watcher_.after_script(command, answer);
+    told_us_ = std::max(told_us_, ended_us);
     if (!answer.is_error() && is_stopped_half_way(command)) {
         answer = value::make_error("ERR Script attempted to access a non local key in a cluster node script: " +
                                    std::string(command[1]) + ", on @user_script:1.");

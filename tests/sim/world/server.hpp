@@ -55,7 +55,7 @@ struct server_options {
     bool uptimes_look_exact = false;  // mutant: clients round an uptime up instead of down
     bool acks_write_nothing = false;  // mutant: no write precedes a client's WAIT
     key_check undeclared_keys = key_check::strict;
-    std::optional<double> rate = {};       // of its clock; nothing: drawn
+    std::optional<double> rate = {};       // of its clock; nothing: drawn, and how wrong its answers are, too
     unsigned half_run_percent = 0;         // percentage of scripts on a leaving slot that are stopped at their very end
     bool asks_remembered = false;          // mutant: one ASK redirects all commands of its slot
     bool slots_leave_silently = false;     // mutant: clients are not told that a slot has left
@@ -83,11 +83,15 @@ public:
         const std::int64_t by = us - now_us();
         offset_us_ += by;
         started_us_ += by;
+        told_us_ += by;
     }
     void begin_with_clock_ahead(nanoseconds by) {
         set_clock(now_us() + std::chrono::duration_cast<microseconds>(by).count());
     }
-    void jump(nanoseconds by) { offset_us_ += std::chrono::duration_cast<microseconds>(by).count(); }
+    void jump(nanoseconds by) {
+        offset_us_ += std::chrono::duration_cast<microseconds>(by).count();
+        told_us_ += std::chrono::duration_cast<microseconds>(by).count();
+    }
 
     // --- faults
     bool stalls() const { return time_.now() < stalled_until_; }
@@ -153,13 +157,15 @@ public:
     instant command_sent() const { return command_sent_; }
 
 private:
+    void draw_script_clock();
     void cut_all();
     void read(link& from);
     void serve(link& from);
     void answer(link& to, const words& command);
     std::string greeting(const link& to) const;
-    std::int64_t uptime_s() const;
-    std::string info() const;
+    std::int64_t uptime_s();
+    std::string info();
+    bool tells_little() const { return denies_info_ && member_ == nullptr && !lag_; }
     value execute(const words& command, asking asked);
     value run_script(const words& command, asking asked);
     words with_replaced(const words& command) const;
@@ -204,6 +210,9 @@ private:
     std::uint64_t replicated_ = 0;  // how many of them the replica has
     std::uint64_t moved_ = 0;       // number of the last write that moved a key
     std::uint64_t waits_ = 0;       // number of WAITs so far
+    std::int64_t told_us_ = 0;      // the end of the last script, by its own clock: it does not go back behind that
+    random_stream facts_random_;
+    bool denies_info_ = false;  // the ACL forbids INFO
     std::int64_t offset_us_;
     std::int64_t started_us_;  // by its own clock
     double rate_;
