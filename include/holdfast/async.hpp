@@ -37,9 +37,10 @@ public:
     explicit stored_options(acquire_options options) : options_(std::move(options)), note_(options_.note) {}
 
     // The note is a view into this object.
-    const acquire_options& get() {
-        options_.note = note_;
-        return options_;
+    acquire_options get() const {
+        acquire_options copy = options_;
+        copy.note = note_;
+        return copy;
     }
 
 private:
@@ -52,7 +53,7 @@ private:
 template <typename CompletionToken>
 auto lockable::initiate_acquire(mode kind, milliseconds wait, acquire_options options, CompletionToken&& token) {
     return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code, lease)>(
-        [](auto handler, lockable* self, mode chosen_mode, milliseconds limit, detail::stored_options chosen) {
+        [](auto handler, lockable* self, mode chosen_mode, milliseconds limit, const detail::stored_options& chosen) {
             self->start_acquire(chosen_mode, limit, chosen.get(),
                                 detail::erase_handler<boost::system::error_code, lease>(
                                     std::move(handler), detail::callback_executor(self->shared_core())));
@@ -64,7 +65,8 @@ template <typename CompletionToken>
 auto semaphore::initiate_acquire(milliseconds wait, std::size_t permits, acquire_options options,
                                  CompletionToken&& token) {
     return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code, lease)>(
-        [](auto handler, semaphore* self, milliseconds limit, std::size_t wanted, detail::stored_options chosen) {
+        [](auto handler, semaphore* self, milliseconds limit, std::size_t wanted,
+           const detail::stored_options& chosen) {
             self->start_acquire(limit, wanted, chosen.get(),
                                 detail::erase_handler<boost::system::error_code, lease>(
                                     std::move(handler), detail::callback_executor(self->shared_core())));
