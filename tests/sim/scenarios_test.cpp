@@ -99,6 +99,19 @@ TEST(Scenarios, AreTheSameWhereTimeIsToldInIntegers) {
     }
 }
 
+// R55, R56: watchers of mutexes whose holders have notes.
+TEST(Scenarios, KeepEveryRuleWhereUsersWatch) {
+    campaign_options options;
+    options.seeds = seeds() / 8;
+    options.jobs = 2;
+    options.counted = 0;
+    options.scenario.watchers = scenario_options::watching::always;
+    options.scenario.notes = scenario_options::noting::always;
+    const campaign_result all = run_campaign(options);
+    ASSERT_FALSE(all.violation) << "seed " << all.violation->seed << ": " << all.violation->verdict;
+    EXPECT_GT(all.holds, all.scenarios);
+}
+
 // Clients that poll beside clients that are pushed to, and clients to whom a message proves nothing.
 TEST(Scenarios, KeepEveryRuleWhereClientsPoll) {
     campaign_options options;

@@ -47,15 +47,16 @@ if not is_sound then return redis.error_reply('ERR holdfast: lease, floor, ticke
 if holder and holder ~= id and channel ~= '' and ticket == '0' and (ARGV[9] or '0') == '0'
     and (not KEYS[5] or string.sub(holder, 1, 3) == 'hf_') and string.byte(holder, 21) ~= 48 and not KEYS[6] then
     local now_us, now_text, mark
-    -- As many in the queue as there are entries: then this is the last one, or nothing of an empty queue. Watchers
-    -- (common/watchers.lua) and other programs' waiters are seen by it.
+    -- As many in the queue as there are entries: then this is the last one, or nothing of an empty queue. That shows
+    -- watchers (common/watchers.lua) and other programs' waiters. Both together it does not show, but the last waiter is
+    -- not ours then; and who comes behind one of ours need not know its position exactly.
     local entries = redis.call('HLEN', KEYS[3])
     local last = redis.call('ZRANGE', KEYS[2], math.max(entries - 1, 0), entries, 'WITHSCORES')
 --@paste common/steps/read_mark.lua
 --@paste common/steps/read_clock.lua
     local left = redis.call('PTTL', KEYS[1])
-    if #last == (entries > 0 and 2 or 0) and now_us > tonumber(last[2] or 0)
-        and redis.pcall('ZADD', KEYS[2], 'NX', now_text, id) == 1 then
+    if #last == (entries > 0 and 2 or 0) and string.sub(last[1] or 'hf_', 1, 3) == 'hf_'
+        and now_us > tonumber(last[2] or 0) and redis.pcall('ZADD', KEYS[2], 'NX', now_text, id) == 1 then
         redis.call('HSET', KEYS[3], id, entry_text(lease, interval, now_text, ARGV[3], 'w', channel))
         -- Both keys get their expiry together.
         if redis.call('PTTL', KEYS[2]) < tonumber(keep_queue) then

@@ -146,6 +146,21 @@ TEST_F(MutexWatch, DoesNotCountAsAWaiterBeforeOthers) {
     EXPECT_THAT(wait("second"), IsQueued("me", 1));
 }
 
+// Whose waiters are in the queue and have no entry.
+TEST_F(MutexWatch, BesideAWaiterOfAnotherProgramIsToldAndDoesNotCount) {
+    listener eye = listens("eye");
+    const listener next = listens("next");
+    watch("eye");
+    must({"ZADD", queue, "1", "other-program"});
+    must({"PEXPIRE", queue, "60000"});
+    const std::string token = hold("me");
+    EXPECT_EQ(eye.next(), "changed eye");
+    EXPECT_THAT(wait("next"), IsQueued("me", 0));
+    release("me", token);
+    EXPECT_EQ(value(lock), "next");
+    EXPECT_EQ(eye.next(), "changed eye");
+}
+
 TEST_F(MutexWatch, IsNotForgottenEarlierBecauseOfAWaiter) {
     hold("me");
     watch("eye");
@@ -301,14 +316,14 @@ TEST_F(MutexWatch, OfAKeyOfAnotherTypeChangesNothing) {
 }
 
 TEST_F(MutexWatch, CostsNoCallWhereNobodyWatches) {
-    const listener first = listens("first"), second = listens("second");
+    const listener first = listens("hf_first"), second = listens("hf_second");
     must({"CONFIG", "RESETSTAT"});
     release("me", hold("me"));
     const std::string token = hold("me");
-    wait("first");
-    wait("second");
+    wait("hf_first");
+    wait("hf_second");
     release("me", token);
-    EXPECT_EQ(value(lock), "first");
+    EXPECT_EQ(value(lock), "hf_first");
     EXPECT_EQ(must({"INFO", "commandstats"}).text.find("cmdstat_hget:"), std::string::npos);
 }
 

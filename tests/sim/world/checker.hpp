@@ -12,7 +12,7 @@
 //   - A waiter without trouble is not overtaken by a later one. With several servers: not by one that came half a
 //     second later.
 //   - A free lock is granted soon while anybody waits. A waiter that receives a hand-over acquires soon.
-//   - A waiter is told how many of our clients wait before it, whoever else is among the waiters.
+//   - No waiter is told of more waiters before it than there are.
 //   - A lock is never taken from a living holder, and never granted to a waiter that is gone or has given up.
 //   - A lock that foreign clients share is left free again and again, however many waiters there are, and no waiter
 //     acquires it during such a gap.
@@ -179,7 +179,7 @@ private:
     void check_token(lock_state& state, const std::string& id);
     void check_order(const lock_state& state, const std::string& id);
     void expect_entry(const std::string& lock, const std::string& id);
-    void check_position(const call& asked, const lock_state& state, const value& answer);
+    void check_position(const call& asked, const value& answer);
     void update_queue(const call& asked, lock_state& state);
     bool calm(const lock_state& state, const std::string& id) const;
 

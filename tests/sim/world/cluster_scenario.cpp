@@ -76,6 +76,7 @@ redis::server_settings scenario::cluster_settings() const {
 void scenario::draw_cluster() {
     for (const lock_plan& lock : workload_.locks) cluster_->assign(slot_of(lock), random_primary());
     checker_.server_of = [this](const std::string& lock) -> server& { return server_of(lock); };
+    checker_.watches().is_cluster = true;
     checker_.settled_since = [this](const std::string& lock) { return settled_since(lock); };
     checker_.channel_of = [](const std::string& lock, std::string_view client) {
         const auto keys = wire::make_keys(wire::lock_name(lock), wire::key_naming::raw, "");

@@ -27,7 +27,7 @@ constexpr std::uint64_t note_salt = 0x6e6f7465;
 constexpr std::uint64_t clocks_salt = 0x636c6f636b86;
 
 // In one of five scenarios some users watch mutexes. The salt leaves the regression seeds without.
-constexpr std::uint64_t watch_salt = 0x77617463;
+constexpr std::uint64_t watch_salt = 0x77617473;
 
 // The percentage of scenarios that have a kind of fault at all. Faults outside the promise are rarer. The faults of a
 // scenario come at one pace, and each is one of its kinds.

@@ -10,7 +10,7 @@ namespace {
 constexpr milliseconds told_by_message{100};
 // One that nobody tells asks four times a second.
 constexpr milliseconds told_by_poll{400};
-// After a slot has settled, a watcher whose question was refused while it moved asks again.
+// A watcher of a Cluster whose question was refused, or went to a member that is gone, asks again.
 constexpr milliseconds asks_again{1000};
 
 std::string text_of(server& at, const std::string& key) {
@@ -89,25 +89,24 @@ const std::string& watch_checker::id_of(const watcher& who) {
 void watch_checker::told(watcher& who, const wire::watch_answer& seen) {
     if (checks_.trace) checks_.trace(who.name + " is told: " + shown(seen.holder, seen.token) + " " + seen.note);
     if (who.over) return checks_.fail(who.name + " was told after it had stopped");
-    const std::uint64_t highest = who.known ? who.known->token : 0;
-    if (seen.token != 0 && seen.token < highest)
+    const bool is_another = !seen.is_free() && !(who.known && who.known->holder == seen.holder);
+    if (is_another && seen.token != 0 && seen.token < who.greatest)
         checks_.fail(who.name + " was told of an older grant after a newer one: " + shown(seen.holder, seen.token));
     std::deque<run>& runs = runs_[id_of(who)];
-    const auto is_meant = [&](const run& one) {
-        if (one.when < who.true_at || one.found.holder != seen.holder || one.found.note != seen.note) return false;
-        // A server that took over knows no better; that the lock is free may be told all the same.
-        // And the server may forget the token of a hold before the hold is over.
-        const bool is_forgotten = who.known && who.known->holder == seen.holder && one.found.token == 0;
-        const bool is_raised = (seen.is_free() || is_forgotten) && seen.token == highest;
-        return one.found.token == seen.token || (is_raised && one.found.token < highest);
-    };
-    const auto found = std::find_if(runs.begin(), runs.end(), is_meant);
-    if (found == runs.end())
-        return checks_.fail(who.name + " was told what was not so: " + shown(seen.holder, seen.token));
-    who.true_at = found->when;
-    runs.erase(runs.begin(), found + 1);
-    who.known = seen;
-    if (who.known->token == 0) who.known->token = highest;
+    while (!runs.empty()) {
+        const run next = std::move(runs.front());
+        runs.pop_front();
+        who.greatest = std::max(who.greatest, next.found.token);
+        if (next.found.holder != seen.holder || next.found.note != seen.note) continue;
+        // A server that took over knows no better, or it has forgotten the token before the hold was over.
+        const bool is_raised =
+            !is_another && seen.token <= who.greatest && (!who.known || seen.token >= who.known->token);
+        if (next.found.token != seen.token && !is_raised) continue;
+        who.true_at = next.when;
+        who.known = seen;
+        return;
+    }
+    checks_.fail(who.name + " was told what was not so: " + shown(seen.holder, seen.token));
 }
 
 void watch_checker::before_script(const words& command) {
@@ -197,7 +196,8 @@ void watch_checker::check_prompt(const watcher& who, const period& present) {
     if (settled == never) return;
     const instant from =
         std::max({present.since, who.since, who.true_at, settled == instant{} ? settled : settled + asks_again});
-    if (checks_.now() - from <= allowed || !checks_.calm_since(who.client, from)) return;
+    const instant calm_from = is_cluster ? from - asks_again : from;
+    if (checks_.now() - from <= allowed || !checks_.calm_since(who.client, calm_from)) return;
     checks_.fail(who.name + " was not told in time that " + who.keys->lock() + " is " +
                  shown(holder, present.now.token));
 }

@@ -32,7 +32,8 @@ struct watcher {
     instant since{};
     bool over = false;
     std::optional<wire::watch_answer> known = {};
-    instant true_at{};  // when the server was like that
+    std::uint64_t greatest = 0;  // of the tokens that it was answered
+    instant true_at{};           // when the server was like that
 };
 
 class watch_checker {
@@ -43,6 +44,9 @@ public:
     void told(watcher& who, const wire::watch_answer& seen);
     /// By id. The holders' notes, as they acquired with them.
     std::function<std::string(const std::string& holder)> note_given;
+
+    /// In a Cluster a watcher whose question failed, because the member is gone, may ask again only after a while.
+    bool is_cluster = false;
 
     void before_script(const words& command);
     void after_script(const words& command, const value& answer);
