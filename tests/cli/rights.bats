@@ -79,6 +79,27 @@ look_at_all() {
     every_word_is_needed "" "$(documented_user viewer)" look_at_all
 }
 
+# It may not be told of changes, so it looks.
+@test "Rights.OfAViewerAreEnoughToWatchAndWait" {
+    setup_server
+    held_by 1 a
+    as $(documented_user viewer)
+    start wait a --interval 20ms
+    local waiter=$last
+    start watch a --interval 20ms
+    local watcher=$last
+    wait_until has_line "$BOX/out" held
+    redis del 'hf:{a}' >/dev/null
+    finish "$waiter"
+    [ "$status" -eq 0 ]
+    wait_until has_line "$BOX/out" released
+    held_by 2 a
+    wait_until has_line "$BOX/out" acquired
+    kill -INT "$watcher"
+    finish "$watcher"
+    [ "$status" -eq 0 ]
+}
+
 @test "Rights.OfLocksAndTypeAreEnoughToRelease" {
     setup_server
     introduce 1

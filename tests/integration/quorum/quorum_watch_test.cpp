@@ -96,6 +96,8 @@ TEST_P(QuorumWatch, AnElectionTellsItsLeaders) {
     EXPECT_TRUE(observed.sees(second.id()));
     EXPECT_EQ(mine.leader()->value, "node-2");
     observed.expect_order();
+    for (std::size_t i = 2; i <= minority() + 1; ++i) servers[i].kill();
+    EXPECT_NE(condition_of([&] { static_cast<void>(mine.leader()); }), errc{}) << "no majority can be asked";
 }
 
 HOLDFAST_ON_THREE_AND_FIVE(QuorumWatch);
