@@ -128,10 +128,9 @@ void lock_watch::ended(instant now) {
 void lock_watch::tell(wire::watch_answer seen) {
     if (!listener_) return;
     // The node may forget a token before the hold is over: it expired, or was evicted.
-    const bool is_known = last_ && last_->holder == seen.holder;
-    if (seen.token == 0 && is_known) seen.token = last_->token;
+    if (seen.token == 0 && last_ && last_->holder == seen.holder) seen.token = last_->token;
     if (seen.is_free()) seen.token = std::max(seen.token, greatest_);
-    if (seen.token != 0 && seen.token < greatest_ && !is_known) return;  // (2)
+    if (seen.token != 0 && seen.token < greatest_) return;  // (2)
     greatest_ = std::max(greatest_, seen.token);
     if (telling_ == telling::changes && last_ && is_same(*last_, seen)) return;
     last_ = seen;

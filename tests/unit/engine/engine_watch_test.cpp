@@ -103,6 +103,9 @@ TEST_F(EngineWatch, TellsTwoHoldsOfOneIdAsTwo) {
     changed();
     see(held_by(ann, "44"));
     EXPECT_THAT(told->seen, SizeIs(2));
+    changed();
+    see(held_by(ann, "42"));
+    EXPECT_THAT(told->seen, SizeIs(2)) << "of a server that took over and lacks the second";
 }
 
 TEST_F(EngineWatch, AsksWhenTheLeaseIsOver) {
