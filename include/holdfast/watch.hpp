@@ -26,6 +26,7 @@ struct sight {
     /// What was left of the holder's lease. None: it has no end, or the lock is free.
     std::optional<std::chrono::milliseconds> left = {};
 
+    /// True if nobody holds the lock.
     bool is_free() const noexcept { return holder.empty(); }
     /// When the holder acquired it, by the server's clock. None: the lock is free, or it is not known.
     std::optional<std::chrono::system_clock::time_point> since() const {
@@ -47,8 +48,11 @@ struct watch_options {
 class HOLDFAST_EXPORT watching {
 public:
     watching() noexcept;
+    /// Leaves an object that watches nothing.
     watching(watching&&) noexcept;
+    /// Stops what was watched before.
     watching& operator=(watching&&) noexcept;
+    /// As stop().
     ~watching();
 
     /// After this no callback begins. Waits for one that runs, unless it is called by that one.
