@@ -50,6 +50,12 @@ small_world::small_world(const scope& what, std::shared_ptr<script_engine> engin
         }
         return std::nullopt;
     };
+    check_.passes_of = [this](const std::string& id) -> std::optional<unsigned> {
+        for (const auto& one : processes_) {
+            if (one->kept && one->kept->has_hold(id)) return one->kept->setup().passes;
+        }
+        return std::nullopt;
+    };
     server_options options;
     options.engine = std::move(engine);
     options.rate = fastest_clock;
