@@ -81,7 +81,9 @@ INSTANTIATE_TEST_SUITE_P(
         sample{"TokensOfPermitsIgnoreTheFence", "permits/quiet"}, sample{"ANewBlockIsNotRemembered", "kept-more/quiet"},
         sample{"BlocksAreTooLong", "kept-more/quiet"}, sample{"CeilingsCountWhenAsked", "kept-more/quiet"},
         sample{"MessagesTellOfNumbersBeforeTheBlock", "kept/quiet"}, sample{"WantedIsHeardLate", "kept/quiet"},
-        sample{"RenewingABlockRevives", "kept/clock_forward"}),
+        sample{"RenewingABlockRevives", "kept/clock_forward"}, sample{"UpgradeOfAnotherGrant", "rw-late/client_gone"},
+        sample{"RenewalOfAReaderRevives", "rw/clock_forward"}, sample{"RaisedTokensAreNotStored", "quorum/quiet"},
+        sample{"ProposedTokensAreNotChecked", "quorum/quiet"}),
     [](const auto& one) { return one.param.mutant; });
 
 }  // namespace
