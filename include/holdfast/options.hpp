@@ -51,9 +51,10 @@ struct credentials {
 
 /// Gives the present credentials for a server, which is named as logs show it, without a password.
 ///
-/// Runs on a thread of its own, once at a time, so it may block and be slow; what needs the connection waits for it
-/// meanwhile. It must not use the client that asks. If it throws, the client logs the text of the exception (which
-/// must hold no secret) and uses the last credentials, if there are any.
+/// Runs on threads of its own, once at a time for each server and for up to eight servers at once, so it may block and
+/// be slow; what needs the connection to that server waits for it meanwhile. It must not use the client that asks. If
+/// it throws, the client logs the text of the exception (which must hold no secret) and uses the last credentials, if
+/// there are any.
 using credentials_source = std::function<credentials(const std::string& server)>;
 
 /// The options of a client. They apply to everything that goes through it.

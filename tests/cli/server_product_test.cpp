@@ -33,7 +33,7 @@ TEST(ServerProduct, IsReadFromItsOwnMarks) {
              {"redis_version:7.4.0\r\ndragonfly_version:df-v1.31.0", "Dragonfly", "df-v1.31.0", experience::untested},
              {"redis_version:6.3.4\r\nexecutable:/usr/bin/keydb-server", "KeyDB", "6.3.4", experience::untested},
              {"redis_version:6.3.4\r\n# KeyDB\r\nmvcc_depth:0", "KeyDB", "6.3.4", experience::untested},
-             {"redis_version:4.0.0\r\nkvrocks_version:2.11.0", "Kvrocks", "2.11.0", experience::untested},
+             {"kvrocks_version:2.15.0\r\nredis_version:7.0.0", "Kvrocks", "2.15.0", experience::untested},
              {"upstash_version:1.10.5\r\nredis_version:6.2.6", "Upstash", "1.10.5", experience::untested},
              {"redis_version:7.4.0\r\nrlec_version:7.8.2-60", "Redis Enterprise", "7.8.2-60", experience::untested},
              {"redis_version:7.1.0\r\nos:Amazon ElastiCache", "Redis at Amazon ElastiCache", "7.1.0",

@@ -61,36 +61,47 @@ void credentials_desk::post(job next) {
     if (state_->stopping) return;
     state_->waiting.push_back(std::move(next));
     state_->changed.notify_one();
-    if (thread_.joinable()) return;
+    if (state_->waiting.size() <= state_->idle || threads_.size() == most_at_once) return;
     const signals_blocked for_the_new_thread;
-    thread_ = std::thread([state = state_] { run(state); });
+    threads_.emplace_back([state = state_] { run(state); });
 }
 
 void credentials_desk::stop() {
     {
-        std::unique_lock lock(state_->mutex);
+        const std::lock_guard lock(state_->mutex);
         state_->stopping = true;
         state_->waiting.clear();
-        state_->changed.notify_one();
+        state_->changed.notify_all();
     }
-    if (!thread_.joinable()) return;
-    if (thread_.get_id() == std::this_thread::get_id()) {
-        thread_.detach();
-    } else {
-        thread_.join();
+    for (std::thread& each : threads_) {
+        if (!each.joinable()) continue;
+        each.get_id() == std::this_thread::get_id() ? each.detach() : each.join();
     }
+}
+
+// The first question whose server is not being asked.
+auto credentials_desk::next_job(shared_state& state) -> std::deque<job>::iterator {
+    return std::ranges::find_if(state.waiting,
+                                [&](const job& each) { return !state.being_asked.contains(each.server); });
 }
 
 void credentials_desk::run(const std::shared_ptr<shared_state>& state) {
     std::unique_lock lock(state->mutex);
     for (;;) {
-        state->changed.wait(lock, [&] { return state->stopping || !state->waiting.empty(); });
+        ++state->idle;
+        state->changed.wait(lock, [&] { return state->stopping || next_job(*state) != state->waiting.end(); });
+        --state->idle;
         if (state->stopping) return;
-        job next = std::move(state->waiting.front());
-        state->waiting.pop_front();
+        const auto found = next_job(*state);
+        job next = std::move(*found);
+        state->waiting.erase(found);
+        const std::string server = next.server;
+        state->being_asked.insert(server);
         lock.unlock();
         answer(*state, std::move(next));
         lock.lock();
+        state->being_asked.erase(server);
+        state->changed.notify_one();  // of another question for it
     }
 }
 
@@ -110,7 +121,7 @@ void credentials_desk::answer(shared_state& state, job asked) {
         const std::lock_guard lock(state.mutex);
         if (state.stopping) return;
     }
-    // Until stop() has joined this thread the section lives, unless the callback itself has called stop().
+    // Until stop() has joined this thread, the section lives, unless the callback itself has called stop().
     state.section.enter_with(
         [to = std::move(asked.to), is_given, given = std::move(given), why = std::move(why)]() mutable {
             const auto receiver = to.lock();

@@ -1,8 +1,11 @@
 // Asks for user and password where they may change: the user's callback, or the file that a URL names.
 //
 // Both may be slow, and the callback is user code: neither runs in the serial section or on a thread that drives the
-// loop. They run on a thread of their own, which starts with the first question and answers one after the other. The
-// callback thread would be the wrong place: a slow secret store must not delay lost().
+// loop. They run on threads of their own, which start when they are needed. The callback thread would be the wrong
+// place: a slow secret store must not delay lost().
+//
+// Each server has at most one question that is being answered, and all together have `most_at_once`: an answer for one
+// server that does not come must not keep a majority of others from their logins.
 #pragma once
 
 #include "api/runtime/watcher.hpp"
@@ -12,12 +15,15 @@
 #include <holdfast/options.hpp>
 
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace holdfast::api {
 
@@ -32,9 +38,11 @@ public:
     // For the links that use these settings; must not outlive this object. Null: their login does not change.
     std::shared_ptr<redis::login_source> source_for(const redis::server_access& access,
                                                     const credentials_source& callback);
-    // Drops the questions that are not answered yet. Waits for the running callback, unless that callback itself calls
+    // Drops the questions that are not answered yet. Waits for the running callbacks, except one that itself calls
     // stop(). Outside of the section, before the loop stops.
     void stop();
+
+    static constexpr std::size_t most_at_once = 8;
 
 private:
     class source;
@@ -45,7 +53,7 @@ private:
         std::string server;
         std::weak_ptr<redis::login_receiver> to;
     };
-    // Shared with the thread, which outlives the desk if a callback destroys it.
+    // Shared with the threads, one of which outlives the desk if a callback destroys it.
     struct shared_state {
         explicit shared_state(serial_section& where) : section(where) {}
 
@@ -53,16 +61,19 @@ private:
         std::mutex mutex;
         std::condition_variable changed;
         std::deque<job> waiting;
+        std::set<std::string> being_asked;  // servers
+        std::size_t idle = 0;               // threads
         bool stopping = false;
     };
 
     void post(job next);
     static void run(const std::shared_ptr<shared_state>& state);
+    static std::deque<job>::iterator next_job(shared_state& state);
     static void answer(shared_state& state, job asked);
 
     const std::shared_ptr<shared_state> state_;
     api::watcher& watcher_;
-    std::thread thread_;  // guarded by the mutex until stop()
+    std::vector<std::thread> threads_;  // guarded by the mutex until stop()
 };
 
 }  // namespace holdfast::api

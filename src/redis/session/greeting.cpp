@@ -79,7 +79,8 @@ void hide(std::string& text, std::string_view password) {
 bool is_unknown_command(std::string_view text) {
     const std::string lower = to_lower(text);
     const auto says = [&](std::string_view words) { return lower.find(words) != std::string::npos; };
-    return says("unknown command") || says("unsupported") || says("not supported") || says("invalid command");
+    return says("unknown command") || says("unsupported") || says("not support") || says("not allowed") ||
+           says("invalid command");
 }
 
 std::optional<failure> refused_hello(std::string_view text, const server_settings& settings) {
@@ -166,10 +167,13 @@ std::optional<failure> read_hello(const reply_view& reply, const server_settings
     return refuse_use(settings, facts);
 }
 
-bool lacks_hello(const reply_view& reply) {
-    if (!reply.is_error()) return false;
-    const std::string_view text = reply.text();
-    return text.starts_with("NOPROTO") || text.starts_with("NOPERM") || is_unknown_command(text);
+// Any error that does not say something else: RESP2 shows whether the server is of use. A proxy that does not know
+// HELLO may want an AUTH before it, though HELLO brings the login.
+bool lacks_hello(const reply_view& reply, const server_settings& settings) {
+    if (!reply.is_error() || reply.text().starts_with("ERR max number of clients")) return false;
+    const errc code = classify_error(reply.text(), {}).code;
+    return code == errc::server_error || code == errc::unsupported || code == errc::too_old ||
+           reply.text().starts_with("NOPERM") || (code == errc::auth_required && settings.has_login());
 }
 
 std::vector<question> in_resp2(const server_settings& settings) {

@@ -76,7 +76,7 @@ reader read_replication_info;
 reader read_shards;
 
 // The server does not know HELLO 3, or the user may not send it: RESP2 may do.
-bool lacks_hello(const reply_view& reply);
+bool lacks_hello(const reply_view& reply, const server_settings& settings);
 
 // The first burst without HELLO, in order.
 struct question {

@@ -267,7 +267,8 @@ void session::send_greeting(std::string payload, greeting::reader* read) {
 // A null reader: nothing is to be learnt from the answer.
 void session::answered(greeting::reader* read, const reply_view& reply, instant now) {
     if (state_ == state::up) return;  // a PING
-    if (read == greeting::read_hello && settings_.resp == resp_choice::either && greeting::lacks_hello(reply)) {
+    if (read == greeting::read_hello && settings_.resp == resp_choice::either &&
+        greeting::lacks_hello(reply, settings_)) {
         greet_in_resp2();
     } else if (read != nullptr) {
         if (const auto why = read(reply, settings_, facts_)) return greeting_refused(*why, now);

@@ -4,8 +4,10 @@
 
 #include <holdfast/holdfast.hpp>
 
+#include <array>
 #include <atomic>
 #include <fstream>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
@@ -98,39 +100,70 @@ std::string refusing_default(redis_server& server) {
     return "redis://127.0.0.1:" + std::to_string(server.port());
 }
 
-/// 200 held locks and 50 who wait; passwords change 100 times, and connections are cut in between.
+/// 200 held locks, 50 waiters, and 10 locks that are handed over all the time; passwords change 100 times, connections
+/// are cut in between, and every hold is renewed and every waiter polls several times meanwhile.
 TEST(Credentials, ChangeUnderHeldLocksAndWaitersAndNothingIsLost) {
     constexpr int held_locks = 200;
     constexpr int waiters = 50;
+    constexpr int passed_on = 10;
     constexpr int changes = 100;
+    constexpr auto lease_time = 3s;  // renewed each second
     redis_server server;
     secret_store store{{&server}};
     lines log;
+    const auto figures = std::make_shared<metrics>();
     std::atomic<int> served = 0;
+    std::atomic<int> cycles = 0;
+    std::atomic<int> errors = 0;
     {
         client subject{"redis://127.0.0.1:" + std::to_string(server.port()) + "?client_name=subject&backoff_max=100ms",
-                       {.log = log.sink(), .credentials = store.source(50ms)}};
+                       {.log = log.sink(), .metrics = figures, .credentials = store.source(50ms)}};
         std::vector<lease> held;
         std::vector<std::uint64_t> tokens;
         for (int i = 0; i < held_locks; ++i) {
-            held.push_back(mutex{subject, "shelf " + std::to_string(i), {.lease = 20s}}.acquire());
+            held.push_back(mutex{subject, "shelf " + std::to_string(i), {.lease = lease_time}}.acquire());
             tokens.push_back(held.back().token());
         }
         std::vector<std::jthread> queue;
         for (int i = 0; i < waiters; ++i) {
             queue.emplace_back([&, i] {
-                mutex lock{subject, "shelf " + std::to_string(i), {.lease = 20s}};
-                const lease got = lock.try_acquire_for(120s);
-                if (got) ++served;
+                mutex lock{subject, "shelf " + std::to_string(i), {.lease = lease_time}};
+                if (const lease got = lock.try_acquire_for(120s)) ++served;
             });
         }
         ASSERT_TRUE(eventually([&] { return server.call({"EXISTS", "hf:{shelf 49}:queue"}).integer == 1; }));
+        std::atomic<bool> enough = false;
+        std::array<std::atomic<int>, passed_on> inside{};
+        std::vector<std::jthread> belts;
+        for (int i = 0; i < 2 * passed_on; ++i) {
+            belts.emplace_back([&, i] {
+                std::atomic<int>& here = inside.at(static_cast<std::size_t>(i % passed_on));
+                mutex lock{subject, "belt " + std::to_string(i % passed_on), {.lease = lease_time}};
+                while (!enough) {
+                    lease mine = lock.try_acquire_for(60s);
+                    if (!mine || ++here != 1) ++errors;
+                    std::this_thread::sleep_for(2ms);
+                    --here;
+                    if (mine.lost().stop_requested() || mine.release()) ++errors;
+                    ++cycles;
+                }
+            });
+        }
+        const auto renewed_before = figures->renewals.load();
+        const auto handed_over_before = figures->handed_over.load();
         for (int i = 0; i < changes; ++i) {
             store.change();
             // The server lets nobody in with the old password, and some connections it ends.
             if (i % 10 == 9) server.call({"CLIENT", "KILL", "USER", "ann"});
-            std::this_thread::sleep_for(5ms);
+            std::this_thread::sleep_for(60ms);
         }
+        enough = true;
+        belts.clear();
+        EXPECT_EQ(errors, 0) << "of " << cycles << " cycles";
+        EXPECT_GT(figures->renewals.load() - renewed_before, 3 * held_locks);
+        EXPECT_GT(figures->handed_over.load() - handed_over_before, 100);
+        EXPECT_GE(figures->links.load(), 1 + changes / 10);
+        EXPECT_EQ(figures->losses.load(), 0);
         const int asked_before = store.asked;
         EXPECT_TRUE(eventually([&] { return store.asked > asked_before; })) << "it still asks";
         for (int i = 0; i < held_locks; ++i) {
@@ -144,6 +177,26 @@ TEST(Credentials, ChangeUnderHeldLocksAndWaitersAndNothingIsLost) {
         EXPECT_TRUE(eventually([&] { return served == waiters; }));
     }
     EXPECT_THAT(log.all(), Not(HasSubstr("password-")));
+}
+
+// The login of one server hangs; a majority of the others must be enough.
+TEST(Credentials, ASlowAnswerForOneServerDelaysNoOther) {
+    redis_server slow;
+    redis_server second;
+    redis_server third;
+    std::atomic<bool> may_return = false;
+    std::atomic<int> hanging = 0;
+    const std::string of_slow = ":" + std::to_string(slow.port());
+    client subject{{slow.url(), second.url(), third.url()}, {.credentials = [&](const std::string& server) {
+                       if (!server.ends_with(of_slow)) return credentials{};
+                       EXPECT_EQ(++hanging, 1) << "one question at a time for each server";
+                       while (!may_return) std::this_thread::sleep_for(1ms);
+                       --hanging;
+                       return credentials{};
+                   }}};
+    EXPECT_TRUE((mutex{subject, "stock"}.try_acquire_for(30s)));
+    EXPECT_EQ(hanging, 1);
+    may_return = true;
 }
 
 TEST(Credentials, ALivingConnectionLogsInAnew) {

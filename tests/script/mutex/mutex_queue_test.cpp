@@ -225,13 +225,77 @@ TEST_F(MutexQueue, WhoNoLongerWaitsGetsTheLeaseItAsksForNow) {  // §4.1
     EXPECT_TRUE(queued_ids().empty());
 }
 
-TEST_F(MutexQueue, TicketsOfAnEmptyQueueNeedNoOldEntries) {  // §4.6: the queue was evicted, the entries not
-    hold("holder");
-    wait("lost");
+// The queue expired or was evicted, the entries not (R10): go-redislock's fair lock shortens the expiry of a queue that
+// it shares.
+class MutexQueueIsGone : public script_rows {
+protected:
+    MutexQueueIsGone() : script_rows{{}, {"hf:{stock}:gap"}} {
+        token = hold("holder");
+        wait("first");
+        wait("second");
+        // Their order is that of the last polls.
+        last_polled("first", 2000);
+        last_polled("second", 1000);
+    }
+
+    std::string token;
+    const listener first = listens("first");
+    const listener second = listens("second");
+};
+
+TEST_F(MutexQueueIsGone, AReleaseHandsOver) {
     must({"DEL", queue});
-    wait("me");
-    EXPECT_TRUE(must({"HGET", waiters, "lost"}).is_nil()) << "nobody would ever remove it";
-    EXPECT_FALSE(must({"HGET", waiters, "me"}).is_nil());
+    const redis_reply released = release("holder", token);
+    EXPECT_EQ(code(released), 1);
+    EXPECT_EQ(released.elements.at(1).integer, 1) << "waiters left";
+    EXPECT_EQ(value(lock), "first");
+    EXPECT_THAT(queued_ids(), ElementsAre("second"));
+    EXPECT_GT(left(queue), 0);
+}
+
+TEST_F(MutexQueueIsGone, ANewcomerDoesNotOvertake) {
+    must({"DEL", queue});
+    lease_ends();
+    EXPECT_EQ(code(wait("newcomer")), 2);
+    EXPECT_EQ(value(lock), "first");
+    EXPECT_THAT(queued_ids(), ElementsAre("second", "newcomer"));
+}
+
+TEST_F(MutexQueueIsGone, TheirPollsBringTheirTickets) {
+    last_polled("second", 3000);  // so it would be the first by its last poll
+    const std::string one = must({"ZSCORE", queue, "first"}).text;
+    const std::string two = must({"ZSCORE", queue, "second"}).text;
+    must({"DEL", queue});
+    wait("second", {.ticket = two});
+    wait("first", {.ticket = one});
+    EXPECT_EQ(must({"ZSCORE", queue, "first"}).text, one);
+    EXPECT_THAT(queued_ids(), ElementsAre("first", "second"));
+}
+
+TEST_F(MutexQueueIsGone, AndAProgramThatQueuesThereMadeItAnew) {
+    must({"DEL", queue});
+    must({"ZADD", queue, "1794994026", "lock_token:f"});
+    wait("newcomer");
+    EXPECT_EQ(code(run("mutex/release", {lock, queue, waiters, fence, lock + ":gap"},
+                       {"holder", token, text(hour), "0", "0"})),
+              1);
+    EXPECT_EQ(value(lock), "first");
+    EXPECT_THAT(queued_ids(), ElementsAre("second", "newcomer"));
+}
+
+TEST_F(MutexQueueIsGone, AFullServerHandsOver) {
+    must({"DEL", queue});
+    server_is_full();
+    EXPECT_EQ(code(release("holder", token)), 1);
+    EXPECT_EQ(value(lock), "first");
+}
+
+TEST_F(MutexQueueIsGone, EntriesThatMakeNoSenseGetNoPosition) {
+    must({"DEL", queue, waiters});
+    must({"HSET", waiters, "odd", "rubbish"});
+    EXPECT_EQ(code(release("holder", token)), 1);
+    EXPECT_TRUE(must({"GET", lock}).is_nil());
+    EXPECT_TRUE(queued_ids().empty());
 }
 
 TEST_F(MutexQueue, PlaceWithoutAnEntryIsDropped) {  // R13: the entries were evicted, the queue not

@@ -266,6 +266,11 @@ void checker::foreign_released(const std::string& lock) {
     locks_[lock].free_from = now();
 }
 
+void checker::queue_may_expire(const std::string& lock) {
+    lock_state& state = locks_[lock];
+    state.shuffled.insert(state.queue.begin(), state.queue.end());
+}
+
 // --- the server's side
 
 namespace {
@@ -312,6 +317,7 @@ checker::call checker::read(std::string_view script, const words& command) const
     if (out.brings_numbers) out.fence = command[5];
     if (has_one_key(out.what)) return out;
     out.queue = command[4];
+    out.waiters = command[5];
     out.fence = command[6];
     const bool yields = out.what != step::release || command.end() - given < 5 || given[4] != "0";
     const bool is_shared = given - command.begin() == 8;  // with notes behind it, the gap only fills its place
@@ -336,6 +342,7 @@ std::vector<checker::call> checker::read_all(std::string_view script, const word
         one.what = acquires ? step::acquire : step::release;
         one.lock = command[first_key];
         one.queue = command[first_key + 1];
+        one.waiters = command[first_key + 2];
         one.fence = command[first_key + 3];
         one.id = command[given];
         if (acquires) one.lease = to_ms(command[given + 1]);
@@ -534,6 +541,7 @@ void checker::check_order(const lock_state& state, const std::string& id) {
         if (other == id || found == state.known.end() || excused.corrupted || (excused.data_lost && excused.set_back))
             continue;
         if (mine != state.known.end() && mine->second.number < found->second.number) continue;
+        if (state.shuffled.contains(id) && state.shuffled.contains(other)) continue;
         const auto last = state.last_step.find(other);
         if (last != state.last_step.end() && last->second == step::release) continue;
         // Its client does not poll: the position comes from a late copy of an acquire whose caller had given up.
@@ -562,6 +570,13 @@ void checker::update_queue(const call& asked, lock_state& state) {
         state.queue.push_back(item.text);
         if (state.known.contains(item.text)) continue;
         state.known[item.text] = {now(), next_number++, asked.interval};
+    }
+    // Those whose queue expired under them wait, too.
+    for (const std::string& id : state.shuffled) {
+        if (std::find(state.queue.begin(), state.queue.end(), id) == state.queue.end() &&
+            watched->run({"HEXISTS", asked.waiters, id}).integer == 1) {
+            state.queue.push_back(id);
+        }
     }
     const auto asker = state.known.find(asked.id);
     if (asker != state.known.end() && asked.what == step::acquire) {

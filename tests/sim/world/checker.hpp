@@ -100,6 +100,9 @@ public:
     // --- the server's side
     void foreign_acquired(const std::string& lock, instant until);
     void foreign_released(const std::string& lock);
+    /// A foreign client shortened its expiry. The waiters that are in it now may change places, and nobody overtakes
+    /// them.
+    void queue_may_expire(const std::string& lock);
     void before_script(server& at, const words& command) override;
     void after_script(const words& command, const value& answer) override;
 
@@ -120,6 +123,7 @@ private:
         std::map<std::string, step, std::less<>> last_step;
         std::set<std::string, std::less<>>
             leaving;  // have asked for a release, perhaps in vain because the slot was moving
+        std::set<std::string, std::less<>> shuffled;  // were in a queue that expired, or might have
         double highest_token = 0;
         instant free_from{};              // when the present hold ends, or ended, by itself
         std::int64_t gap_end_us = 0;      // of the gap before the present step
@@ -129,6 +133,7 @@ private:
         step what;
         std::string lock;
         std::string queue;
+        std::string waiters;
         std::string fence;
         std::string gap;  // empty: no foreign client shares the lock, or the caller never yields
         std::string id;

@@ -240,6 +240,7 @@ std::vector<mutant> mutants() {
         breaking("acquired the lock during a gap for foreign clients",
                  in_scripts("WaitersIgnoreTheGap", "mutex/acquire", "local gap_ms = holder and 0 or gap_left_ms()",
                             "local gap_ms = 0")),
+        in_scripts("WaitersOfAQueueThatExpiredAreForgotten", "", "if entries > with_entry then", "if false then"),
         breaking("was free for too long",
                  in_scripts("QueueIsNotServedAfterAGap", "mutex/release",
                             "remember_gap()\n    tell(wants.channel, 'poll ' .. first)", "remember_gap()")),

@@ -58,7 +58,10 @@ TEST(SessionResp2, ARefusedHelloLeadsToItOnTheSameLink) {
     for (const std::string& refusal :
          {unknown_hello, std::string("-NOPROTO unsupported protocol version\r\n"),
           std::string("-NOPERM this user has no permissions to run the 'hello' command\r\n"),
-          std::string("-ERR unsupported command\r\n")}) {
+          std::string("-ERR unsupported command\r\n"), std::string("-unsupported command 'HELLO'\r\n"),
+          std::string("-ERR command 'HELLO' is not allowed\r\n"),
+          std::string("-ERR handle request, command HELLO not support\r\n"), std::string("-ERR invalid request\r\n"),
+          std::string("-NOAUTH Authentication required.\r\n")}) {
         session_driver link("redis://:pw@h/3");
         link.connect();
         // What follows HELLO in its burst fails for want of a login, and counts for nothing.
@@ -71,6 +74,22 @@ TEST(SessionResp2, ARefusedHelloLeadsToItOnTheSameLink) {
         EXPECT_EQ(link.subject.facts().resp, 2U);
         EXPECT_EQ(link.hang_ups, 0);
     }
+}
+
+TEST(SessionResp2, AnErrorThatSaysSomethingElseIsNoRefusalOfHello) {
+    for (const std::string& error :
+         {std::string("-WRONGPASS invalid username-password pair\r\n"), std::string("-LOADING Redis is loading\r\n"),
+          std::string("-ERR max number of clients reached\r\n"),
+          std::string("-MASTERDOWN Link with MASTER is down\r\n")}) {
+        session_driver link("redis://:pw@h");
+        link.connect();
+        EXPECT_EQ(link.receive(error), "") << error;
+        EXPECT_EQ(link.hang_ups, 1) << error;
+    }
+    session_driver link;  // NOAUTH without a login asks for one
+    link.connect();
+    link.receive("-NOAUTH Authentication required.\r\n");
+    EXPECT_EQ(link.hang_ups, 1);
 }
 
 TEST(SessionResp2, EachLinkAsksForRESP3First) {

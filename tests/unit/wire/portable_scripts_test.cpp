@@ -108,7 +108,7 @@ TEST(PortableScripts, DoNotReadTheWordsOfAnError) {
     }
 }
 
-// Some servers answer TIME with integers. `..` and arithmetic take both.
+// That TIME may answer with integers is shown by Scenarios.AreTheSameWhereTimeIsToldInIntegers in tests/sim.
 TEST(PortableScripts, CheckFindsWhatItLooksFor) {
     for (const char* const bad :
          {"redis.call(name, KEYS[1])", "redis.call('GET', key)", "redis.call('GET', KEYS[i])",

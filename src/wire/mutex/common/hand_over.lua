@@ -17,6 +17,24 @@ end
 
 local holder = redis.call('GET', KEYS[1])
 
+-- Entries without a position: the queue was evicted, or expired early, because go-redislock's fair lock queues in the
+-- same key and shortens its expiry. They come back in the order of their last polls, which were before any newcomer; the
+-- next poll of each brings its own ticket. Positions of ours are times in us, those of the fair lock are smaller.
+local with_entry = has_gap and queued > 0 and entries > 0 and redis.call('ZCOUNT', KEYS[2], '1e14', '+inf') or queued
+if entries > with_entry then
+    local all = redis.call('HGETALL', KEYS[3])
+    redis.call('HDEL', KEYS[3], '') -- so that a full server accepts the rest
+    for i = 1, #all, 2 do
+        local wants = all[i] ~= 'watch' and read_entry(all[i + 1])
+        if wants then
+            queued = queued + redis.call('ZADD', KEYS[2], 'NX', string.format('%.0f', wants.seen_us), all[i])
+        end
+    end
+    if queued > 0 and redis.call('PTTL', KEYS[2]) < 0 then
+        redis.call('PEXPIRE', KEYS[2], math.max(redis.call('PTTL', KEYS[3]), 1))
+    end
+end
+
 -- Makes `id` the holder. The lock key comes first: a full server refuses the first write, and nothing is changed.
 local function grant(id, lease, floor, retention)
     redis.call('SET', KEYS[1], id, 'PX', lease)
