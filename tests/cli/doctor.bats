@@ -233,6 +233,21 @@ says_that_nothing_is_wrong() { holdfast doctor | grep -q "nothing here endangers
     [[ "$output" == *"allow EVAL and EVALSHA"* ]]
 }
 
+@test "Doctor.ScriptsThatAreNotAtomicAreADanger" {
+    start_named_server "$safe"$'\nmasteruser "allow-undeclared-keys disable-atomicity"'
+    python3 "$BATS_TEST_DIRNAME/with_lua_flags.py" "$BOX/named/redis.sock" "$BOX/flags.sock" 3>&- &
+    proxy=$!
+    wait_until test -S "$BOX/flags.sock"
+    HOLDFAST_URL=unix://$BOX/flags.sock examine
+    [ "$status" -eq 2 ]
+    [ "$(severity_of scripts)" = danger ]
+    [[ "$(finding_of scripts)" == *disable-atomicity* ]]
+    named_redis config set masteruser allow-undeclared-keys
+    HOLDFAST_URL=unix://$BOX/flags.sock examine
+    kill $proxy
+    [ "$(severity_of scripts)" = ok ]
+}
+
 @test "Doctor.CommandsThatWereRenamedAreNamed" {
     start_named_server "$safe"$'\nrename-command ZADD ""\nrename-command PUBSUB ""'
     examine

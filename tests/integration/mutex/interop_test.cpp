@@ -84,17 +84,61 @@ TEST_F(Interop, AWaiterGetsWhatAForeignProgramLetsGo) {
     EXPECT_FALSE(foreign_acquires("stranger"));
 }
 
-// go-redislock's fair lock keeps who waits for it in the same key, by seconds, and so in front of ours.
-TEST_F(Interop, WaitersOfAForeignProgramInTheQueueDoNotKeepTheFirstOfOursFromLooking) {
-    ASSERT_TRUE(foreign_acquires("stranger"));
-    server.call({"ZADD", "{stock}:queue", "1794994026", "lock_token:b"});
+// go-redislock's Lock and Fair of the name `stock` are at the key `{stock}`, and so is the raw lock of that name.
+class InteropInBraces : public ::testing::Test {
+protected:
+    bool foreign_acquires() {
+        return server.call({"EVAL", foreign_lock, "1", "{stock}", "lock_token:a", "60000"}).text == "OK";
+    }
+    bool foreign_releases() {
+        return server.call({"EVAL", foreign_unlock, "1", "{stock}", "lock_token:a"}).integer == 1;
+    }
+    // One attempt of the fair lock, which keeps who waits in the same key as we, by seconds and so in front of ours. It
+    // gives up, and its request timeout is the queue's expiry from now on.
+    void foreign_waits(const char* timeout_ms) {
+        server.call({"ZADD", "{stock}:queue", "1794994026", "lock_token:b"});
+        server.call({"PEXPIRE", "{stock}:queue", timeout_ms});
+    }
+    bool is_waited_for() { return server.call({"HLEN", "{stock}:waiters"}).integer > 0; }
+
+    redis_server server;
+    client subject{server.url()};
+    mutex lock{subject, "{stock}", {.keys = keys::raw}};
+};
+
+TEST_F(InteropInBraces, ExcludesGoRedislocksLock) {
+    lease held = lock.acquire();
+    EXPECT_EQ(server.call({"GET", "{stock}"}).text, held.id());
+    EXPECT_FALSE(foreign_acquires());
+    EXPECT_FALSE(held.release());
+    ASSERT_TRUE(foreign_acquires());
+    EXPECT_FALSE(lock.try_acquire());
+}
+
+TEST_F(InteropInBraces, WaitersOfAForeignProgramInTheQueueDoNotKeepTheFirstOfOursFromLooking) {
+    ASSERT_TRUE(foreign_acquires());
+    foreign_waits("60000");
     lease got;
     std::thread waiting([&] { got = lock.acquire(); });
     EXPECT_TRUE(eventually([&] { return server.call({"ZCARD", "{stock}:queue"}).integer == 2; }));
     const auto let_go = std::chrono::steady_clock::now();
-    EXPECT_TRUE(foreign_releases("stranger"));
+    EXPECT_TRUE(foreign_releases());
     waiting.join();
     EXPECT_LT(std::chrono::steady_clock::now() - let_go, 3s) << "and not the 10 s of those further back";
+}
+
+// R10
+TEST_F(InteropInBraces, AReleaseHandsOverThoughTheFairLockCutTheQueuesExpiry) {
+    lease held = lock.acquire();
+    lease got;
+    std::thread waiting([&] { got = lock.acquire(); });
+    EXPECT_TRUE(eventually([&] { return is_waited_for(); }));
+    foreign_waits("10");
+    EXPECT_TRUE(eventually([&] { return server.call({"EXISTS", "{stock}:queue"}).integer == 0; }));
+    const auto released = std::chrono::steady_clock::now();
+    EXPECT_FALSE(held.release());
+    waiting.join();
+    EXPECT_LT(std::chrono::steady_clock::now() - released, 3s) << "and not the 10 s until its next poll";
 }
 
 TEST_F(Interop, AForeignHoldWithoutAnEndIsWaitedForToo) {

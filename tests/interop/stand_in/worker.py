@@ -28,7 +28,8 @@ return 1
 UNLOCK = """
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 if redis.call('DECR', KEYS[2]) > 0 then return 1 end
-return redis.call('DEL', KEYS[1], KEYS[2])
+redis.call('DEL', KEYS[1], KEYS[2])
+return 1
 """
 FAIR_LOCK = """
 redis.call('ZREMRANGEBYSCORE', KEYS[2], 0, ARGV[3] - ARGV[4])

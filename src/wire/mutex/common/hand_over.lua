@@ -20,7 +20,11 @@ local holder = redis.call('GET', KEYS[1])
 -- Entries without a position: the queue was evicted, or expired early, because go-redislock's fair lock queues in the
 -- same key and shortens its expiry. They come back in the order of their last polls, which were before any newcomer; the
 -- next poll of each brings its own ticket. Positions of ours are times in us, those of the fair lock are smaller.
-local with_entry = has_gap and queued > 0 and entries > 0 and redis.call('ZCOUNT', KEYS[2], '1e14', '+inf') or queued
+local with_entry = queued
+if has_gap and queued > 0 and entries > 0 and tonumber(redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2]) < 1e14 then
+    local first = redis.call('ZRANGEBYSCORE', KEYS[2], '1e14', '+inf', 'LIMIT', 0, 1)[1]
+    with_entry = first and queued - redis.call('ZRANK', KEYS[2], first) or 0
+end
 if entries > with_entry then
     local all = redis.call('HGETALL', KEYS[3])
     redis.call('HDEL', KEYS[3], '') -- so that a full server accepts the rest
