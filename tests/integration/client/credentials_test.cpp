@@ -117,7 +117,7 @@ TEST(Credentials, ChangeUnderHeldLocksAndWaitersAndNothingIsLost) {
     std::atomic<int> errors = 0;
     {
         client subject{"redis://127.0.0.1:" + std::to_string(server.port()) + "?client_name=subject&backoff_max=100ms",
-                       {.log = log.sink(), .credentials = store.source(50ms), .metrics = figures}};
+                       {.metrics = figures, .log = log.sink(), .credentials = store.source(50ms)}};
         std::vector<lease> held;
         std::vector<std::uint64_t> tokens;
         for (int i = 0; i < held_locks; ++i) {
