@@ -3,6 +3,9 @@
 //
 // A thread of the client posts each handler to its executor, and counts as work there until then. So let an execution
 // context run out of work before you destroy it: the client may still post to a context that was only stopped.
+//
+// g++ 12 destroys members of a braced temporary inside a co_await expression twice. Everything in the options may stand
+// there but a stop_token: give options with one a name before the co_await, or use cancellation.
 #pragma once
 
 #include <holdfast/detail/completion.hpp>
@@ -17,33 +20,54 @@
 #include <boost/asio/compose.hpp>
 #include <boost/asio/error.hpp>
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace holdfast {
 
 /// @cond internal
+namespace detail {
+
+// Options that outlive the call they were given to: a token may start the operation later.
+class stored_options {
+public:
+    explicit stored_options(acquire_options options) : options_(std::move(options)), note_(options_.note) {}
+
+    // The note is a view into this object.
+    const acquire_options& get() {
+        options_.note = note_;
+        return options_;
+    }
+
+private:
+    acquire_options options_;
+    std::string note_;
+};
+
+}  // namespace detail
+
 template <typename CompletionToken>
 auto lockable::initiate_acquire(mode kind, milliseconds wait, acquire_options options, CompletionToken&& token) {
     return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code, lease)>(
-        [](auto handler, lockable* self, mode chosen_mode, milliseconds limit, acquire_options chosen) {
-            self->start_acquire(chosen_mode, limit, std::move(chosen),
+        [](auto handler, lockable* self, mode chosen_mode, milliseconds limit, detail::stored_options chosen) {
+            self->start_acquire(chosen_mode, limit, chosen.get(),
                                 detail::erase_handler<boost::system::error_code, lease>(
                                     std::move(handler), detail::callback_executor(self->shared_core())));
         },
-        token, this, kind, wait, std::move(options));
+        token, this, kind, wait, detail::stored_options(std::move(options)));
 }
 
 template <typename CompletionToken>
 auto semaphore::initiate_acquire(milliseconds wait, std::size_t permits, acquire_options options,
                                  CompletionToken&& token) {
     return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code, lease)>(
-        [](auto handler, semaphore* self, milliseconds limit, std::size_t wanted, acquire_options chosen) {
-            self->start_acquire(limit, wanted, std::move(chosen),
+        [](auto handler, semaphore* self, milliseconds limit, std::size_t wanted, detail::stored_options chosen) {
+            self->start_acquire(limit, wanted, chosen.get(),
                                 detail::erase_handler<boost::system::error_code, lease>(
                                     std::move(handler), detail::callback_executor(self->shared_core())));
         },
-        token, this, wait, permits, std::move(options));
+        token, this, wait, permits, detail::stored_options(std::move(options)));
 }
 
 template <typename... Results, typename Start, typename CompletionToken>
@@ -61,7 +85,7 @@ auto lease::initiate(Start start, CompletionToken&& token) {
 // first.
 struct striped_shared_mutex::take_all {
     striped_shared_mutex* locks;
-    acquire_options options;
+    detail::stored_options options;
     std::vector<lease> taken = {};
     bool started = false;
 
@@ -81,7 +105,7 @@ struct striped_shared_mutex::take_all {
             if (all_valid(taken)) return self.complete({}, bundle(std::move(taken)));
             give_back();
         }
-        locks->stripes_[taken.size()]->async_acquire(options, std::move(self));
+        locks->stripes_[taken.size()]->async_acquire(options.get(), std::move(self));
     }
 
     void give_back() {
@@ -94,7 +118,7 @@ struct striped_shared_mutex::take_all {
 template <typename CompletionToken>
 auto striped_shared_mutex::async_acquire(acquire_options options, CompletionToken&& token) {
     return boost::asio::async_compose<CompletionToken, void(boost::system::error_code, striped_lease)>(
-        take_all{this, std::move(options)}, token);
+        take_all{this, detail::stored_options(std::move(options))}, token);
 }
 
 template <typename CompletionToken>

@@ -50,12 +50,12 @@ public:
     ///
     /// Errors, cancellation: as `mutex::acquire()`.
     lease campaign(std::string value, std::stop_token stop = {}) {
-        return mutex_.acquire({.stop = std::move(stop), .note = std::move(value)});
+        return mutex_.acquire({.stop = std::move(stop), .note = value});
     }
     /// The same; an empty lease if it does not lead after this time.
     template <class Rep, class Period>
     lease try_campaign_for(std::chrono::duration<Rep, Period> wait, std::string value, std::stop_token stop = {}) {
-        return mutex_.try_acquire_for(wait, {.stop = std::move(stop), .note = std::move(value)});
+        return mutex_.try_acquire_for(wait, {.stop = std::move(stop), .note = value});
     }
     /// Hands over to the next candidate. Errors: as `lease::release()`.
     boost::system::error_code resign(lease& leadership) { return leadership.release(); }

@@ -142,7 +142,7 @@ wire::lock_keys keys_of(const std::string& name, const shared_mutex_options& cho
     return make_keys(name, chosen);
 }
 
-std::shared_ptr<const std::string> note_for(const lock_definition& lock, const std::string& text) {
+std::shared_ptr<const std::string> note_for(const lock_definition& lock, std::string_view text) {
     if (text.empty()) return nullptr;
     if (text.size() > longest_note) throw error(errc::bad_option, "a note has at most 1024 bytes");
     if (lock.keys->is_raw()) {

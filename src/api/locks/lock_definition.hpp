@@ -33,7 +33,7 @@ std::uint32_t to_permits(std::size_t number);
 wire::lock_keys keys_of(const std::string& name, const shared_mutex_options& chosen);
 void check_lease(const core& where, const engine::lock_options& options);
 // The note of one acquisition; null: none. Throws errc::bad_option if it is too long, or the lock can have none.
-std::shared_ptr<const std::string> note_for(const lock_definition& lock, const std::string& text);
+std::shared_ptr<const std::string> note_for(const lock_definition& lock, std::string_view text);
 
 // The stripe that an owner reads.
 inline std::size_t stripe_of(engine::owner_id owner, std::size_t stripes) noexcept {

@@ -5,6 +5,11 @@
 #include <holdfast/async.hpp>
 #include <holdfast/holdfast.hpp>
 
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/use_future.hpp>
 
 #include <thread>
@@ -123,6 +128,26 @@ TEST_F(Note, ThatCannotBeIsRefused) {
     EXPECT_TRUE(refused([&] { static_cast<void>(kept.acquire({.note = "x"})); }));
     semaphore pool{subject, "pool", 3};
     EXPECT_TRUE(refused([&] { static_cast<void>(pool.acquire(1, {.note = "x"})); }));
+}
+
+// g++ 12 copies a braced temporary inside a co_await bit by bit and destroys both.
+TEST_F(Note, MayStandInBracesInsideACoAwait) {
+    boost::asio::io_context loop;
+    const auto acquire = [this]() -> boost::asio::awaitable<lease> {
+        co_return co_await mine.async_acquire({.note = "nightly backup"}, boost::asio::use_awaitable);
+    };
+    auto result = boost::asio::co_spawn(loop, acquire(), boost::asio::use_future);
+    loop.run();
+    const lease held = result.get();
+    EXPECT_EQ(note_of(held), "nightly backup");
+}
+
+TEST_F(Note, IsCopiedWhenTheOperationIsMade) {
+    std::string text = "nightly backup";
+    auto later = mine.async_acquire({.note = text}, boost::asio::deferred);
+    text.assign(text.size(), 'x');
+    const lease held = std::move(later)(boost::asio::use_future).get();
+    EXPECT_EQ(note_of(held), "nightly backup");
 }
 
 TEST_F(Note, IsAtEveryLockOfSeveralThatAreTakenTogether) {
