@@ -329,7 +329,7 @@ void scenario::foreign_acquire(fault kind) {
     std::vector<std::string> command{"SET", lock, "foreign", "NX"};
     const auto ms = std::chrono::duration_cast<milliseconds>(stay).count();
     if (kind == fault::foreign) command.insert(command.end(), {"PX", std::to_string(ms)});
-    if (server_of(lock).run(command).type == value::kind::nil) return foreign_wait_in_vain(plan);
+    if (server_of(lock).run(command).type == value::kind::nil) return foreign_wait_in_vain(plan, 10);
     checker_.foreign_acquired(lock, for_ever ? never : time_.now() + stay);
     if (foreign_random_.percent(50)) foreign_enqueue(plan);
     if (!for_ever && random_.percent(50)) return;
@@ -343,15 +343,17 @@ void scenario::foreign_enqueue(const lock_plan& plan) {
     if (home.run({"PTTL", plan.keys->queue()}).integer < 5000) home.run({"PEXPIRE", plan.keys->queue(), "5000"});
 }
 
-// One poll of such a program, which then gives up: its position keeps the queue for its own timeout, and no longer.
-// Ours may poll less often than that. Drawn from the clock, so that other scenarios stay what they were.
-void scenario::foreign_wait_in_vain(const lock_plan& plan) {
+// Such a program polls and then gives up: its position keeps the queue for its own timeout, and no longer. Ours poll
+// less often than that. Drawn from the clock, so that other scenarios stay what they were.
+void scenario::foreign_wait_in_vain(const lock_plan& plan, int polls) {
     if (cluster_ || several() || !plan.keys->is_raw() || plan.kind != wire::lock_kind::mutex) return;
     server& home = server_of(plan.keys->lock());
-    if (home.run({"GET", plan.keys->lock()}).text == "foreign") return;
-    foreign_enqueue(plan);
-    home.run({"PEXPIRE", plan.keys->queue(), std::to_string(1 + home.now_us() % 1000)});
-    checker_.queue_may_expire(plan.keys->lock());
+    if (home.accepts() && home.run({"GET", plan.keys->lock()}).text != "foreign") {
+        foreign_enqueue(plan);
+        home.run({"PEXPIRE", plan.keys->queue(), std::to_string(1 + home.now_us() % 50)});
+        checker_.queue_may_expire(plan.keys->lock());
+    }
+    if (polls > 1) time_.after(100ms, [this, plan, polls] { foreign_wait_in_vain(plan, polls - 1); });
 }
 
 void scenario::foreign_release(const lock_plan& plan) {

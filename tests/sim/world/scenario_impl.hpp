@@ -78,7 +78,7 @@ private:
     void foreign_acquire(fault kind);
     void foreign_acquire_at_one_node();
     void foreign_enqueue(const lock_plan& plan);
-    void foreign_wait_in_vain(const lock_plan& plan);
+    void foreign_wait_in_vain(const lock_plan& plan, int polls);
     void foreign_release(const lock_plan& lock);
     void corrupt();
     void corrupt_queue(const wire::lock_keys& keys, std::uint64_t how);
