@@ -83,22 +83,27 @@ std::string events_of(scenario_options scenario) {
     return all;
 }
 
-// Some servers answer TIME with integers. Not an event may differ: tokens, tickets, deadlines, or what anybody is told.
-TEST(Scenarios, AreTheSameWhereTimeIsToldInIntegers) {
+// Scripts that read the clock by this expression.
+scenario_options where_time_is(std::string_view read) {
     constexpr std::string_view told = "redis.call('TIME')";
-    constexpr std::string_view in_integers =
-        "(function() local t = redis.call('TIME') return {tonumber(t[1]), tonumber(t[2])} end)()";
-    scenario_options integers;
+    scenario_options out;
     for (const auto& script : wire::all()) {
         std::string text(script.text);
-        for (auto at = text.find(told); at != std::string::npos; at = text.find(told, at + in_integers.size())) {
-            text.replace(at, told.size(), in_integers);
+        for (auto at = text.find(told); at != std::string::npos; at = text.find(told, at + read.size())) {
+            text.replace(at, told.size(), read);
         }
-        if (text != script.text) integers.replaced_scripts[std::string(script.text)] = text;
+        if (text != script.text) out.replaced_scripts[std::string(script.text)] = text;
     }
+    return out;
+}
+
+// Some servers answer TIME with integers. Not an event may differ: tokens, tickets, deadlines, or what anybody is told.
+TEST(Scenarios, AreTheSameWhereTimeIsToldInIntegers) {
+    scenario_options strings = where_time_is("({redis.call('TIME')})[1]");
+    scenario_options integers =
+        where_time_is("(function() local t = redis.call('TIME') return {tonumber(t[1]), tonumber(t[2])} end)()");
     EXPECT_GT(integers.replaced_scripts.size(), 12U);
     for (std::uint64_t seed = 1; seed <= seeds() / 20; ++seed) {
-        scenario_options strings;
         strings.seed = integers.seed = seed;
         const std::string expected = events_of(strings);
         const std::string found = events_of(integers);
