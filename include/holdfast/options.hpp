@@ -213,8 +213,8 @@ struct acquire_options {
     /// A text for others to read: why the lock is held, by which job. Any bytes, at most 1024. It is stored with the
     /// hold, told to those who are refused (`refusal::note`) and by the tools, and removed with the hold. Everybody who
     /// may read the lock's keys can read it. Of a mutex or a shared_mutex without `keep` and `passes`, and not with
-    /// keys::raw: otherwise errc::bad_option. An owner that re-enters keeps the note that it has. Empty: none. The client
-    /// copies the text during the call.
+    /// keys::raw: otherwise errc::bad_option. An owner that re-enters keeps the note that it has. Empty: none. The
+    /// client copies the text during the call.
     std::string_view note = {};
 };
 
