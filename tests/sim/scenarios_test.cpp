@@ -35,7 +35,7 @@ std::string listed(const std::set<int>& lines) {
 // `holdfast-sim --first-seed N --seeds M --counted M` prints the lines that were not reached.
 constexpr std::array<std::uint64_t, 2> rare_seeds{
     7032,  // release_alone finds another holder after the slot has moved
-    7551,  // a release names a grant that is over, of a marked id that holds the lock again
+    7551,  // a release names another grant of the id that holds the lock
 };
 
 void add_rare_lines(campaign_result& all, std::uint64_t seed) {

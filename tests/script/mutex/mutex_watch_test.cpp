@@ -255,9 +255,10 @@ TEST_F(MutexWatch, FieldsThatMakeNoSenseHoldUpNobody) {
     for (int i = 0; i < 100'000; ++i) many += channel_there;
     for (const std::string& field :
          {std::string(), std::string("rubbish"), std::string("1 x 99999999999999999999 "),
-          std::string("9007199254740991 x 18446744073709551615 y"), std::string("9007199254740991 x 9007199254740991 y"),
-          std::string("99999999999999999999 x 1 y"), std::string("9007199254740991 x 0 "), std::string("1 x -5 y"),
-          std::string(100'000, '7'), std::string(100'000, ' '), many, channel_there + "1 x 99999999999999999999 "}) {
+          std::string("9007199254740991 x 18446744073709551615 y"),
+          std::string("9007199254740991 x 9007199254740991 y"), std::string("99999999999999999999 x 1 y"),
+          std::string("9007199254740991 x 0 "), std::string("1 x -5 y"), std::string(100'000, '7'),
+          std::string(100'000, ' '), many, channel_there + "1 x 99999999999999999999 "}) {
         SCOPED_TRACE(field.substr(0, 60));
         must({"FLUSHALL"});
         const listener next = listens("next");
