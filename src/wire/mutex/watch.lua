@@ -42,8 +42,9 @@ if not is_there and (is_told or string.find(there, ' ' .. id .. ' ', 1, true)) t
     local all = table.concat(others)
     if all == '' then
         redis.call('HDEL', KEYS[3], 'watch')
-    elseif all ~= there and type(redis.pcall('HSET', KEYS[3], 'watch', all)) ~= 'number' then
-        untold = is_told and 'untold' or nil
+    elseif all ~= there then
+        local is_written = type(redis.pcall('HSET', KEYS[3], 'watch', all)) == 'number'
+        if is_told and not is_written then untold = 'untold' end
     end
 end
 if is_told and not untold and 1000 * redis.call('PTTL', KEYS[3]) < until_us - now_us then
