@@ -36,10 +36,17 @@ protected:
     explicit script_rows(server_options options = {}, const std::vector<std::string>& more_keys = {})
         : own_server{std::move(options)}, script_fixture{running.unix_path(), more_keys} {}
 
+    bool is_raw = false;  // other programs use the lock, too
+    std::vector<std::string> keys() const {
+        std::vector<std::string> all{lock, queue, waiters, fence};
+        if (is_raw) all.push_back(lock + ":gap");
+        return all;
+    }
+
     // --- the scripts ---------------------------------------------------------------------------------
     redis_reply acquire(const std::string& id) { return acquire(id, asking{}); }
     redis_reply acquire(const std::string& id, const asking& terms) {
-        return run("mutex/acquire", {lock, queue, waiters, fence},
+        return run("mutex/acquire", keys(),
                    {id, text(terms.lease), terms.floor, text(terms.retention), terms.channel, terms.ticket,
                     text(terms.interval), text(terms.queue_retention), terms.proposal});
     }
@@ -50,7 +57,7 @@ protected:
         return acquire(id, terms);
     }
     redis_reply release(const std::string& id, const std::string& token) {
-        return run("mutex/release", {lock, queue, waiters, fence}, {id, token, text(hour)});
+        return run("mutex/release", keys(), {id, token, text(hour)});
     }
     redis_reply renew(const std::string& id, std::int64_t lease) {
         return run("mutex/renew", {lock}, {id, text(lease)});

@@ -16,8 +16,9 @@ struct keeping {
     explicit keeping(const std::string& url, unsigned replicas = 0)
         : subject(url, {.metrics = counted}),
           other(url),
-          lock(subject, "stock", {.lease = 20s, .replicas = replicas, .keep = 60s, .passes = 16}),
-          theirs(other, "stock", {.lease = 20s, .replicas = replicas}) {}
+          lock(subject, "stock",
+               {.lease = 20s, .replicas = replicas, .replica_timeout = 1s, .keep = 60s, .passes = 16}),
+          theirs(other, "stock", {.lease = 20s, .replicas = replicas, .replica_timeout = 1s}) {}
 
     // A hold is kept only once the client can be asked for it, which the first acquisition may be too early for.
     [[nodiscard]] bool warm_up() {

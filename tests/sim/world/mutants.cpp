@@ -381,7 +381,7 @@ std::vector<mutant> mutants() {
                             "if not holder then return {1} end")),
         // Kept locks: the scripts.
         of_keepers(
-            "it was not given back",
+            "is passed on for too long",
             in_scripts("NobodyIsAskedBack", "",
                        "for _, its_channel in ipairs(channels) do tell(its_channel, texts[its_channel]) end", "")),
         of_keepers("it was not given back",
@@ -513,8 +513,7 @@ std::vector<mutant> mutants() {
                                                        "first and lease and not found[3]", "first and lease")),
         starting_at(670, of_watchers("was not told in time",
                                      in_scripts("WatchersAreHiddenByOtherProgramsWaiters", "",
-                                                "local watch = entries > 0 and redis.call",
-                                                "local watch = entries > 0 and entries ~= queued and redis.call"))),
+                                                "(has_gap or entries ~= queued)", "entries ~= queued"))),
         of_watchers("was not told in time", in_scripts("WatchersDoNotKnowWhenTheLeaseEnds", "mutex/watch",
                                                        "redis.call('PTTL', KEYS[1]), mark or", "-1, mark or")),
         of_watchers("a wrong position", {"WatchersCountAsWaiters",
