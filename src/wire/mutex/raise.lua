@@ -6,7 +6,6 @@
 -- The grant of a marked id is named by its ceiling, exactly; the new token is its ceiling, too.
 -- Repeatable: a second call finds the new token and answers {1}.
 --@include common/queue.lua
-local has_gap = true -- it always looks: a raise is rare, and its keys do not show whether other programs use the lock
 --@include mutex/common/tell_watchers.lua
 
 local id, token, to, retention = ARGV[1], whole(ARGV[2], 1), whole(ARGV[3], 1), whole(ARGV[4], 1)

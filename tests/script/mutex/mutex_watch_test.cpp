@@ -192,7 +192,8 @@ TEST_F(MutexWatch, IsWrittenDownAgainOnlyWhenHalfOfItsTimeIsOver) {
     const std::int64_t until = must({"PEXPIRETIME", waiters}).integer;
     EXPECT_EQ(code(watch("eye", "wake:eye", minute)), 1);
     EXPECT_EQ(watchers(), before);
-    EXPECT_LE(must({"PEXPIRETIME", waiters}).integer, until + 2) << "an expiry has a millisecond, and the clock goes on";
+    EXPECT_LE(must({"PEXPIRETIME", waiters}).integer, until + 2)
+        << "an expiry has a millisecond, and the clock goes on";
     watch("eye", "wake:eye", 3 * minute);
     EXPECT_NE(watchers(), before);
     EXPECT_GT(left(waiters), 2 * minute);

@@ -1,8 +1,8 @@
 -- Shared by the mutex scripts that change what watchers see, behind their fast paths.
 
--- Watchers (mutex/watch) are an entry that is not in the queue. Where other programs use the lock the lengths of both do
--- not show it: their waiters are in the queue and have no entry. The script has set has_gap (gap.lua).
-local watch = entries > 0 and (has_gap or entries ~= queued) and redis.call('HGET', KEYS[3], 'watch') or nil
+-- Watchers (mutex/watch) are an entry that is not in the queue. The lengths of both do not show it: other programs'
+-- waiters are in the queue and have no entry.
+local watch = entries > 0 and redis.call('HGET', KEYS[3], 'watch') or nil
 local tell_watchers
 if watch then
 --@include common/watchers.lua
