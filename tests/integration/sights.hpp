@@ -41,7 +41,9 @@ public:
         const std::vector<sight> seen = all();
         for (std::size_t i = 1; i < seen.size(); ++i) {
             EXPECT_GE(seen[i].token, seen[i - 1].token);
-            EXPECT_FALSE(seen[i].holder == seen[i - 1].holder && seen[i].token == seen[i - 1].token) << seen[i].holder;
+            EXPECT_FALSE(seen[i].holder == seen[i - 1].holder && seen[i].token == seen[i - 1].token)
+                << seen[i].holder << " token " << seen[i].token << " notes '" << seen[i - 1].note << "' '"
+                << seen[i].note << "'";
         }
     }
 

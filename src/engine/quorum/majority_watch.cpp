@@ -53,6 +53,12 @@ std::optional<wire::watch_answer> majority_sight::common() const {
     return std::nullopt;
 }
 
+void majority_sight::forget_what_differs_from(const wire::watch_answer& told) {
+    for (view& each : nodes_) {
+        if (each.says && !agree(told, *each.says)) each.says.reset();
+    }
+}
+
 bool majority_sight::is_out_of_reach() const noexcept {
     const auto silent = std::ranges::count(nodes_, true, &view::is_silent);
     return nodes_.size() - static_cast<std::size_t>(silent) < majority();
@@ -77,6 +83,7 @@ void majority_watch::on_sight(std::size_t node, const wire::watch_answer& seen) 
     greatest_ = std::max(greatest_, now_has->token);
     if (last_ && is_same(*last_, *now_has)) return;
     last_ = *now_has;
+    sight_.forget_what_differs_from(*last_);  // (4)
     listener_->on_sight(*last_);
 }
 

@@ -7,6 +7,8 @@
 //  (1) The last answer of each node counts, and that of a node whose link is down or that cannot answer does not.
 //  (2) Where no majority says the same, nothing is told.
 //  (3) No holder is told after one with a greater token.
+//  (4) What a node said before a change was told, and which is not that change, does not count until it answers again:
+//      it may have got the grant later than others got the release.
 #pragma once
 
 #include "engine/node/lock_watch.hpp"
@@ -24,6 +26,7 @@ public:
 
     void said(std::size_t node, wire::watch_answer what) { nodes_[node] = {std::move(what), false}; }
     void is_silent(std::size_t node) { nodes_[node] = {std::nullopt, true}; }
+    void forget_what_differs_from(const wire::watch_answer& told);
 
     // Nothing if no majority says the same. What is left of the lease is what a majority has at least.
     std::optional<wire::watch_answer> common() const;

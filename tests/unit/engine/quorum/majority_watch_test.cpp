@@ -94,6 +94,16 @@ TEST_F(MajorityWatch, FollowsTheMajority) {
     EXPECT_THAT(told->who(), ElementsAre(ann, bob, ""));
 }
 
+// The third node gets the grant when the first has the release already.
+TEST_F(MajorityWatch, WhatANodeSaidBeforeAChangeDoesNotCountAfterIt) {
+    is_free(2, 41);
+    for (std::size_t i : {0U, 1U}) held(i, ann, 42);
+    is_free(0, 42);
+    held(2, ann, 42);
+    for (std::size_t i : {1U, 2U}) is_free(i, 42);
+    EXPECT_THAT(told->who(), ElementsAre(ann, ""));
+}
+
 TEST_F(MajorityWatch, WhatASilentNodeSaidDoesNotCount) {
     for (std::size_t i : {0U, 1U, 2U}) held(i, ann, 42);
     is_silent(2);
