@@ -75,11 +75,14 @@ TEST_F(Watch, ThatStoppedIsToldNothing) {
 
 TEST_F(Watch, MayBeEndedByItsCallback) {
     watching eye;
+    std::atomic<bool> is_there = false;
     std::atomic<bool> was_called = false;
     eye = watch(other, "stock", [&](const sight&) {
+        EXPECT_TRUE(eventually([&] { return is_there.load(); }, an_age));
         eye.stop();
         was_called = true;
     });
+    is_there = true;
     EXPECT_TRUE(eventually([&] { return was_called.load(); }, an_age));
 }
 
