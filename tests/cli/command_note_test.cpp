@@ -120,6 +120,7 @@ TEST(CommandNote, KeepsWhatFollowsASecret) {
     EXPECT_EQ(of({"tool", "--no-password", "--verbose", "go"}), "tool --no-password --verbose go");
     EXPECT_EQ(of({"redis-cli", "-a", "abc", "get", "x"}), "redis-cli -a *** get x");
     EXPECT_EQ(of({"curl", "-uadmin:abc", "https://x"}), "curl -uadmin:*** https://x");
+    EXPECT_EQ(of({"curl", "-fsSu", "admin:abc", "https://x"}), "curl -fsSu admin:*** https://x");
     EXPECT_EQ(of({"curl", "--proxy-user=admin:abc", "https://x"}), "curl --proxy-user=admin:*** https://x");
     EXPECT_EQ(of({"curl", "-H", "Cookie: a=b; c=d", "https://x"}), "curl -H Cookie:*** https://x");
     EXPECT_EQ(of({"sh", "-c", "job --password 'a b' --x 'c d' e"}), "sh -c job --password *** --x 'c d' e");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <system_error>
 #include <utility>
 #include <variant>
 
@@ -63,7 +64,14 @@ void credentials_desk::post(job next) {
     state_->changed.notify_one();
     if (state_->waiting.size() <= state_->idle || threads_.size() == most_at_once) return;
     const signals_blocked for_the_new_thread;
-    threads_.emplace_back([state = state_] { run(state); });
+    try {
+        threads_.emplace_back([state = state_] { run(state); });
+    } catch (const std::system_error&) {
+        // No more threads are to be had: those that are there answer one question after the other.
+        if (!threads_.empty()) return;
+        state_->waiting.pop_back();
+        throw;
+    }
 }
 
 void credentials_desk::stop() {

@@ -163,6 +163,13 @@ std::size_t end_of_word(std::string_view text, std::size_t from) {
     return text.size();
 }
 
+// Behind "-u", "-su", "--proxy-user" a program expects USER:PASSWORD.
+bool names_user(std::string_view word) {
+    if (word.starts_with("--")) return word.ends_with("user");
+    if (!word.starts_with('-') || !(word.ends_with('u') || word.ends_with('U'))) return false;
+    return std::ranges::all_of(word.substr(1), [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
+}
+
 class reader {
 public:
     std::string text;
@@ -233,7 +240,7 @@ private:
         const bool was_secret = hides_next_ && !word.starts_with('-');
         const bool was_user = user_next_;
         hides_next_ = was_secret || names_secret(word);
-        user_next_ = word == "-u" || word == "-U" || (word.starts_with("--") && word.ends_with("user"));
+        user_next_ = names_user(word);
         script_next_ = word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
         if (const auto option = secret_option_of(word); !option.empty()) secret_option_ = option;
         if (word.size() > 2 && word.starts_with("-p")) word.replace(2, word.npos, hidden);

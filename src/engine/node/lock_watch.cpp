@@ -138,7 +138,8 @@ void lock_watch::tell(wire::watch_answer seen) {
 }
 
 void lock_watch::tell_trouble(const failure& why) {
-    if (!listener_ || std::exchange(was_told_trouble_, true)) return;
+    // One node among several tells it each time: what it said before does not count any more.
+    if (!listener_ || (std::exchange(was_told_trouble_, true) && telling_ == telling::changes)) return;
     agent_.todo().add(effects::watch_troubled{this, agent_.todo().keep(why)});
 }
 

@@ -33,7 +33,8 @@ wire::watch_answer one_of(std::size_t majority, const std::vector<const wire::wa
         left.push_back(each->left.value_or(milliseconds::max()));
         if (one.note.empty()) one.note = each->note;
     }
-    one.token = one.is_free() ? std::ranges::max(tokens) : reached_by(majority, tokens);
+    // One node alone may have a greater token, by its clock or of a hold that no majority had.
+    one.token = reached_by(majority, tokens);
     const milliseconds lasts = reached_by(majority, left);
     one.left = lasts == milliseconds::max() ? std::nullopt : std::optional(lasts);
     return one;
@@ -53,9 +54,11 @@ std::optional<wire::watch_answer> majority_sight::common() const {
     return std::nullopt;
 }
 
-void majority_sight::forget_what_differs_from(const wire::watch_answer& told) {
+void majority_sight::forget_what_is_older_than(const wire::watch_answer& told, const std::string& holder_before) {
     for (view& each : nodes_) {
-        if (each.says && !agree(told, *each.says)) each.says.reset();
+        if (!each.says || agree(told, *each.says)) continue;
+        const bool is_newer = each.says->token > told.token && each.says->holder != holder_before;
+        if (!is_newer) each.says.reset();
     }
 }
 
@@ -82,8 +85,9 @@ void majority_watch::on_sight(std::size_t node, const wire::watch_answer& seen) 
     }
     greatest_ = std::max(greatest_, now_has->token);
     if (last_ && is_same(*last_, *now_has)) return;
+    const std::string before = last_ ? last_->holder : "";
     last_ = *now_has;
-    sight_.forget_what_differs_from(*last_);  // (4)
+    sight_.forget_what_is_older_than(*last_, before);  // (4)
     listener_->on_sight(*last_);
 }
 

@@ -7,14 +7,15 @@
 //  (1) The last answer of each node counts, and that of a node whose link is down or that cannot answer does not.
 //  (2) Where no majority says the same, nothing is told.
 //  (3) No holder is told after one with a greater token.
-//  (4) What a node said before a change was told, and which is not that change, does not count until it answers again:
-//      it may have got the grant later than others got the release.
+//  (4) What a node said before a change was told, and which is not newer, does not count until it answers again: it
+//      may have got the grant later than others got the release.
 #pragma once
 
 #include "engine/node/lock_watch.hpp"
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace holdfast::engine {
@@ -26,7 +27,7 @@ public:
 
     void said(std::size_t node, wire::watch_answer what) { nodes_[node] = {std::move(what), false}; }
     void is_silent(std::size_t node) { nodes_[node] = {std::nullopt, true}; }
-    void forget_what_differs_from(const wire::watch_answer& told);
+    void forget_what_is_older_than(const wire::watch_answer& told, const std::string& holder_before);
 
     // Nothing if no majority says the same. What is left of the lease is what a majority has at least.
     std::optional<wire::watch_answer> common() const;

@@ -104,6 +104,24 @@ TEST_F(MajorityWatch, WhatANodeSaidBeforeAChangeDoesNotCountAfterIt) {
     EXPECT_THAT(told->who(), ElementsAre(ann, ""));
 }
 
+TEST_F(MajorityWatch, OneNodesGreaterTokenHidesNobody) {
+    is_free(0, 42);
+    is_free(1, 42);
+    is_free(2, 30'042);  // its clock is ahead
+    for (std::size_t i : {0U, 1U}) held(i, bob, 50);
+    EXPECT_THAT(told->who(), ElementsAre("", bob));
+}
+
+TEST_F(MajorityWatch, WhatIsNewerThanAChangeCounts) {
+    for (std::size_t i : {0U, 1U, 2U}) held(i, ann, 42);
+    held(0, bob, 43);
+    is_free(1, 42);
+    is_free(2, 42);
+    EXPECT_THAT(told->who(), ElementsAre(ann, ""));
+    held(1, bob, 43);
+    EXPECT_THAT(told->who(), ElementsAre(ann, "", bob));
+}
+
 TEST_F(MajorityWatch, WhatASilentNodeSaidDoesNotCount) {
     for (std::size_t i : {0U, 1U, 2U}) held(i, ann, 42);
     is_silent(2);
